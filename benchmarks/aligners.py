@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from recordings import REALDATA
 from tables import print_table, write_json
 
-from syncaudit.aligners import Utterance, words_of_text
 from syncaudit.errors import AlignmentError
 from syncaudit.model import Interval
-from syncaudit.phonetics import is_silence
 from syncaudit.pipeline.alignment import (
     Choice,
     JudgedAlignment,
@@ -31,7 +29,9 @@ from syncaudit.pipeline.alignment import (
 )
 from syncaudit.simulate.speech import Voice, speak
 from syncaudit.simulate.speech_texts import SENTENCES
-from syncaudit.tiers import TIER_FORMATS
+from syncaudit.speech.aligners import Utterance, words_of_text
+from syncaudit.speech.phonetics import is_silence
+from syncaudit.speech.tiers import TIER_FORMATS
 
 Row = dict[str, Any]
 Floats = NDArray[np.float32]

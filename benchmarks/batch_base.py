@@ -21,7 +21,7 @@ from batch_kinds import stills
 from syncaudit.model import Interval, Tier
 from syncaudit.simulate import CanConfig, ImuConfig, MicrophoneConfig, RigConfig, simulate_clip
 from syncaudit.simulate.scenarios import with_all_cameras
-from syncaudit.tiers.writing import TIER_WRITERS
+from syncaudit.speech.tiers.writing import TIER_WRITERS
 
 __all__ = ["TARGETS", "Target", "write_base"]
 

@@ -43,7 +43,7 @@ from syncaudit.simulate import (
     LightFault,
     RigConfig,
     SpacedTrain,
-    SpoiltPictures,
+    SpoiltFrames,
     SquarePulse,
     simulate_clip,
 )
@@ -112,7 +112,7 @@ def planted(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Plan
         ("half_repeated", PictureFault.HALF),
     ):
         first, stop = spell(6, 30)
-        frames = FrameFault(spoilt=(SpoiltPictures(how=how, first=first, stop=stop),))
+        frames = FrameFault(spoilt=(SpoiltFrames(how=how, first=first, stop=stop),))
         yield how, Planted(fault=fault, first=first, last=stop - 1, frames=frames)
     yield from _packets(n_frames, rng)
 

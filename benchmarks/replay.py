@@ -23,7 +23,6 @@ from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor, RotationDetector
 from syncaudit.detectors.rotation.detector import track_factor
 from syncaudit.model import CameraStream, FrameFiles
-from syncaudit.pipeline import decode_pass
 
 __all__ = ["Replay"]
 
@@ -41,7 +40,7 @@ class Replay:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Let the pipeline decode each video only once inside the block."""
-        real_decode = decode_pass.iter_luma
+        real_decode = camera_evidence.iter_luma
 
         def decode(files: FrameFiles, *, decoder: str = "cpu") -> Any:
             key = _key(files)
@@ -57,15 +56,15 @@ class Replay:
             seen = self._auditors.setdefault(_key(stream.files), PictureAuditor(stream))
             return _Redated(seen, stream)
 
-        decode_pass.iter_luma = decode  # type: ignore[assignment]
+        camera_evidence.iter_luma = decode  # type: ignore[assignment]
         camera_evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
-        decode_pass.PictureAuditor = auditor  # type: ignore[assignment,misc]
+        camera_evidence.PictureAuditor = auditor  # type: ignore[assignment,misc]
         try:
             yield
         finally:
-            decode_pass.iter_luma = real_decode
+            camera_evidence.iter_luma = real_decode
             camera_evidence.RotationDetector = RotationDetector  # type: ignore[misc]
-            decode_pass.PictureAuditor = PictureAuditor  # type: ignore[misc]
+            camera_evidence.PictureAuditor = PictureAuditor  # type: ignore[misc]
 
 
 class _Retracked:

@@ -26,9 +26,9 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state import null
+from syncaudit.estimators.state.driver import camera_increments, driver_of, period_of
 from syncaudit.estimators.state.moments import RIDGES, change_at, log_likelihood
 from syncaudit.estimators.state.search import search_state, searched_rows
-from syncaudit.estimators.state.sides import camera_increments, driver_of, period_of
 from syncaudit.model import Activity, PictureMotion, Quantity
 from syncaudit.pipeline import examine
 from syncaudit.policy import load_policy

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 __all__ = [
     "ARRAY_BYTES",
+    "IMAGE_BYTES",
+    "IMAGE_PIXELS",
     "IMPORT_STALL_S",
     "LINE_BYTES",
     "METADATA_BYTES",
-    "PICTURE_BYTES",
-    "PICTURE_PIXELS",
     "REMOTE_BYTES_PER_S",
     "REMOTE_TRIES",
     "REMOTE_WAIT_S",
@@ -37,13 +37,13 @@ of them is read by itself."""
 ROW_CHARACTERS = 1 << 22
 """A row of a JSON table: the longest hold a matrix or a path, some kilobytes."""
 
-# Arrays, pictures, sound
+# Arrays, images, sound
 ARRAY_BYTES = 1 << 34
 """Rows of a NumPy array that are read at once."""
-PICTURE_BYTES = 1 << 28
-"""A picture in its file: a memory limit of common size holds it."""
-PICTURE_PIXELS = 1 << 28
-"""A picture decoded: 16,384 by 16,384; the largest camera sensors have 2^27.2."""
+IMAGE_BYTES = 1 << 28
+"""An image in its file: a memory limit of common size holds it."""
+IMAGE_PIXELS = 1 << 28
+"""An image decoded: 16,384 by 16,384; the largest camera sensors have 2^27.2."""
 SOUND_SAMPLES = 1 << 30
 """Sound decoded, mixed to one channel: 6 hours at 48 kHz, 4 GiB."""
 VIDEO_HEADER_BYTES = 1 << 28

@@ -42,15 +42,8 @@ _DEPTH = 8
 def machine_fault(error: BaseException | None) -> str | None:
     """Return what is wrong with the machine, in words, where an error comes from it.
 
-    Parameters
-    ----------
-    error : BaseException, optional
-        An error, with all that it was caused by.
-
-    Returns
-    -------
-    str or None
-        None where the data are to blame, or nobody knows.
+    None where the data are to blame, or nobody knows. An error counts with all that it was caused
+    by.
     """
     for each in _chain(error):
         known = getattr(each, "machine_fault", None)

@@ -1,14 +1,68 @@
-"""Packages of others that add commands, formats or estimators through entry points."""
+"""Packages of others that add commands, formats, detectors or estimators by entry points."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import metadata
+from typing import Protocol, TypeVar
 
-__all__ = ["COMMANDS", "ESTIMATORS", "FORMATS", "entry_points_of", "package_of", "versions_of"]
+from syncaudit.errors import UsageError
+
+__all__ = [
+    "COMMANDS",
+    "DETECTORS",
+    "ESTIMATORS",
+    "FORMATS",
+    "entry_points_of",
+    "package_of",
+    "versions_of",
+    "with_added",
+]
 
 COMMANDS = "syncaudit.commands"
+DETECTORS = "syncaudit.detectors"
 ESTIMATORS = "syncaudit.estimators"
 FORMATS = "syncaudit.formats"
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Member = TypeVar("_Member", bound=_Named)
+
+
+def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:
+    """Return the members of a table, and after them those that other packages add.
+
+    Raises
+    ------
+    UsageError
+        If one of another package cannot be imported, is of another type, or has a name that is
+        taken: clips would pass or fail without what it is there to tell.
+    """
+    found = {each.name: each for each in built_in}
+    kind = type(next(iter(found.values())))
+    for point in entry_points_of(group):
+        try:
+            added = point.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # others' code breaks itself alone
+            raise _unusable(kind, point, f"cannot be imported ({error!r})") from error
+        if not isinstance(added, kind) or added.name in found:
+            raise _unusable(kind, point, f"is no {kind.__name__} with a name of its own")
+        found[added.name] = added
+    return tuple(found.values())
+
+
+def _unusable(kind: type, point: metadata.EntryPoint, why: str) -> UsageError:
+    package = package_of(point)
+    return UsageError(
+        f"the {kind.__name__.lower()} of the package {package} {why}",
+        hint=f"Install it again, or remove it with: pip uninstall {package}",
+    )
 
 
 def entry_points_of(group: str) -> list[metadata.EntryPoint]:

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from syncaudit_calibration.budget import error_budget
     from syncaudit_calibration.bundle import calibrate_events
     from syncaudit_calibration.calibrate_recording import calibrate
     from syncaudit_calibration.calibration import (
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         CalibratedSource,
         CalibratedStep,
         Calibration,
+        error_budget,
     )
     from syncaudit_calibration.errors import CalibrationError
 
@@ -41,7 +41,7 @@ _HOME_OF = {
     "CalibrationError": "errors",
     "calibrate": "calibrate_recording",
     "calibrate_events": "bundle",
-    "error_budget": "budget",
+    "error_budget": "calibration",
 }
 
 

@@ -30,8 +30,7 @@ def apply(
     every_figure: Annotated[
         bool,
         typer.Option(
-            "--all",
-            help="Of verdicts, take out also what lies within its own error (1.96 sigma).",
+            "--all", help="Of verdicts, take out also what lies within its own error (1.96 sigma)."
         ),
     ] = False,
     partial: Partial = False,
@@ -61,7 +60,7 @@ def apply(
     from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import load_clips
     from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
-    from syncaudit_calibration.apply.words import Tally, outcome_table
+    from syncaudit_calibration.apply.outcomes import Tally, outcome_table
 
     known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)

@@ -86,13 +86,15 @@ def calibrate_events(
             raise _impossible(seed | refused)
         refused |= seed.refused
         seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
-        useless = unobservable_cameras(observations, adjustment)
+        unobservable = unobservable_cameras(observations, adjustment)
+        useless = unobservable.refused
         if not useless:
             contradicted = find_contradicted({item.source: item for item in left}, observations)
             wrong = [each for each in contradicted if each.is_wrong]
             warnings += [f"{each.words}: it was not believed" for each in wrong]
             if not wrong:
                 warnings += [each.words for each in contradicted]
+                warnings += unobservable.vague.values()
                 break
             left = [without_statement(item, wrong) for item in left]
             continue

@@ -83,7 +83,8 @@ def calibrate_recording(
     with stages.timed("read"):
         read = read_clip(clip)
     found = find_events(read.streams, stages)
-    evidence = _by_source(found)
+    # One kind of events a source, cameras first.
+    evidence = {**found.taps, **found.clicks, **found.triggers, **found.flashes}
     findings = (*read.findings, *found.findings, *_damage(found))
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings)
@@ -123,14 +124,8 @@ def with_findings(
 ) -> Calibration:
     """Return a calibration that tells what was wrong with the data: refusals, or warnings.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        By events alone.
-    unlit : mapping of str to str
-        Cameras that show no flash.
-    broken : mapping of str to str
-        Findings by source; a source that was calibrated all the same is none that was refused.
+    `calibration`: by events alone. `unlit`: cameras that show no flash. `broken`: findings by
+    source; a source that was calibrated all the same is none that was refused.
     """
     harmless = [words for name, words in broken.items() if name in calibration.sources]
     refused = {name: why for name, why in broken.items() if name not in calibration.sources}
@@ -142,7 +137,7 @@ def with_findings(
 
 
 def _damage(found: ClipEvidence) -> list[Finding]:
-    """Return what is wrong with the pictures that were looked at."""
+    """Return what is wrong with the images that were looked at."""
     limits = Limits(damaged_share=0.0)
     return [
         finding
@@ -150,11 +145,6 @@ def _damage(found: ClipEvidence) -> list[Finding]:
         for finding in judge_pictures(name, name, audit, limits)
         if finding.severity is Severity.DEFECT
     ]
-
-
-def _by_source(found: ClipEvidence) -> dict[str, EventEvidence]:
-    """Return the events of each source, cameras first: one kind of events a source."""
-    return {**found.taps, **found.clicks, **found.triggers, **found.flashes}
 
 
 def _reference(

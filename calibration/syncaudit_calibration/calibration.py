@@ -1,4 +1,4 @@
-"""The result: a correction per source with its covariance, and what was found beside it."""
+"""The result: a correction per source with its covariance, and how well it is known at any time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model import seconds_since
 from syncaudit_calibration.closures import Closure
 
-__all__ = ["CalibratedFlash", "CalibratedSource", "CalibratedStep", "Calibration"]
+__all__ = ["CalibratedFlash", "CalibratedSource", "CalibratedStep", "Calibration", "error_budget"]
+
 
 Floats = NDArray[np.float64]
 VERSION = 1
@@ -118,13 +121,10 @@ class CalibratedSource:
             row["steps"] = [asdict(step) for step in self.steps]
         return row
 
-    def jumps_s(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def jumps_s(self, own_ns: NDArray[np.int64]) -> Floats:
         """Return what the steps add to the correction at own stamps: nothing at `at_ns`.
 
-        Parameters
-        ----------
-        own_ns : ndarray of int, shape (n,)
-            Own stamps.
+        `own_ns`, shape (n,): own stamps.
 
         Returns
         -------
@@ -132,10 +132,10 @@ class CalibratedSource:
             Seconds.
         """
         sizes_s = np.array([step.step_s for step in self.steps])
-        summed: NDArray[np.float64] = self.step_terms(own_ns) @ sizes_s
+        summed: Floats = self.step_terms(own_ns) @ sizes_s
         return summed
 
-    def step_terms(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def step_terms(self, own_ns: NDArray[np.int64]) -> Floats:
         """Return the derivatives of `jumps_s` by the sizes of the steps, shape (n, k)."""
         at_ns = np.array([step.at_ns for step in self.steps], dtype=np.int64)
         later = np.asarray(own_ns)[:, None] >= at_ns
@@ -202,3 +202,42 @@ class Calibration:
             "half_light_s": self.half_light_s,
             "half_light_std_s": self.half_light_std_s,
         }
+
+
+def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int64]) -> Floats:
+    """Return one sigma of a source's correction at each of its own stamps.
+
+    ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step_k])`` and C the covariance of offset,
+    drift and steps. The clock is taken to run evenly between flashes: far from them the error grows
+    by the drift's; the wander of a real oscillator (about 0.01 to 0.1 ppm over minutes) is not in
+    it.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Result of `calibrate_events`.
+    source : str
+        Which source.
+    times_ns : ndarray of int, shape (n,)
+        Own stamps.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Seconds.
+
+    Raises
+    ------
+    UsageError
+        If the calibration does not hold the source.
+    """
+    if source not in calibration.sources:
+        raise UsageError(
+            f"the calibration holds no source '{source}'",
+            hint=nearest_name(source, calibration.sources),
+        )
+    found = calibration.sources[source]
+    since_s = seconds_since(times_ns, found.at_ns)
+    terms = np.column_stack([np.ones(since_s.size), since_s, found.step_terms(times_ns)])
+    sigma: Floats = np.sqrt(np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0))
+    return sigma

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +16,15 @@ from syncaudit.writing import Signature, check_target, replace_text
 if TYPE_CHECKING:
     from syncaudit_calibration.plan import Accuracy, PlannedCamera, PulseTrain
 
-__all__ = ["flash_plan"]
+__all__ = ["flash_plan", "parse_durations", "parse_rates"]
 
 _TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.PLAN}
 _SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.PLAN}
 _DURATION_BOUNDS_S = (10.0, 600.0)
+# Durations and rates as people write them: 25ms, 0.025, 25000us; 12,30.
+_DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?\s*(s|ms|us|µs|μs|ns)?", re.IGNORECASE)
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_MAX_RATE_HZ = 1000
 
 
 def flash_plan(
@@ -95,7 +101,7 @@ def flash_plan(
             hint=nearest_name(light, list(LightKind)),
         ) from None
     rig = _rig(recording, fps, readout, exposure, cameras)
-    duration_s = _duration(duration)
+    duration_s = _recording_s(duration)
     is_video = kind is LightKind.SCREEN or (video and kind is LightKind.LED)
     wanted = (_TRAIN if kind is LightKind.LED else {}) | (_SCREEN if is_video else {})
     if out is not None and not wanted:
@@ -136,14 +142,13 @@ def _rig(
     exposure: str | None,
     n_cameras: int | None,
 ) -> tuple[PlannedCamera, ...]:
-    from syncaudit_calibration.plan.cameras import planned_cameras
-    from syncaudit_calibration.plan.durations import parse_durations, parse_rates
+    from syncaudit_calibration.plan.cameras import planned_cameras, recorded_cameras
 
     rates = parse_rates(fps, "--fps") if fps else ()
     readouts = parse_durations(readout, "--readout") if readout else ()
     exposures = parse_durations(exposure, "--exposure") if exposure else ()
     if recording is not None:
-        from syncaudit_calibration.plan.recorded import recorded_cameras
+        from syncaudit_calibration.plan.cameras import recorded_cameras
         from syncaudit_calibration.recording import find_recording
 
         if n_cameras is not None:
@@ -157,11 +162,9 @@ def _rig(
     return planned_cameras(rates, readouts, exposures, n_cameras)
 
 
-def _duration(text: str | None) -> float | None:
+def _recording_s(text: str | None) -> float | None:
     if text is None:
         return None
-    from syncaudit_calibration.plan.durations import parse_durations
-
     values = parse_durations(text, "--duration")
     least_s, most_s = _DURATION_BOUNDS_S
     if len(values) > 1 or not least_s <= values[0] <= most_s:
@@ -195,3 +198,52 @@ def _write_video(screen: PulseTrain, expected: Accuracy, folder: Path) -> list[t
         f"{screen.duration_s:.0f} s; offsets to about {word_duration(expected.offset_std_s)}"
     )
     return [(film, words), (table, "the instants in the video")]
+
+
+def parse_durations(text: str, option: str) -> tuple[float, ...]:
+    """Return the durations of a list like ``25ms,0.015``, in seconds.
+
+    `text`: numbers separated by commas, each with s, ms, us or ns; without a unit, seconds.
+    `option`: name of the option, for the error.
+
+    Raises
+    ------
+    UsageError
+        If a part is not a duration.
+    """
+    return tuple(_duration(part.strip(), option) for part in text.split(","))
+
+
+def parse_rates(text: str, option: str) -> tuple[Fraction, ...]:
+    """Return the rates of a list like ``12,29.97,30000/1001``, exactly, in Hz.
+
+    `text`: numbers or fractions separated by commas. `option`: name of the option, for the error.
+
+    Raises
+    ------
+    UsageError
+        If a part is not a frame rate.
+    """
+    return tuple(_rate(part.strip(), option) for part in text.split(","))
+
+
+def _duration(text: str, option: str) -> float:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"{option} is '{text}', expected a duration like 25ms, 0.025 (seconds) or 25000us"
+        )
+    number, exponent, unit = match.groups()
+    return float(f"{number}e{exponent or 0}") * _UNITS[(unit or "s").lower()]
+
+
+def _rate(text: str, option: str) -> Fraction:
+    try:
+        rate_hz = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(
+            f"{option} is '{text}', expected frames per second like 12, 29.97 or 30000/1001"
+        ) from None
+    if not 0 < rate_hz <= _MAX_RATE_HZ:
+        raise UsageError(f"{option} is {text}, expected more than 0 and up to {_MAX_RATE_HZ} Hz")
+    return rate_hz.limit_denominator(1001)

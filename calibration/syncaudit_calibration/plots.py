@@ -1,10 +1,13 @@
-"""Plots of a calibration, for people who want to see before they trust."""
+"""Plots of a calibration, for people who want to see before they trust.
+
+A source has the same colour in all of them, and errors are in microseconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +17,9 @@ from syncaudit.estimators.events import instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.writing import Signature, check_target, replacing
-from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
-from syncaudit_calibration.budget import error_budget
+from syncaudit_calibration.band_images import BandImage, find_band_images
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
+from syncaudit_calibration.calibration import error_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +32,30 @@ Floats = NDArray[np.float64]
 # Flashes that are drawn on one axis: more would hide what the offsets do.
 N_DRAWN = 10
 N_TIMES = 400
+# Colours of viewer and report, told apart by people of any colour vision.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d6b00", "#5a636f")
+QUIET, LINE = "#5a636f", "#dce1e8"
+STYLE: dict[Any, Any] = {
+    "figure.dpi": 110,
+    "font.size": 9.5,
+    "text.color": "#1c2430",
+    "axes.edgecolor": LINE,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelcolor": QUIET,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+}
 # Of the upper edge of a band, its lower edge, and one of light that stays.
-COLOURS = {0.5: "C1", -0.5: "C0", 0.0: "C2"}
+EDGE_COLOURS = {0.5: PALETTE[1], -0.5: PALETTE[0], 0.0: PALETTE[2]}
 
 
 def require_matplotlib() -> None:
@@ -46,14 +71,8 @@ def plot_calibration(
 ) -> list[Path]:
     """Draw what was found and write it as PNG.
 
-    Parameters
-    ----------
-    found : CalibratedRecording
-        Result of `calibrate_recording`.
-    folder : Path
-        Where the pictures go; made if it is not there.
-    force : bool
-        Write also over files that syncaudit did not write.
+    The folder is made if it is not there; `force` also writes over files that syncaudit did not
+    write.
 
     Returns
     -------
@@ -67,14 +86,17 @@ def plot_calibration(
         Where matplotlib is not installed.
     """
     require_matplotlib()
+    import matplotlib as mpl
+
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in _figures(found):
-        path = folder / f"{name}.png"
-        check_target(path, Signature.PLOT, is_forced=force)
-        with replacing(path) as file:
-            figure.savefig(file, format="png", dpi=110, metadata={"Software": "syncaudit"})
-        written.append(path)
+    with mpl.rc_context(STYLE):
+        for name, figure in _figures(found):
+            path = folder / f"{name}.png"
+            check_target(path, Signature.PLOT, is_forced=force)
+            with replacing(path) as file:
+                figure.savefig(file, format="png", metadata={"Software": "syncaudit"})
+            written.append(path)
     return written
 
 
@@ -85,9 +107,9 @@ def _figures(found: CalibratedRecording) -> Iterator[tuple[str, Figure]]:
     for name, evidence in found.evidence.items():
         stream = found.streams[name]
         if isinstance(evidence, FlashEdges) and isinstance(stream, CameraStream):
-            pictures = find_band_pictures(stream, evidence)
-            if pictures:
-                yield f"bands_{_safe(name)}", _draw_bands(name, pictures)
+            images = find_band_images(stream, evidence)
+            if images:
+                yield f"bands_{_safe(name)}", _draw_bands(name, images)
 
 
 def _new(
@@ -98,42 +120,54 @@ def _new(
 
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(title)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.ravel())
+
+
+def _colours(found: CalibratedRecording) -> dict[str, str]:
+    """Return the colour of each source."""
+    names = enumerate(found.calibration.sources)
+    return {name: PALETTE[k % len(PALETTE)] for k, name in names}
+
+
+def _micro(seconds: float) -> str:
+    """Return a duration with the sign of micro, which images can show."""
+    return word_duration(seconds).replace(" us", " µs")
 
 
 def _draw_flashes(found: CalibratedRecording) -> Figure:
     """Draw when each source noticed the flashes in mid-recording, by its stamps and corrected."""
     calibration = found.calibration
-    names = list(calibration.sources)
+    colours = _colours(found)
     flashes_s = seconds_since(
         np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
     )
     middle = flashes_s[np.argsort(np.abs(flashes_s))[:N_DRAWN]]
     span = float(middle.min()), float(middle.max())
     figure, panels = _new(
-        f"{found.clip.clip_id}: flashes by source (grey: solved)",
+        f"{found.clip.clip_id}: when each source saw the flashes (grey: when they were)",
         1,
         2,
-        (13.0, 1.6 + 0.45 * len(names)),
+        (13.0, 1.6 + 0.45 * len(colours)),
     )
     for axes, title, is_corrected in zip(
-        panels, ("as stamped", "corrected"), (False, True), strict=True
+        panels, ("as timestamped", "corrected"), (False, True), strict=True
     ):
+        axes.grid(visible=False)
         for flash_s in flashes_s:
-            axes.axvline(flash_s, color="0.85", linewidth=0.8, zorder=0)
-        for k, name in enumerate(names):
+            axes.axvline(flash_s, color="0.8", linewidth=0.8, zorder=0)
+        for k, (name, colour) in enumerate(colours.items()):
             instants_s, half_s = _instants_s(found, name, is_corrected=is_corrected)
             if half_s.any():  # the flash was somewhere within
                 bars = list(zip(instants_s - half_s, 2.0 * half_s, strict=True))
-                axes.broken_barh(bars, (k - 0.4, 0.8), color=f"C{k}", alpha=0.6, linewidth=0)
+                axes.broken_barh(bars, (k - 0.4, 0.8), color=colour, alpha=0.6, linewidth=0)
             else:
-                axes.vlines(instants_s, k - 0.4, k + 0.4, color=f"C{k}")
+                axes.vlines(instants_s, k - 0.4, k + 0.4, color=colour)
         margin = 0.08 * (span[1] - span[0]) + 0.05
         axes.set_xlim(span[0] - margin, span[1] + margin)
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(colours) - 0.4, -0.6)
+        axes.set_yticks(range(len(colours)), colours)
         axes.set_title(title)
         axes.set_xlabel("seconds from the middle")
     panels[1].tick_params(labelleft=False)
@@ -168,26 +202,27 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
         np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
     )
     figure, axes = _new(
-        f"{found.clip.clip_id}: residuals of single flashes",
+        f"{found.clip.clip_id}: by how much each flash is missed, in µs",
         len(calibration.sources),
         1,
         (11.0, 1.0 + 1.4 * len(calibration.sources)),
     )
+    colours = _colours(found)
     for axis, (name, source) in zip(axes, calibration.sources.items(), strict=True):
         axis.axhline(0.0, color="0.6", linewidth=0.8)
-        axis.plot(source.residual_at_s, 1e6 * source.residuals_s, ".", markersize=4)
+        residuals_us = 1e6 * source.residuals_s
+        axis.plot(source.residual_at_s, residuals_us, ".", color=colours[name], markersize=5)
         for step in source.steps:
             step_s = (step.at_ns - source.at_ns) * 1e-9
-            axis.axvline(step_s, color="C3", linestyle="--", linewidth=0.9)
-        axis.set_ylabel("us", fontsize=8)
-        words = f"{name}: rms {word_duration(source.residual_rms_s)}"
+            axis.axvline(step_s, color=QUIET, linestyle="--", linewidth=0.9)
+        words = f"{name}: rms {_micro(source.residual_rms_s)}"
         if source.outliers:
             words += f", {source.outliers} left out"
         if source.steps:
             words += " (dashed: its clock steps)"
-        axis.set_title(words, fontsize=9, loc="left", pad=3.0)
+        axis.set_title(words, color=colours[name], pad=3.0)
         axis.set_xlim(flashes_s.min() - 0.5, flashes_s.max() + 0.5)
-        axis.tick_params(labelsize=8, labelbottom=axis is axes[-1])
+        axis.tick_params(labelbottom=axis is axes[-1])
     axes[-1].set_xlabel("seconds from the middle")
     return figure
 
@@ -198,18 +233,19 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
     from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
     figure, (axis,) = _new(
-        f"{found.clip.clip_id}: one sigma of each clock's correction", 1, 1, (11.0, 5.0)
+        f"{found.clip.clip_id}: standard error of each clock's correction", 1, 1, (11.0, 5.0)
     )
     flashes = np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64)
     first, last = int(flashes.min()), int(flashes.max())
     reach = (last - first) // 4
     at_s = np.linspace(first - reach, last + reach, N_TIMES) - calibration.at_ns
-    for name, source in calibration.sources.items():
+    for name, colour in _colours(found).items():
+        source = calibration.sources[name]
         if name == calibration.reference:
             continue
         times_ns = source.at_ns + at_s.astype(np.int64)
         sigma_s = error_budget(calibration, name, times_ns)
-        axis.plot(1e-9 * at_s, 1e6 * sigma_s, label=name)
+        axis.plot(1e-9 * at_s, 1e6 * sigma_s, color=colour, label=name)
     axis.plot(
         seconds_since(flashes, calibration.at_ns),
         np.full(flashes.size, 0.02),
@@ -222,34 +258,32 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
     axis.yaxis.set_minor_locator(NullLocator())
     axis.yaxis.set_major_formatter(ScalarFormatter())
-    axis.set_ylabel("one sigma, us")
+    axis.set_ylabel("1 standard error, µs")
     axis.set_xlabel("seconds from the middle")
-    axis.grid(visible=True, alpha=0.25)
-    axis.legend(fontsize=8, ncols=4)
+    axis.legend(ncols=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     return figure
 
 
-def _draw_bands(name: str, pictures: list[BandPicture]) -> Figure:
+def _draw_bands(name: str, images: list[BandImage]) -> Figure:
     """Draw lit frames beside the light that their rows gained, with the edges that were fitted."""
     figure, axes = _new(
         f"{name}: bands and fitted edges (half of the light in)\n"
-        "orange: the exposure ended, blue: it began, green: the light stayed",
-        len(pictures),
+        "orange: the exposure ended; blue: it began; green: the light stayed",
+        len(images),
         2,
-        (11.0, 0.6 + 3.2 * len(pictures)),
+        (11.0, 0.6 + 3.2 * len(images)),
     )
-    for picture, (left, right) in zip(
-        pictures, zip(axes[::2], axes[1::2], strict=True), strict=True
-    ):
-        height, width = picture.luma.shape
-        left.imshow(picture.luma, cmap="gray", vmin=0, vmax=255)
+    for image, (left, right) in zip(images, zip(axes[::2], axes[1::2], strict=True), strict=True):
+        height, width = image.luma.shape
+        left.grid(visible=False)
+        left.imshow(image.luma, cmap="gray", vmin=0, vmax=255)
         left.set_ylabel("row")
-        left.set_title(f"frame {picture.index}", fontsize=9)
-        right.plot(picture.gain, np.arange(height), color="0.3", linewidth=0.9)
+        left.set_title(f"frame {image.index}")
+        right.plot(image.gain, np.arange(height), color="0.3", linewidth=0.9)
         right.set_ylim(height - 0.5, -0.5)
-        right.set_xlabel("levels above the neighbouring frames, mean of each row", fontsize=9)
-        for row, std, part in picture.edges:
-            colour = COLOURS[part]
+        right.set_xlabel("levels above the neighbouring frames, mean of each row")
+        for row, std, part in image.edges:
+            colour = EDGE_COLOURS[part]
             left.plot([0, width - 1], [row, row], color=colour, linewidth=1.2)
             right.axhspan(row - 3.0 * std, row + 3.0 * std, color=colour, alpha=0.3)
             right.axhline(row, color=colour, linewidth=1.2)

@@ -33,12 +33,8 @@ def find_recording(place: str, clip_id: str | None = None) -> Clip:
     accelerometer columns as IMUs, tables with stamps alone as event logs, a bus log beside the
     only ``.dbc`` if that has one signal named after a strobe or flash.
 
-    Parameters
-    ----------
-    place : str
-        Manifest (file or URL) or folder.
-    clip_id : str, optional
-        Which clip, where the manifest holds several.
+    `place` is a manifest (file or URL) or a folder; `clip_id` is needed where the manifest holds
+    several clips.
 
     Raises
     ------

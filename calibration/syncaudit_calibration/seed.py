@@ -167,12 +167,21 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
             "use more pulses a frame period"
         )
     period_s = period_of(sharp if sharp.n else events, max_offset_s=max_offset_s)
-    if period_s is None:
+    if period_s is None or _is_denied(period_s, events, sharp, max_offset_s):
         return None
     return (
         f"the events of {events.source} come periodically: its offset is known only modulo "
         f"{word_duration(period_s)}. Use an irregular train"
     )
+
+
+def _is_denied(period_s: float, events: Instants, sharp: Instants, max_offset_s: float) -> bool:
+    """Tell whether most events are known between two frames only, and do not keep to a period.
+
+    Of few events on a grid chance puts as many there.
+    """
+    tells = events.n > 2 * sharp.n > 0 and period_s > 4.0 * events.tolerance_s
+    return tells and period_of(events, max_offset_s=max_offset_s) is None
 
 
 def _carry(

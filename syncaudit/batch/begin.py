@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from syncaudit import __version__
-from syncaudit.batch.json_encoding import plain
+from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES, write_json
+from syncaudit.batch.summary import read_summary
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count
-from syncaudit.model import Verdict
+from syncaudit.model import Clip, Verdict
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import Signature, is_ours, refuse_foreign, remove_ours, sweep_drafts
 
-__all__ = [
-    "begin_run",
-    "check_outputs",
-    "keep_others",
-    "make_folder",
-    "refuse_other_run",
-    "refuse_screen",
-]
+__all__ = ["begun_run", "check_outputs", "make_folder", "refuse_other_run", "refuse_screen"]
 
 _MISSING = object()
 
 
 def make_folder(out: str | Path) -> Path:
-    """Return the output folder, made where missing.
-
-    Raises
-    ------
-    UsageError
-        If it has no name, cannot be made, or is a URL.
-    """
+    """Return the output folder, made where missing; refuse a URL, and what cannot be made."""
     if not str(out).strip():
         raise UsageError("--out is empty", hint="Name a folder; '.' is the working folder.")
     if is_url(str(out)):
@@ -59,21 +47,9 @@ def make_folder(out: str | Path) -> Path:
 
 
 def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool = False) -> None:
-    """Refuse a folder in which a run would write over what syncaudit did not write, or reads.
+    """Refuse a folder in which a run would write over its `inputs`, or files of others.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder, resolved.
-    inputs : sequence of str
-        Files that the run reads: its manifest.
-    is_forced : bool
-        The user allows to write over files of others; never over the inputs.
-
-    Raises
-    ------
-    UsageError
-        Naming the first such file.
+    With `is_forced` the user allows the latter, never the former.
     """
     read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
     # A manifest or a table of one's own may look like an output: a run must have been here.
@@ -87,7 +63,7 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
         path, signature = folder / name, kind if is_run else None
         if path in read:
             raise UsageError(
-                "is read by this run, which would write over it",
+                "is read by this run, which would overwrite it",
                 path=str(path),
                 hint="Choose another --out folder.",
             )
@@ -96,18 +72,55 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
             path.unlink()
 
 
-def keep_others(ledger: Ledger, clip_ids: Sequence[str], *, is_pruning: bool) -> None:
-    """Refuse to let verdicts of clips go that a run does not name.
+def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
+    """Refuse to write over the verdicts of another run: those of 'validate', say, by 'judge'.
 
-    With `is_pruning` they leave the outputs, but their rows are put aside and count again when a
-    later manifest names the clips.
-
-    Raises
-    ------
-    UsageError
-        Naming how many, and the first.
+    `about` is what the summary of a repetition of this run states alike.
     """
-    named = set(clip_ids)
+    ledger = folder / "verdicts.jsonl"
+    if is_forced or not ledger.exists() or not ledger.stat().st_size:
+        return
+    known = read_summary(folder)
+    if any(known.get(key, _MISSING) != value for key, value in to_plain(about).items()):
+        raise UsageError(
+            "the folder holds the verdicts of another run, which would be lost",
+            path=str(folder),
+            hint="Choose another --out folder, or overwrite them with --force.",
+        )
+
+
+def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
+    """Refuse to write what stamps alone say over what was measured."""
+    if about.get("screen") and read_summary(folder).get("screen") is False and not is_forced:
+        raise UsageError(
+            "the folder holds verdicts of a run that measured, which those of --screen would "
+            "replace",
+            path=str(folder),
+            hint="Choose another --out folder, or overwrite them with --force.",
+        )
+
+
+@contextmanager
+def begun_run(
+    folder: Path,
+    clips: Sequence[Clip],
+    policy: Policy,
+    about: Mapping[str, object],
+    *,
+    is_pruning: bool,
+) -> Iterator[Ledger]:
+    """Open the ledger of a run over `clips`, whose summary says that it is unfinished.
+
+    Verdicts of clips that the run does not name are refused. With `is_pruning` they leave the
+    outputs, but their rows are put aside and count again when a later manifest names the clips.
+    """
+    with Ledger(folder / "verdicts.jsonl") as ledger:
+        _keep_others(ledger, {clip.clip_id for clip in clips}, is_pruning=is_pruning)
+        _mark_unfinished(ledger, len(clips), policy, about)
+        yield ledger
+
+
+def _keep_others(ledger: Ledger, named: Collection[str], *, is_pruning: bool) -> None:
     others = [clip_id for clip_id in ledger.clip_ids if clip_id not in named]
     if others and not is_pruning:
         raise UsageError(
@@ -120,61 +133,9 @@ def keep_others(ledger: Ledger, clip_ids: Sequence[str], *, is_pruning: bool) ->
         ledger.outdate(clip_id)
 
 
-def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
-    """Refuse to write over the verdicts of another run: those of 'validate', say, by 'judge'.
-
-    Parameters
-    ----------
-    folder : Path
-        Output folder.
-    about : mapping
-        What the summary of a repetition of this run states alike.
-    is_forced : bool
-        The user allows it.
-
-    Raises
-    ------
-    UsageError
-        If a ledger lies there and its summary states something else, or there is none.
-    """
-    ledger = folder / "verdicts.jsonl"
-    if is_forced or not ledger.exists() or not ledger.stat().st_size:
-        return
-    known = _summary(folder)
-    if any(known.get(key, _MISSING) != value for key, value in plain(about).items()):
-        raise UsageError(
-            "the folder holds the verdicts of another run, which would be lost",
-            path=str(folder),
-            hint="Choose another --out folder, or write over them with --force.",
-        )
-
-
-def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
-    """Refuse to write what stamps alone say over what was measured.
-
-    Raises
-    ------
-    UsageError
-        If the run is a screen, and that in the folder was none.
-    """
-    if about.get("screen") and _summary(folder).get("screen") is False and not is_forced:
-        raise UsageError(
-            "the folder holds verdicts of a run that measured, which those of --screen would "
-            "replace",
-            path=str(folder),
-            hint="Choose another --out folder, or write over them with --force.",
-        )
-
-
-def _summary(folder: Path) -> Mapping[str, object]:
-    try:
-        known = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]) -> None:
+def _mark_unfinished(
+    ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]
+) -> None:
     """Write a summary that says ``complete: false``, and wait until it is on the disk.
 
     From here on no reader takes the outputs of an earlier run for those of this one. What changed
@@ -189,7 +150,7 @@ def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, 
         "stopped": "running",
         "clips": clips | {str(v): counts[str(v)] for v in Verdict},
         **about,
-        "policy": plain(policy),
+        "policy": to_plain(policy),
         "versions": {"syncaudit": __version__},
     }
     write_json(summary, folder / "summary.json", is_durable=True)

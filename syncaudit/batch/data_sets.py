@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.batch.defects import log_defect
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.outputs import write_json
+from syncaudit.batch.outputs import log_defect, write_json
 from syncaudit.model import Clip, CommonOffsets, DataSetClocks
 from syncaudit.policy import Policy, calibration_of, data_set_row
 from syncaudit.writing import Signature, remove_ours
@@ -28,15 +27,6 @@ class DataSets:
     A data set is what the manifest says that clips come from (their `origin`), or else all clips:
     sources of one name are then taken for the same device. Verdicts are not looked at, so that it
     comes out the same whatever became of them before.
-
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest.
-    ledger : Ledger
-        Rows of the clips that are done.
-    policy : Policy
-        What is judged by.
     """
 
     def __init__(self, clips: Sequence[Clip], ledger: Ledger, policy: Policy) -> None:

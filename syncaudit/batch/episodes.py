@@ -23,20 +23,9 @@ def episode_lists(
 ) -> list[dict[str, Any]]:
     """Return what is known of the episodes of each data set that clips come from.
 
-    Parameters
-    ----------
-    clips : iterable of Clip
-        Those without an `origin` are left aside.
-    verdict_of : callable
-        Verdict of a clip id; None where the clip is not done.
-
-    Returns
-    -------
-    list of dict
-        One a data set, in the order of the clips: ``dataset``, ``total_episodes`` (None where
-        unknown), the episode indices that ``keep``, ``reject``, ``unverified`` and ``unknown``
-        (without a verdict) hold, and as text ``episodes`` (those to keep) and
-        ``exclude_episodes`` (all others).
+    Of each, in the order of the clips: ``dataset``, ``total_episodes`` (None where unknown), the
+    episode indices that ``keep``, ``reject``, ``unverified`` and ``unknown`` (without a verdict)
+    hold, and as text ``episodes`` (those to keep) and ``exclude_episodes`` (all others).
     """
     found: dict[str, dict[int, int]] = {}
     totals: dict[str, int | None] = {}

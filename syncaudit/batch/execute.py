@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
 
-from syncaudit.batch.engines import Engine, get_engine
-from syncaudit.batch.lazy_sequence import LazySequence
+from syncaudit.batch.engines import ENGINES, Engine
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.pool import Lost
 from syncaudit.batch.task import OUT_OF_MEMORY_HINT, AuditTask, JudgeTask, TaskResult, failed_result
 from syncaudit.model import Clip, ReasonCode, Verdict
 from syncaudit.policy import Policy
 
-__all__ = ["audited", "judged"]
+__all__ = ["LazySequence", "audited", "judged"]
+
+_Item = TypeVar("_Item")
+
+
+class LazySequence(Generic[_Item]):
+    """Items at some positions, each made when asked for: a million tasks need no memory."""
+
+    def __init__(self, positions: Sequence[int], make: Callable[[int], _Item]) -> None:
+        self._positions = positions
+        self._make = make
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._positions)
+
+    def __getitem__(self, index: int) -> _Item:
+        """Make the item at `index`."""
+        return self._make(self._positions[index])
+
+    def __iter__(self) -> Iterator[_Item]:
+        """Make one after the other."""
+        return map(self._make, self._positions)
 
 
 def judged(
@@ -22,8 +43,7 @@ def judged(
 ) -> Iterator[tuple[Clip, TaskResult]]:
     """Yield the clips at some positions, judged again by what their rows hold."""
     items = LazySequence(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or "{}"))
-    run = get_engine("local")
-    for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+    for index, value in ENGINES["local"](JudgeTask(policy=policy), items, workers=workers):
         clip = clips[again[index]]
         if isinstance(value, Lost):
             message = f"the process that judged this clip again ended without an answer: {value}"
@@ -36,17 +56,10 @@ def audited(
     clips: Sequence[Clip],
     todo: Sequence[int],
     run: Engine,
-    *,
-    workers: int,
     timeout_s: float | None,
-    memory: MemoryLimit,
-    address: str | None,
 ) -> Iterator[tuple[Clip, TaskResult]]:
     """Yield the clips at some positions with what their audit says, or why it said nothing."""
-    items = LazySequence(todo, lambda k: clips[k])
-    for index, value in run(
-        task, items, workers=workers, timeout_s=timeout_s, memory=memory, address=address
-    ):
+    for index, value in run(task, LazySequence(todo, lambda k: clips[k])):
         clip = clips[todo[index]]
         yield clip, _unanswered(clip, value, timeout_s) if isinstance(value, Lost) else value
 

@@ -7,25 +7,25 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from syncaudit import __version__
-from syncaudit.batch.json_encoding import json_line, plain
-from syncaudit.batch.remote_version import remote_version
+from syncaudit.batch.json_encoding import json_line, to_plain
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
-from syncaudit.plugins import ESTIMATORS, versions_of
+from syncaudit.plugins import DETECTORS, ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import answer_within, file_system
+from syncaudit.readers.remote import answer_within, file_system, remote_version
 from syncaudit.readers.roots import treated_apart
-from syncaudit.readers.uris import is_url, parent_of, resolve
+from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
 
-__all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "policy_half", "with_policy"]
+__all__ = ["content_half", "fingerprint_of", "policy_half", "with_policy"]
 
-# Keys of a source that name files (formats, section 2).
-FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+_Answer = TypeVar("_Answer")
+
 # A store answers in some 0.1 s; one that does not is not asked again.
 _ANSWER_S = 20.0
 
@@ -43,7 +43,7 @@ def fingerprint_of(
     The first half covers what is measured: the manifest row, the calibration, the search range,
     the versions of syncaudit and of estimators that other packages add, and the size and
     modification time of every file the row names, or that a stamp table which it names does (the
-    pictures of a camera), and which of them are not opened, or not quoted, because they lie
+    images of a camera), and which of them are not opened, or not quoted, because they lie
     outside of the roots. Contents are not read: that would cost as much as half an audit. The
     second half covers the policy, so that a clip whose first half is unchanged is judged again
     without its files.
@@ -70,20 +70,16 @@ def fingerprint_of(
     files: dict[str, object] = {}
     named: list[str] = []
     for spec in clip.sources.values():
-        located = {
-            resolve(str(uri), clip.base_uri)
-            for uri in (getattr(spec, key, None) for key in FILE_KEYS)
-            if uri
-        }
+        located = set(files_named(spec, clip.base_uri).values())
         if isinstance(spec, CameraSpec):
-            pictures = _named_pictures(spec, clip.base_uri)
-            if pictures is not None:  # these count, not what else is in their folder
+            images = _named_images(spec, clip.base_uri)
+            if images is not None:  # these count, not what else is in their folder
                 located.discard(resolve(spec.uri, clip.base_uri))
-                named += pictures
-                files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(pictures)
+                named += images
+                files[f"{spec.uri} by {spec.timestamps}"] = _states_of(images)
         named += located
         for place in located - files.keys():
-            files[place] = _marks_of(place)
+            files[place] = _state_of(place)
     if None in files.values():
         return None
     subject: dict[str, object] = {
@@ -91,13 +87,14 @@ def fingerprint_of(
         # Where it comes from and what it was recorded with change no verdict.
         "row": replace(clip, origin=None, about={}),
         "max_offset_s": policy.max_offset_s,
-        "calibration": plain(calibration),
+        "calibration": to_plain(calibration),
         "files": files,
     }
-    if added := versions_of(ESTIMATORS):
-        subject["estimators"] = added
+    for name, group in (("estimators", ESTIMATORS), ("detectors", DETECTORS)):
+        if added := versions_of(group):
+            subject[name] = added
     if settings:
-        subject["settings"] = plain(settings)
+        subject["settings"] = to_plain(settings)
     if apart := treated_apart(named):
         subject["roots"] = apart
     return with_policy(_digest(subject), judged_by or policy_half(policy))
@@ -122,8 +119,8 @@ def _digest(subject: object) -> str:
     return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the pictures that a camera's stamp table names; None where they lie otherwise."""
+def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the images that a camera's stamp table names; None where they lie otherwise."""
     if spec.timestamps is None:
         return None
     place = resolve(spec.uri, base_uri)
@@ -131,22 +128,22 @@ def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
     is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
-    from syncaudit.readers.frame_stamps import named_pictures  # heavy
+    from syncaudit.readers.frame_stamps import named_images  # heavy
 
     try:
-        return named_pictures(spec, base_uri)
+        return named_images(spec, base_uri)
     except StreamReadError:
         return None  # the audit tells what is wrong with the table
 
 
-def _marks_of_all(uris: Sequence[str]) -> object | None:
-    """Return the marks of many files: a local one costs a call, remote ones a listing a folder."""
+def _states_of(uris: Sequence[str]) -> object | None:
+    """Return the state of many files: a local one costs a call, remote ones a listing a folder."""
     listings: dict[str, Mapping[str, object]] = {}
-    marks: list[object] = []
+    states: list[object] = []
     for uri in uris:
         place = uri.rpartition("::")[2]
         if not is_url(place):
-            marks.append(_local_marks(place))
+            states.append(_local_state(place))
             continue
         folder = parent_of(place)
         if folder not in listings:
@@ -154,37 +151,37 @@ def _marks_of_all(uris: Sequence[str]) -> object | None:
             if listed is None:
                 return None
             listings[folder] = listed
-        marks.append(listings[folder].get(posixpath.basename(place)))
-    return marks
+        states.append(listings[folder].get(posixpath.basename(place)))
+    return states
 
 
-def _marks_of(uri: str) -> object | None:
+def _state_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
     if is_url(uri):
-        return _remote_marks(uri)
+        return _remote_state(uri)
     if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
-        return [_local_marks(name) for name in found]
-    return _local_marks(uri)
+        return [_local_state(name) for name in found]
+    return _local_state(uri)
 
 
-def _local_marks(place: str) -> object:
+def _local_state(place: str) -> object:
     try:
         status = os.stat(place)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         # A missing file: the folder changes when it appears.
         path = Path(place)
         parent = path.parent
-        return ["absent"] if parent == path else ["within", _own_marks(parent)]
+        return ["absent"] if parent == path else ["within", _own_state(parent)]
     if stat.S_ISDIR(status.st_mode):
         try:
-            return [[child.name, *_own_marks(child)] for child in sorted(Path(place).iterdir())]
+            return [[child.name, *_own_state(child)] for child in sorted(Path(place).iterdir())]
         except OSError:
             return [status.st_mtime_ns]
     return [status.st_size, status.st_mtime_ns]
 
 
-def _own_marks(path: Path) -> list[int | str]:
+def _own_state(path: Path) -> list[int | str]:
     for candidate in (path, *path.parents):
         try:
             status = candidate.stat()
@@ -194,26 +191,27 @@ def _own_marks(path: Path) -> list[int | str]:
     return ["absent"]
 
 
-def _remote_marks(uri: str) -> object | None:
-    def ask() -> object | None:
-        try:
-            filesystem, path = file_system(uri)
-            return remote_version(filesystem.info(path)) or None
-        except Exception:  # noqa: BLE001  # every remote store raises its own kinds
-            return None
-
-    return answer_within(_ANSWER_S, uri, ask, None)
+def _remote_state(uri: str) -> object | None:
+    return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:
-    """Return name to marks of the files in a remote folder; None where it cannot be listed."""
+    """Return name to state of the files in a remote folder; None where it cannot be listed."""
 
-    def ask() -> dict[str, object] | None:
+    def listed(system: Any, path: str) -> dict[str, object]:
+        entries = system.ls(path, detail=True)
+        return {posixpath.basename(entry["name"]): remote_version(entry) for entry in entries}
+
+    return _asked(folder, listed)
+
+
+def _asked(place: str, question: Callable[[Any, str], _Answer]) -> _Answer | None:
+    """Return what a store answers about a place, None where it does not."""
+
+    def ask() -> _Answer | None:
         try:
-            filesystem, path = file_system(folder)
-            entries = filesystem.ls(path, detail=True)
-            return {posixpath.basename(entry["name"]): remote_version(entry) for entry in entries}
+            return question(*file_system(place))
         except Exception:  # noqa: BLE001  # every remote store raises its own kinds
             return None
 
-    return answer_within(_ANSWER_S, folder, ask, None)
+    return answer_within(_ANSWER_S, place, ask, None)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.episodes import write_keep
-from syncaudit.batch.json_encoding import plain
+from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
 from syncaudit.batch.recordings import pool_recordings, write_recordings
@@ -23,67 +21,34 @@ from syncaudit.policy import Policy
 from syncaudit.report import Picture, PictureMaker, write_report
 from syncaudit.writing import sync_folder
 
-__all__ = ["RunFacts", "finish"]
+__all__ = ["finish"]
 
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
-# Pictures of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
+# Images of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
 _PICTURES_S = 20.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """What a run knows of itself, for its summary.
-
-    Parameters
-    ----------
-    reused : int
-        Verdicts kept from an earlier run.
-    wall_s : float
-        Wall time.
-    workers : int
-        Worker processes; 0 for none.
-    stopped : str, optional
-        ``interrupted`` or ``terminated`` where the run was stopped.
-    about : mapping
-        Further entries of ``summary.json``.
-    """
-
-    reused: int
-    wall_s: float
-    workers: int
-    stopped: str | None
-    about: Mapping[str, object]
 
 
 def finish(
     clips: Sequence[Clip],
     ledger: Ledger,
     policy: Policy,
-    folder: Path,
-    facts: RunFacts,
+    about: Mapping[str, object],
     *,
+    began_s: float,
+    reused: int,
+    workers: int,
+    stopped: str | None = None,
     to_row: RowMaker | None = None,
     with_pictures: bool = True,
 ) -> BatchSummary:
-    """Pool recordings and write every output from the ledger.
+    """Pool recordings and write every output from the ledger, into its folder.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest; those without a line in the ledger are not done.
-    ledger : Ledger
-        Open, in `folder`.
-    policy : Policy
-        What was judged by.
-    folder : Path
-        Of the outputs.
-    facts : RunFacts
-        For the summary.
-    to_row : callable, optional
-        Makes manifest rows; without it the split manifests are not written.
-    with_pictures : bool
-        Whether the report may open the cameras of its few worst clips to show a frame of each.
+    `about` are further entries of the summary; `began_s` is of `time.monotonic`. Without `to_row`
+    split manifests are not written; `with_pictures` lets the report open the cameras of its few
+    worst clips to show a frame of each.
     """
+    wall_s = time.monotonic() - began_s
+    folder = ledger.path.parent
     clip_ids = [clip.clip_id for clip in clips]
     ledger.settle()
     data_sets = DataSets(clips, ledger, policy)
@@ -96,20 +61,20 @@ def finish(
         tally.add(verdict)
     summary = BatchSummary(
         total=len(clips),
-        reused=facts.reused,
+        reused=reused,
         tally=tally,
-        wall_s=facts.wall_s,
-        workers=facts.workers,
-        stopped=facts.stopped,
+        wall_s=wall_s,
+        workers=workers,
+        stopped=stopped,
         out=folder,
         tolerances_s=_tolerances(clips, policy),
         recordings=recordings,
         data_sets=data_sets.rows(),
         about={
-            **facts.about,
+            **about,
             "row_digests": True,
             "repeated_clips": repeated_clips(clips),
-            "policy": plain(policy),
+            "policy": to_plain(policy),
             "versions": _versions(),
         },
     )
@@ -121,8 +86,8 @@ def finish(
         ledger.verdicts(clip_ids),
         summary.to_json(),
         folder / "report.html",
-        # Whoever stops a run does not wait for pictures.
-        pictures=_picture_maker(clips) if with_pictures and facts.stopped is None else None,
+        # Whoever stops a run does not wait for images.
+        pictures=_picture_maker(clips) if with_pictures and stopped is None else None,
     )
     # Last, and on the disk: it says that all the others are complete.
     sync_folder(folder)
@@ -131,7 +96,7 @@ def finish(
 
 
 def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
-    """Return a function that takes pictures of a clip, as long as that takes little time."""
+    """Return a function that takes images of a clip, as long as that takes little time."""
     spent_s = 0.0
 
     def pictures(clip_id: str, sources: Sequence[str]) -> Sequence[Picture]:

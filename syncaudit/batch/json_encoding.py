@@ -13,28 +13,14 @@ from typing import Any
 
 from syncaudit.model.field_names import field_names
 
-__all__ = ["json_line", "plain"]
+__all__ = ["json_line", "to_plain"]
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return `value` as dicts, lists, strings, finite numbers, booleans and None.
 
-    A number that is not finite becomes None: JSON has no word for it, and None means unknown.
-
-    Parameters
-    ----------
-    value : object
-        A dataclass, a pydantic model, a mapping, a sequence, a numpy scalar or array, an enum.
-
-    Returns
-    -------
-    object
-        Something that `json.dumps(..., allow_nan=False)` takes.
-
-    Raises
-    ------
-    TypeError
-        If the value has no plain form.
+    Dataclasses, pydantic models, numpy and enums are taken apart; TypeError for all else. A number
+    that is not finite becomes None: JSON has no word for it, and None means unknown.
     """
     # Most values are of these very types.
     kind = type(value)
@@ -43,7 +29,7 @@ def plain(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else None
     if kind is dict:
-        return {k if type(k) is str else str(plain(k)): plain(v) for k, v in value.items()}
+        return {k if type(k) is str else str(to_plain(k)): to_plain(v) for k, v in value.items()}
     if isinstance(value, str):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, int):
@@ -51,8 +37,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return plain(_form(value))
+        return [to_plain(item) for item in value]
+    return to_plain(_form(value))
 
 
 def _form(value: object) -> object:
@@ -60,9 +46,9 @@ def _form(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(plain(key)): item for key, item in value.items()}
+        return {str(to_plain(key)): item for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(item) for item in value), key=repr)
+        return sorted((to_plain(item) for item in value), key=repr)
     if isinstance(value, PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -80,7 +66,7 @@ def json_line(value: object, *, sort_keys: bool = False) -> str:
     try:
         return encode(value)
     except (TypeError, ValueError):  # a number that is not finite, or an odd key: the long way
-        return encode(plain(value))
+        return encode(to_plain(value))
 
 
 @cache

@@ -76,7 +76,7 @@ class VerdictFile:
             raise UsageError(
                 f"line {number} {why}",
                 path=str(path),
-                hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
+                hint="Run the same 'syncaudit validate' again: it measures that clip again. Or "
                 "leave out what is damaged with --partial (in Python, partial=True).",
             )
         pairs = ((clip_id, entry.verdict) for clip_id, entry in self._index.items())
@@ -104,13 +104,7 @@ class VerdictFile:
 
 
 class Ledger:
-    """Append-only file of verdict rows with an index by clip.
-
-    Parameters
-    ----------
-    path : Path
-        The file; its folder must exist. A lock file beside it keeps a second run out.
-    """
+    """Append-only file of verdict rows with an index by clip; a lock keeps a second run out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

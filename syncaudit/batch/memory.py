@@ -31,27 +31,17 @@ _AUTO_LEAST_BYTES = 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimit:
-    """How much memory the process of one clip may hold before it is stopped.
+    """How much memory the process of one clip may hold before it is stopped."""
 
-    Parameters
-    ----------
-    stated_bytes : int, optional
-        The same limit whatever else runs.
-    machine_share : float, optional
-        Instead: this share of the machine's memory, divided by the processes at work.
-    """
-
-    stated_bytes: int | None = None
+    stated_bytes: int | None = None  # whatever else runs
+    # instead: of the machine's memory, divided by the processes at work
     machine_share: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> MemoryLimit:
         """Return the limit that a user means by ``auto``, ``none`` or a size such as ``4G``.
 
-        Raises
-        ------
-        UsageError
-            If it is none of these, too little for any clip, or cannot be held on this system.
+        Refused are all other words, too little for any clip, and what this system cannot hold to.
         """
         word = text.strip().lower()
         if word == "none":
@@ -73,8 +63,8 @@ class MemoryLimit:
             )
         if not can_measure:
             raise UsageError(
-                "this system does not tell how much memory a process holds",
-                hint="Leave --memory-limit out and limit the whole run, in a container say.",
+                "this system does not report how much memory a process uses",
+                hint="Leave --memory-limit out and limit the whole run, e.g. in a container.",
             )
         return cls(stated_bytes=size)
 

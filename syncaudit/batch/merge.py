@@ -10,15 +10,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from syncaudit.batch.begin import (
-    begin_run,
-    check_outputs,
-    keep_others,
-    make_folder,
-    refuse_other_run,
-)
-from syncaudit.batch.finish import RunFacts, finish
-from syncaudit.batch.ledger import Ledger, VerdictFile
+from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_other_run
+from syncaudit.batch.finish import finish
+from syncaudit.batch.ledger import VerdictFile
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.run import check_unique
 from syncaudit.batch.summary import BatchSummary, stated_roots
@@ -31,49 +25,23 @@ __all__ = ["Shard", "merge_shards", "read_shard"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Outputs of one run over a part of a manifest.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they lie.
-    name : str
-        What the user calls it.
-    clips : sequence of Clip
-        Clips that have a verdict, in the order of the verdicts.
-    policy : mapping
-        Policy as the summary holds it.
-    number, count : int, optional
-        Which of how many shards, counted from 1; None where it was no shard.
-    roots : tuple of str
-        Where the files of its clips were trusted; nothing where its summary does not state it.
-    """
+    """Outputs of one run over a part of a manifest."""
 
     folder: Path
-    name: str
-    clips: Sequence[Clip]
-    policy: Mapping[str, Any]
-    number: int | None
+    name: str  # what the user calls it
+    clips: Sequence[Clip]  # those that have a verdict, in the order of the verdicts
+    policy: Mapping[str, Any]  # as the summary holds it
+    number: int | None  # which of how many shards, from 1; None where it was no shard
     count: int | None
+    # where the files of its clips were trusted, if its summary states it
     roots: tuple[str, ...] = ()
 
 
 def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) -> Shard:
-    """Return a shard from its ``summary.json``.
+    """Return a shard from its ``summary.json``; `clips` are in the order of its verdicts.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder of a run.
-    clips : sequence of Clip
-        Clips of its split manifests, in the order of its verdicts.
-    name : str, optional
-        What the user calls the folder, where `folder` is only a copy.
-
-    Raises
-    ------
-    UsageError
-        If the summary cannot be read or the run was stopped early.
+    `name` is what the user calls the folder, where that is only a copy. UsageError where the
+    summary cannot be read or the run was stopped early.
     """
     path = folder / "summary.json"
     try:
@@ -82,7 +50,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
         shard = summary.get("shard") or {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            "this is no summary of a run",
+            "this is not the summary of a run",
             path=str(path),
             hint="Name output folders of 'syncaudit validate'.",
         ) from error
@@ -90,7 +58,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
         raise UsageError(
             f"the run in {name or folder} was stopped early",
             path=str(path),
-            hint="Run it again: it goes on where it stopped. Then merge.",
+            hint="Run it again: it resumes where it stopped. Then merge.",
         )
     return Shard(
         folder=folder,
@@ -134,23 +102,23 @@ def merge_shards(
     about = {"merged": [shard.name for shard in shards]}
     check_outputs(folder, is_forced=force)
     refuse_other_run(folder, about, is_forced=force)
-    with Ledger(folder / "verdicts.jsonl") as ledger:
-        keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
-        begin_run(ledger, len(clips), policy, about)
+    with begun_run(folder, clips, policy, about, is_pruning=prune) as ledger:
         for shard in shards:
             verdicts = VerdictFile(shard.folder / "verdicts.jsonl")
             for clip in shard.clips:
                 entry = verdicts.entry(clip.clip_id)
                 line = verdicts.line(clip.clip_id)
                 ledger.append(clip.clip_id, entry.verdict, entry.fingerprint, line)
-        facts = RunFacts(
+        return finish(
+            clips,
+            ledger,
+            policy,
+            {**about, **_roots(shards)},
+            began_s=began,
             reused=len(clips),
-            wall_s=time.monotonic() - began,
             workers=0,
-            stopped=None,
-            about={**about, **_roots(shards)},
+            to_row=to_row,
         )
-        return finish(clips, ledger, policy, folder, facts, to_row=to_row)
 
 
 def _roots(shards: Sequence[Shard]) -> dict[str, list[str]]:
@@ -166,7 +134,7 @@ def _one_policy(shards: Sequence[Shard]) -> Policy:
         if shard.policy != first.policy:
             raise UsageError(
                 f"{shard.name} was judged by another policy than {first.name}",
-                hint="Judge it anew with 'syncaudit judge', then merge.",
+                hint="Judge it again with 'syncaudit judge', then merge.",
             )
     return policy_from_plain(first.policy)
 

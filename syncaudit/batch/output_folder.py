@@ -22,9 +22,8 @@ from typing import Any, TypeVar
 from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
-from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import UsageError, one_line
-from syncaudit.readers.remote import output_system
+from syncaudit.readers.remote import output_system, remote_version
 from syncaudit.readers.uris import is_url, resolve
 from syncaudit.writing import HEAD_BYTES, replace_text
 
@@ -121,7 +120,7 @@ class OutputFolder:
                     f"{self.uri} holds what is to be read", hint="Choose another --out folder."
                 )
 
-    def watching(self, tell: Callable[[_State], None]) -> Callable[[_State], None]:
+    def sending(self, tell: Callable[[_State], None]) -> Callable[[_State], None]:
         """Return `tell`, which also sends the ledger now and then, for at most 5 % of the time."""
         if not self.is_remote:
             return tell
@@ -145,8 +144,8 @@ class OutputFolder:
         """Send the ledger as it is."""
         system, place = _at(self.uri)
         system.put_file(str(self.folder / _LEDGER), f"{place}/{_LEDGER}")
-        marks = remote_version(system.info(f"{place}/{_LEDGER}"))
-        replace_text(self.folder / _SENT, json.dumps(marks))
+        version = remote_version(system.info(f"{place}/{_LEDGER}"))
+        replace_text(self.folder / _SENT, json.dumps(version))
 
     def _announce(self) -> None:
         """Tell the store that what lies there is not complete any more."""
@@ -185,17 +184,17 @@ class OutputFolder:
         sent = self.folder / _SENT
         known = json.loads(sent.read_text(encoding="utf-8")) if sent.exists() else None
         there = f"{place}/{_LEDGER}"
-        marks = remote_version(system.info(there)) if system.exists(there) else None
-        if marks == known:
+        version = remote_version(system.info(there)) if system.exists(there) else None
+        if version == known:
             return
         shutil.rmtree(self.folder)
         self.folder.mkdir()
-        if marks is None:
+        if version is None:
             return
         for name in (_OUTDATED, "errors.log", _SUMMARY, _LEDGER):
             if system.exists(f"{place}/{name}"):
                 system.get_file(f"{place}/{name}", str(self.folder / name))
-        replace_text(sent, json.dumps(marks))
+        replace_text(sent, json.dumps(version))
 
     def _send_all(self) -> None:
         system, place = _at(self.uri)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from syncaudit.batch.json_encoding import json_line, plain
+from syncaudit import __version__
+from syncaudit.batch.json_encoding import json_line, to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict
-from syncaudit.writing import Signature, replace_text, replacing
+from syncaudit.writing import Signature, append_line, replace_text, replacing
 
 __all__ = [
     "OUTPUTS",
@@ -21,6 +23,7 @@ __all__ = [
     "SPLIT_FILES",
     "RowMaker",
     "check_rows",
+    "log_defect",
     "write_json",
     "write_split",
     "write_verdicts",
@@ -71,10 +74,7 @@ def write_verdicts(ledger: Ledger, clip_ids: Sequence[str], out: Path) -> None:
 def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
     """Refuse places of which no manifest can be written, before anything is measured.
 
-    Raises
-    ------
-    UsageError
-        If the path from `out` to the files of the clips is no UTF-8, as JSON is.
+    JSON is UTF-8, so the path from `out` to the files of the clips has to be.
     """
     one_each = {clip.base_uri: clip for clip in clips}
     for base_uri, clip in one_each.items():
@@ -83,7 +83,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
         except UnicodeEncodeError as error:
             shown = base_uri.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             raise UsageError(
-                f"the path of its files from {out} holds bytes that are no UTF-8",
+                f"the path of its files from {out} holds bytes that are not UTF-8",
                 path=shown,
                 hint="Rename that folder, or put --out into it.",
             ) from error
@@ -92,19 +92,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
 def write_split(
     clips: Iterable[Clip], verdict_of: Callable[[str], str | None], to_row: RowMaker, out: Path
 ) -> None:
-    """Write the manifest rows that passed, were rejected and are unverified.
-
-    Parameters
-    ----------
-    clips : iterable of Clip
-        All clips, in manifest order.
-    verdict_of : callable
-        Verdict of a clip id; None where the clip is not done.
-    to_row : callable
-        Makes the manifest row.
-    out : Path
-        Folder of the files.
-    """
+    """Write the manifest rows of the clips that passed, were rejected and are unverified."""
     with ExitStack() as stack:
         files = {
             str(verdict): stack.enter_context(replacing(out / name, is_durable=True))
@@ -119,5 +107,15 @@ def write_split(
 
 def write_json(content: object, path: Path, *, is_durable: bool = False) -> None:
     """Write one JSON document for people and programs."""
-    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
     replace_text(path, f"{text}\n", is_durable=is_durable)
+
+
+def log_defect(folder: Path, subject: str, trace: str) -> None:
+    """Append the traceback of a defect of syncaudit that a run survived to ``errors.log``.
+
+    `subject` is what was worked on: ``clip a/7``, ``recording a``.
+    """
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    with suppress(OSError):  # a full disk: the verdict tells the error itself
+        append_line(folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")

@@ -22,8 +22,8 @@ __all__ = ["Lost", "WorkerPool", "map_isolated"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# A worker may outgrow its limit for so long; looking costs some 20 us a worker.
-_LOOK_EVERY_S = 0.1
+# A worker may outgrow its limit for so long; checking costs some 20 us a worker.
+_CHECK_EVERY_S = 0.1
 # Workers in a row that may die before they are up, once others were: memory may be short.
 _MAX_FALSE_STARTS = 5
 
@@ -36,53 +36,20 @@ def map_isolated(
     timeout_s: float | None = None,
     memory: MemoryLimit = NO_LIMIT,
 ) -> Iterator[tuple[int, _Value | Lost]]:
-    """Run `function` on every task in worker processes and yield results as they come.
+    """Run `function` on every task in worker processes; yield (index, value) as they come.
 
-    Workers are spawned, never forked: threads and decoders of the caller stay out of them.
-    A task whose worker died or held too much memory is tried once more, alone, when all others
-    are done: a neighbour that took all the memory must not cost an innocent task, and alone it
-    may have the share of all.
-
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to each worker once.
-    tasks : sequence
-        Picklable arguments.
-    workers : int
-        Processes at work at a time.
-    timeout_s : float, optional
-        Wall time after which a task's worker is killed.
-    memory : MemoryLimit
-        Memory above which a task's worker is killed.
-
-    Yields
-    ------
-    tuple of (int, value or Lost)
-        Index of the task and its value, in order of completion.
-
-    Raises
-    ------
-    SyncAuditError
-        If workers cannot start at all.
+    As `WorkerPool.map`, with workers that end with the tasks.
     """
-    with WorkerPool(function, workers=workers, timeout_s=timeout_s, memory=memory) as crew:
-        yield from crew.map(tasks)
+    with WorkerPool(function, workers=workers, timeout_s=timeout_s, memory=memory) as pool:
+        yield from pool.map(tasks)
 
 
 class WorkerPool(Generic[_Task, _Value]):
-    """Worker processes that stay for several rounds of tasks (see `map_isolated`).
+    """Worker processes that stay for several rounds of tasks.
 
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to each worker once.
-    workers : int
-        Processes at work at a time.
-    timeout_s : float, optional
-        Wall time after which a task's worker is killed.
-    memory : MemoryLimit
-        Memory above which a task's worker is killed.
+    They are spawned, never forked: threads and decoders of the caller stay out of them. `function`
+    is picklable and sent to each once. A worker whose task takes longer than `timeout_s`, or holds
+    more than `memory`, is killed.
     """
 
     def __init__(
@@ -97,8 +64,8 @@ class WorkerPool(Generic[_Task, _Value]):
         self._n_workers = workers
         self._timeout_s = timeout_s
         self._memory = memory
-        self._crew: list[Worker[_Task, _Value]] = []
-        self._looked_at = time.monotonic()
+        self._workers: list[Worker[_Task, _Value]] = []
+        self._checked_at = time.monotonic()
         self._false_starts = _MAX_FALSE_STARTS  # none is forgiven before one worker was up
 
     def __enter__(self) -> WorkerPool[_Task, _Value]:
@@ -110,7 +77,12 @@ class WorkerPool(Generic[_Task, _Value]):
         self.close()
 
     def map(self, tasks: Sequence[_Task]) -> Iterator[tuple[int, _Value | Lost]]:
-        """Yield (index, value) of every task as they come."""
+        """Yield (index, value) of every task as they come.
+
+        A task whose worker died or held too much memory is tried once more, alone, when all others
+        are done: a neighbour that took all the memory must not cost an innocent task, and alone it
+        may have the share of all. SyncAuditError where workers cannot start at all.
+        """
         second_try: list[int] = []
         for index, value in self._run(tasks, range(len(tasks)), self._n_workers):
             if isinstance(value, Lost) and not value.is_timeout:
@@ -123,47 +95,47 @@ class WorkerPool(Generic[_Task, _Value]):
 
     def close(self) -> None:
         """End all workers."""
-        for worker in self._crew:
+        for worker in self._workers:
             worker.stop()
-        self._crew.clear()
+        self._workers.clear()
 
     def _run(
         self, tasks: Sequence[_Task], indices: Iterable[int], n_workers: int
     ) -> Iterator[tuple[int, _Value | Lost]]:
-        queue, crew = deque(indices), self._crew
+        queue, workers = deque(indices), self._workers
         limit_bytes = self._memory.bytes_each(n_workers)
         try:
-            while queue or any(worker.index is not None for worker in crew):
-                busy = sum(worker.index is not None for worker in crew)
-                while len(crew) < min(n_workers, busy + len(queue)):
-                    crew.append(Worker(self._function))
-                for worker in crew:
+            while queue or any(worker.index is not None for worker in workers):
+                busy = sum(worker.index is not None for worker in workers)
+                while len(workers) < min(n_workers, busy + len(queue)):
+                    workers.append(Worker(self._function))
+                for worker in workers:
                     if queue and worker.is_idle:
                         index = queue.popleft()
                         worker.give(index, tasks[index], self._timeout_s)
                 outcomes = []
-                for worker in _ready(crew, None if limit_bytes is None else _LOOK_EVERY_S):
+                for worker in _ready(workers, None if limit_bytes is None else _CHECK_EVERY_S):
                     outcomes.append(worker.collect())
                     self._count_start(worker)
-                outcomes += self._swollen(limit_bytes)
-                for worker in [worker for worker in crew if worker.is_gone]:
+                outcomes += self._over_limit(limit_bytes)
+                for worker in [worker for worker in workers if worker.is_gone]:
                     worker.stop()
-                    crew.remove(worker)
+                    workers.remove(worker)
                 yield from (outcome for outcome in outcomes if outcome is not None)
         except BaseException:
             self.close()  # also when the caller stops listening: nobody waits for the answers
             raise
 
-    def _swollen(self, limit_bytes: int | None) -> list[tuple[int, _Value | Lost] | None]:
+    def _over_limit(self, limit_bytes: int | None) -> list[tuple[int, _Value | Lost] | None]:
         """Give workers up that hold too much, and return their tasks."""
         now = time.monotonic()
-        if limit_bytes is None or now - self._looked_at < _LOOK_EVERY_S:
+        if limit_bytes is None or now - self._checked_at < _CHECK_EVERY_S:
             return []
-        self._looked_at = now
+        self._checked_at = now
         lost = Lost(limit_bytes=limit_bytes)
         return [
             worker.lose(lost)
-            for worker in self._crew
+            for worker in self._workers
             if not worker.is_gone and worker.holds_over(limit_bytes)
         ]
 
@@ -191,15 +163,15 @@ def _start_cure(lost: Lost) -> str:
 
 
 def _ready(
-    crew: list[Worker[_Task, _Value]], patience_s: float | None
+    workers: list[Worker[_Task, _Value]], patience_s: float | None
 ) -> list[Worker[_Task, _Value]]:
     """Wait until workers have something to say, one runs out of time, or patience ends."""
-    deadlines = [worker.deadline for worker in crew if worker.deadline is not None]
+    deadlines = [worker.deadline for worker in workers if worker.deadline is not None]
     waits = [max(0.0, deadline - time.monotonic()) for deadline in deadlines]
     if patience_s is not None:
         waits.append(patience_s)
-    by_pipe = {worker.pipe: worker for worker in crew if not worker.is_idle}
+    by_pipe = {worker.pipe: worker for worker in workers if not worker.is_idle}
     found = wait(list(by_pipe), min(waits, default=None))
     heard = [by_pipe[pipe] for pipe in found if isinstance(pipe, Connection)]
-    late = [worker for worker in crew if worker.is_late and worker not in heard]
+    late = [worker for worker in workers if worker.is_late and worker not in heard]
     return heard + late

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
-from syncaudit.batch.defects import log_defect
 from syncaudit.batch.fingerprint import policy_half
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.outputs import log_defect
 from syncaudit.batch.task import row_result
 from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.formatting import MS_PER_H_PER_PPM
@@ -35,26 +35,11 @@ def pool_recordings(
 ) -> Iterator[dict[str, object]]:
     """Judge the clips of each recording together, put that in the ledger, and tell the clocks.
 
-    Only recordings of two clips or more that have been measured are touched, and clips whose data
-    set says something else of who is to blame than when they were judged. What is done twice comes
-    out the same: clips are judged from their own measurements, never from pooled verdicts.
-    So a recording whose rows are those that it was left with is passed over.
-
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest.
-    ledger : Ledger
-        Holds the rows of the clips that are done; gets the rows that change.
-    policy : Policy
-        What is judged by.
-    data_sets : DataSets
-        What clips of other recordings have in common with them.
-
-    Yields
-    ------
-    dict
-        Row of ``recordings.jsonl``.
+    Yields rows of ``recordings.jsonl``. Only recordings of two clips or more that have been
+    measured are touched, and clips whose data set says something else of who is to blame than when
+    they were judged. What is done twice comes out the same: clips are judged from their own
+    measurements, never from pooled verdicts. So a recording whose rows are those that it was left
+    with is passed over.
     """
     pooled = RecordingCache(ledger.path.parent, policy)
     for members in _groups(clips):
@@ -178,12 +163,7 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
 class RecordingCache:
     """Rows of ``recordings.jsonl`` by a digest of everything that they were made from.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the outputs; a hidden file there holds what an earlier run pooled.
-    policy : Policy
-        What is judged by.
+    A hidden file among the outputs holds what an earlier run pooled.
     """
 
     def __init__(self, folder: Path, policy: Policy) -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from syncaudit.batch.begin import (
-    begin_run,
-    check_outputs,
-    keep_others,
-    make_folder,
-    refuse_other_run,
-)
-from syncaudit.batch.engines import get_engine
-from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_other_run
+from syncaudit.batch.engines import ENGINES
+from syncaudit.batch.execute import LazySequence
+from syncaudit.batch.finish import finish
 from syncaudit.batch.json_encoding import json_line
-from syncaudit.batch.lazy_sequence import LazySequence
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.pool import Lost
-from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter, stated_roots
+from syncaudit.batch.summary import (
+    BatchSummary,
+    Progress,
+    VerdictCounter,
+    read_summary,
+    stated_roots,
+)
 from syncaudit.batch.task import JudgeTask
 from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.errors import SyncAuditError, UsageError
@@ -35,22 +34,12 @@ __all__ = ["Change", "judge_again"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A clip whose verdict is another now.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    before, after : str
-        Its verdicts.
-    why : tuple of str
-        Sentences: the reasons of the new verdict, or those that fell away.
-    """
+    """A clip whose verdict is another now."""
 
     clip_id: str
     before: str
     after: str
-    why: tuple[str, ...]
+    why: tuple[str, ...]  # sentences: the reasons of the new verdict, or those that fell away
 
 
 def judge_again(
@@ -116,25 +105,26 @@ def judge_again(
     about = {"judged_from": judged_from or str(verdicts.path.parent)}
     check_outputs(folder, is_forced=force)
     refuse_other_run(folder, about, is_forced=force)
-    with Ledger(folder / "verdicts.jsonl") as ledger:
-        keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
-        begin_run(ledger, len(clips), policy, about)
+    with begun_run(folder, clips, policy, about, is_pruning=prune) as ledger:
         counter.tell()
-        run = get_engine("local")
-        for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+        for index, value in ENGINES["local"](JudgeTask(policy=policy), items, workers=workers):
             if isinstance(value, Lost):
                 raise SyncAuditError(f"a worker ended without an answer: {value}")
             clip_id = clips[index].clip_id
             ledger.append(clip_id, value.verdict, value.fingerprint, value.line)
             counter.tell(clip_id, value.verdict)
-        facts = RunFacts(
+        summary = finish(
+            clips,
+            ledger,
+            policy,
+            {**about, **_roots(verdicts.path.parent), "judged_again": len(clips)},
+            began_s=began,
             reused=0,
-            wall_s=time.monotonic() - began,
             workers=workers,
             stopped="partial" if partial else None,
-            about={**about, **_roots(verdicts.path.parent), "judged_again": len(clips)},
+            to_row=to_row,
+            with_pictures=False,
         )
-        summary = finish(clips, ledger, policy, folder, facts, to_row=to_row, with_pictures=False)
         changes = list(_changes(clips, verdicts, ledger))
     text = "".join(
         json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"
@@ -176,8 +166,5 @@ def _messages(verdict: ClipVerdict) -> tuple[str, ...]:
 
 def _roots(folder: Path) -> dict[str, list[str]]:
     """Return the roots that the run before stated."""
-    try:
-        roots = stated_roots(json.loads((folder / "summary.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError):
-        return {}
+    roots = stated_roots(read_summary(folder))
     return {"roots": list(roots)} if roots else {}

@@ -32,28 +32,22 @@ _FILES = ("uri", "timestamps")
 def repeated_clips(clips: Sequence[Clip]) -> dict[str, Any] | None:
     """Return which clips show what an earlier clip shows; None if there are none.
 
-    A clip repeats another if a camera of it has the same part of the same files in the same
-    window, or if all of its sources do. Logs and sound that clips of one recording share are
-    usual, and so is one file in several windows.
+    A clip repeats another if a camera of it has the same part of the same files in the same window,
+    or if all of its sources do. Logs and sound that clips of one recording share are usual, and so
+    is one file in several windows. Eight bytes for each camera and clip are held.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest; eight bytes a camera and clip are held.
-
-    Returns
-    -------
-    dict or None
-        ``clips``, how many repeat another, and ``first``: of the first of them ``clip_id``,
-        ``same_as``, and ``source``, the camera (None: all sources).
+    ``clips`` is how many repeat another, and ``first`` has of the first of them ``clip_id``,
+    ``same_as``, and ``source``, the camera (None: all sources).
     """
     owners: list[int] = []
-    marks: list[int] = []
+    hashes: list[int] = []
     for index, clip in enumerate(clips):
         keys = _keys(clip)
         owners += [index] * len(keys)
-        marks += [hash(key) for key in keys]
-    _, group, counts = np.unique(np.array(marks, np.int64), return_inverse=True, return_counts=True)
+        hashes += [hash(key) for key in keys]
+    _, group, counts = np.unique(
+        np.array(hashes, np.int64), return_inverse=True, return_counts=True
+    )
     seen: dict[object, int] = {}
     repeats: dict[int, tuple[int, str | None]] = {}
     for index in np.unique(np.array(owners, np.int64)[counts[group] > 1]).tolist():

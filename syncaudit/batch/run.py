@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder, refuse_screen
-from syncaudit.batch.defects import log_defect
+from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_screen
 from syncaudit.batch.engines import get_engine
 from syncaudit.batch.execute import audited, judged
 from syncaudit.batch.fingerprint import content_half
-from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.finish import finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
-from syncaudit.batch.outputs import RowMaker, check_rows
+from syncaudit.batch.outputs import RowMaker, check_rows, log_defect
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
@@ -120,7 +120,9 @@ def run_batch(
     """
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
-    run_engine = get_engine(engine)
+    run_engine = partial(
+        get_engine(engine), workers=workers, timeout_s=timeout_s, memory=memory, address=address
+    )
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)
@@ -144,24 +146,13 @@ def run_batch(
         "engine": engine,
         "calibrated": calibration is not None,
     }
-    with Ledger(folder / "verdicts.jsonl") as ledger:
-        keep_others(ledger, clip_ids, is_pruning=prune)
-        begin_run(ledger, len(clips), policy, known)
+    with begun_run(folder, clips, policy, known, is_pruning=prune) as ledger:
         todo, again = sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
         results = chain(
             judged(policy, clips, again, ledger, min(workers, len(again) // _FEW)),
-            audited(
-                task,
-                clips,
-                todo,
-                run_engine,
-                workers=workers,
-                timeout_s=timeout_s,
-                memory=memory,
-                address=address,
-            ),
+            audited(task, clips, todo, run_engine, timeout_s),
         )
         try:
             with terminable():
@@ -179,31 +170,22 @@ def run_batch(
             clips,
             ledger,
             policy,
-            folder,
-            RunFacts(
-                reused=len(clips) - len(todo),
-                wall_s=time.monotonic() - began,
-                workers=min(workers, len(todo)),
-                stopped=stopped,
-                about={**known, "judged_again": len(again)},
-            ),
+            {**known, "judged_again": len(again)},
+            began_s=began,
+            reused=len(clips) - len(todo),
+            workers=min(workers, len(todo)),
+            stopped=stopped,
             to_row=to_row,
         )
 
 
 def check_unique(clip_ids: Sequence[str]) -> None:
-    """Refuse clip ids that repeat.
-
-    Raises
-    ------
-    UsageError
-        Naming the first.
-    """
+    """Refuse clip ids that repeat."""
     repeated = [name for name, n in Counter(clip_ids).items() if n > 1]
     if repeated:
         raise UsageError(
-            f"clip_id '{repeated[0]}' stands more than once in the manifest",
-            hint="Every clip needs an id of its own.",
+            f"clip_id '{repeated[0]}' appears more than once in the manifest",
+            hint="Give every clip a unique id.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,15 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts
 from syncaudit.report import Causes, WorstClips
 
-__all__ = ["BatchSummary", "Progress", "SourceTally", "Tally", "VerdictCounter"]
+__all__ = [
+    "BatchSummary",
+    "Progress",
+    "SourceTally",
+    "Tally",
+    "VerdictCounter",
+    "read_summary",
+    "stated_roots",
+]
 
 
 # Recordings that the summary lists, the worst first; all are in ``recordings.jsonl``.
@@ -24,44 +33,18 @@ MAX_RECORDINGS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """State of a run after one more clip.
+    """State of a run after one more clip."""
 
-    Parameters
-    ----------
-    total : int
-        Clips of the manifest.
-    done : int
-        Clips that have a verdict.
-    reused : int
-        Of these, verdicts kept from an earlier run.
-    counts : mapping of str to int
-        Clips by verdict.
-    clip_id : str, optional
-        Clip that was just finished; None at the start.
-    verdict : str, optional
-        Its verdict.
-    """
-
-    total: int
-    done: int
-    reused: int
-    counts: Mapping[str, int]
-    clip_id: str | None = None
+    total: int  # clips of the manifest
+    done: int  # clips that have a verdict
+    reused: int  # of these, kept from an earlier run
+    counts: Mapping[str, int]  # clips by verdict
+    clip_id: str | None = None  # just finished; None at the start
     verdict: str | None = None
 
 
 class VerdictCounter:
-    """Counts verdicts as they come and tells the caller.
-
-    Parameters
-    ----------
-    total : int
-        Clips of the manifest.
-    on_progress : callable, optional
-        Called by every `tell`.
-    kept : sequence of str
-        Verdicts from an earlier run.
-    """
+    """Counts verdicts as they come, after those `kept` of an earlier run, and tells the caller."""
 
     def __init__(
         self,
@@ -173,44 +156,20 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
-    """Result of a run.
+    """Result of a run."""
 
-    Parameters
-    ----------
-    total, reused : int
-        Clips of the manifest, and verdicts kept from an earlier run.
-    tally : Tally
-        Counts by verdict, reason code and source.
-    wall_s : float
-        Wall time of this run.
-    workers : int
-        Worker processes; 0 for none.
-    stopped : str, optional
-        ``interrupted``, ``terminated`` or ``partial`` (judged from a part of a run); None where
-        the run came to its end.
-    out : Path
-        Folder with the outputs.
-    about : mapping
-        Versions, policy, calibration, time of the run.
-    tolerances_s : mapping of str to float
-        Tolerated offset by source, where the policy states one.
-    recordings : sequence of mapping
-        Rows of ``recordings.jsonl``: the clocks of recordings of several clips.
-    data_sets : sequence of mapping
-        What the clips of each data set have in common.
-    """
-
-    total: int
-    reused: int
+    total: int  # clips of the manifest
+    reused: int  # verdicts kept from an earlier run
     tally: Tally
-    wall_s: float
-    workers: int
+    wall_s: float  # of this run
+    workers: int  # processes; 0 for none
+    # ``interrupted``, ``terminated`` or ``partial`` (judged from a part of a run)
     stopped: str | None
-    out: Path
-    about: Mapping[str, object]
-    tolerances_s: Mapping[str, float]
-    recordings: Sequence[Mapping[str, Any]] = ()
-    data_sets: Sequence[Mapping[str, Any]] = ()
+    out: Path  # folder with the outputs
+    about: Mapping[str, object]  # versions, policy, calibration, time of the run
+    tolerances_s: Mapping[str, float]  # tolerated offset by source, where the policy states one
+    recordings: Sequence[Mapping[str, Any]] = ()  # rows of ``recordings.jsonl``
+    data_sets: Sequence[Mapping[str, Any]] = ()  # what the clips of each have in common
 
     @property
     def counts(self) -> dict[str, int]:
@@ -262,14 +221,17 @@ def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
     return (-rejected - max(moved, default=0.0), recording["recording_id"])
 
 
-def stated_roots(summary: object) -> tuple[str, ...]:
-    """Return the folders that a run held the files of its clips to, as its summary states them.
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return what the ``summary.json`` of a run states; {} where there is none."""
+    try:
+        found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
-    Parameters
-    ----------
-    summary : object
-        Parsed ``summary.json``; nothing is stated where it is none.
-    """
+
+def stated_roots(summary: object) -> tuple[str, ...]:
+    """Return the folders that a run held the files of its clips to, as its summary states them."""
     roots = summary.get("roots") if isinstance(summary, dict) else None
     return (
         tuple(place for place in roots if isinstance(place, str)) if isinstance(roots, list) else ()

@@ -19,155 +19,101 @@ def verdict_schema() -> Any:
     """Return the Arrow schema of one verdict row (formats, section 3)."""
     import pyarrow as pa
 
-    finding = pa.struct(
-        [
-            ("code", pa.string()),
-            ("source", pa.string()),
-            ("message", pa.string()),
-            ("value", pa.float64()),
-            ("limit", pa.float64()),
-        ]
-    )
-    step = pa.struct([("at_ns", pa.int64()), ("step_s", pa.float64())])
+    text, number, whole, flag = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+
+    def fields(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:
+        return [(name, kind) for name in names.split()]
+
+    finding = pa.struct([*fields(text, "code source message"), *fields(number, "value limit")])
+    steps = pa.list_(pa.struct([("at_ns", whole), ("step_s", number)]))
+    offset_and_drift = fields(number, "offset_s offset_std_s drift_ppm drift_std_ppm")
     arrival = pa.struct(
         [
-            ("samples", pa.int64()),
-            ("span_s", pa.float64()),
-            ("floor_s", pa.float64()),
-            ("floor_std_s", pa.float64()),
-            ("spread_s", pa.float64()),
-            ("drift_ppm", pa.float64()),
-            ("drift_std_ppm", pa.float64()),
-            ("wander_s", pa.float64()),
-            ("negative", pa.int64()),
-            ("steps", pa.list_(step)),
-            ("transport_growth_s", pa.float64()),
+            ("samples", whole),
+            *fields(number, "span_s floor_s floor_std_s spread_s"),
+            *fields(number, "drift_ppm drift_std_ppm wander_s"),
+            ("negative", whole),
+            ("steps", steps),
+            ("transport_growth_s", number),
         ]
     )
     timing = pa.struct(
         [
-            ("samples", pa.int64()),
-            ("rate_hz", pa.float64()),
-            ("jitter_s", pa.float64()),
-            ("jitter_max_s", pa.float64()),
-            ("buffering_s", pa.float64()),
-            ("clock_fit", pa.string()),
-            ("gaps", pa.int64()),
-            ("max_gap_s", pa.float64()),
-            ("lost_s", pa.float64()),
-            ("duplicates", pa.int64()),
-            ("backwards", pa.int64()),
-            ("missing", pa.int64()),
-            ("doubled", pa.int64()),
-            ("steps", pa.list_(step)),
-            ("is_synthetic", pa.bool_()),
-            ("is_irregular", pa.bool_()),
+            ("samples", whole),
+            *fields(number, "rate_hz jitter_s jitter_max_s buffering_s"),
+            ("clock_fit", text),
+            ("gaps", whole),
+            *fields(number, "max_gap_s lost_s"),
+            *fields(whole, "duplicates backwards missing doubled"),
+            ("steps", steps),
+            *fields(flag, "is_synthetic is_irregular"),
             ("arrival", arrival),
-        ]
-    )
-    pooled = pa.struct(
-        [
-            ("offset_s", pa.float64()),
-            ("offset_std_s", pa.float64()),
-            ("drift_ppm", pa.float64()),
-            ("drift_std_ppm", pa.float64()),
         ]
     )
     source = pa.struct(
         [
-            ("verdict", pa.string()),
-            ("kind", pa.string()),
-            ("clock", pa.string()),
-            ("offset_s", pa.float64()),
-            ("offset_std_s", pa.float64()),
-            ("drift_ppm", pa.float64()),
-            ("drift_std_ppm", pa.float64()),
-            ("observable", pa.bool_()),
-            ("why_unmeasured", pa.string()),
+            *fields(text, "verdict kind clock"),
+            *offset_and_drift,
+            ("observable", flag),
+            ("why_unmeasured", text),
             ("timing", timing),
-            ("recording", pooled),
+            ("recording", pa.struct(offset_and_drift)),
         ]
     )
     evidence = pa.struct(
         [
-            ("start_s", pa.float64()),
-            ("step_s", pa.float64()),
-            ("peak_s", pa.float64()),
-            ("agreement", pa.string()),
-            ("n_events", pa.int64()),
-            ("rms_s", pa.float64()),
-            ("times", pa.string()),
-            ("residuals", pa.string()),
+            *fields(number, "start_s step_s peak_s"),
+            ("agreement", text),
+            ("n_events", whole),
+            ("rms_s", number),
+            *fields(text, "times residuals"),
         ]
     )
     excerpt = pa.struct(
         [
-            ("start_ns", pa.int64()),
-            ("apart_s", pa.float64()),
-            ("step_s", pa.float64()),
-            ("tells_s", pa.list_(pa.float64())),
-            ("peak", pa.float64()),
-            ("source", pa.string()),
-            ("target", pa.string()),
+            ("start_ns", whole),
+            *fields(number, "apart_s step_s"),
+            ("tells_s", pa.list_(number)),
+            ("peak", number),
+            *fields(text, "source target"),
         ]
     )
     pair = pa.struct(
         [
-            ("source", pa.string()),
-            ("target", pa.string()),
-            ("method", pa.string()),
-            ("offset_s", pa.float64()),
-            ("offset_std_s", pa.float64()),
-            ("systematic_std_s", pa.float64()),
-            ("drift_ppm", pa.float64()),
-            ("drift_std_ppm", pa.float64()),
-            ("at_ns", pa.int64()),
-            ("accepted", pa.bool_()),
-            ("why", pa.string()),
-            ("is_baseline_only", pa.bool_()),
-            ("step_s", pa.float64()),
-            ("step_std_s", pa.float64()),
-            ("step_at_ns", pa.int64()),
-            ("diagnostics", pa.map_(pa.string(), pa.float64())),
+            *fields(text, "source target method"),
+            *fields(number, "offset_s offset_std_s systematic_std_s drift_ppm drift_std_ppm"),
+            ("at_ns", whole),
+            ("accepted", flag),
+            ("why", text),
+            ("is_baseline_only", flag),
+            *fields(number, "step_s step_std_s"),
+            ("step_at_ns", whole),
+            ("diagnostics", pa.map_(text, number)),
             ("evidence", evidence),
             ("excerpt", excerpt),
         ]
     )
-    common = pa.struct(
-        [("reference", pa.string()), ("offset_s", pa.map_(pa.string(), pa.float64()))]
-    )
+    common = pa.struct([("reference", text), ("offset_s", pa.map_(text, number))])
     return pa.schema(
         [
-            ("clip_id", pa.string()),
-            ("recording_id", pa.string()),
-            ("verdict", pa.string()),
+            *fields(text, "clip_id recording_id verdict"),
             ("reasons", pa.list_(finding)),
-            ("reference", pa.string()),
-            ("at_ns", pa.int64()),
-            ("sources", pa.map_(pa.string(), source)),
+            ("reference", text),
+            ("at_ns", whole),
+            ("sources", pa.map_(text, source)),
             ("pairs", pa.list_(pair)),
             ("warnings", pa.list_(finding)),
-            ("seconds", pa.float64()),
-            ("stages", pa.map_(pa.string(), pa.float64())),
-            # What `syncaudit judge` needs beside the columns, as JSON.
-            ("record", pa.string()),
+            ("seconds", number),
+            ("stages", pa.map_(text, number)),
+            ("record", text),  # what `syncaudit judge` needs beside the columns, as JSON
             ("common_offsets", common),
-            ("fingerprint", pa.string()),
-            ("digest", pa.string()),
+            *fields(text, "fingerprint digest"),
         ]
     )
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write verdict rows to `path`, a row group of 1000 at a time.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Rows of ``verdicts.jsonl``.
-    path : Path
-        File to write; replaced in one step.
-    """
+    """Write verdict rows to `path`, a row group of 1000 at a time; replaced in one step."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -52,58 +52,26 @@ AuditFunction = Callable[..., ClipVerdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What a task hands back; text only, so that every way of running gives the same bytes.
-
-    Parameters
-    ----------
-    clip_id : str
-        Clip concerned.
-    verdict : str
-        The clip's verdict.
-    line : str
-        Row of ``verdicts.jsonl``.
-    fingerprint : str, optional
-        Circumstances; None where the next run shall try again.
-    trace : str, optional
-        Traceback of an unexpected error, for the log.
-    is_passing : bool
-        Whether the machine failed, not the data, and trying again soon may help.
-    """
+    """What a task hands back; text only, so that every way of running gives the same bytes."""
 
     clip_id: str
     verdict: str
-    line: str
-    fingerprint: str | None
-    trace: str | None = None
-    is_passing: bool = False
+    line: str  # row of ``verdicts.jsonl``
+    fingerprint: str | None  # None where the next run shall try again
+    trace: str | None = None  # of an unexpected error, for the log
+    is_passing: bool = False  # the machine failed, not the data; trying again soon may help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTask:
-    """The function that workers run: call it with a clip.
+    """The function that workers run: call it with a clip."""
 
-    Parameters
-    ----------
-    audit : callable
-        ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``.
-    policy : Policy
-        Policy handed on.
-    calibration : mapping, optional
-        Known corrections handed on.
-    settings : mapping
-        Further arguments of `audit` that change what is measured.
-    roots : Roots, optional
-        What all that is read is held to; None: what holds here already.
-    waits_s : tuple of float
-        How long to wait, before each further attempt, where the machine failed.
-    """
-
-    audit: AuditFunction
+    audit: AuditFunction  # ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``
     policy: Policy
     calibration: Mapping[str, object] | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    roots: Roots | None = None
-    waits_s: tuple[float, ...] = WAITS_S
+    settings: Mapping[str, object] = field(default_factory=dict)  # what changes the measurements
+    roots: Roots | None = None  # None: what holds here already
+    waits_s: tuple[float, ...] = WAITS_S  # before each further attempt, where the machine failed
     _judged_by: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,41 +115,13 @@ class AuditTask:
                     clip, self.policy, calibration=self.calibration, **self.settings
                 )
             return row_result(verdict, fingerprint)
-        except ClipInputError as error:
-            if error.machine_fault is not None:
-                return _machine_fault(clip, error, error.source)
-            verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)
-            return row_result(verdict, fingerprint)
-        except MachineError as error:
-            return _machine_fault(clip, error, error.source)
-        except SyncAuditError as error:
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, error.source)
-            # Another run may fare better.
-            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
-        except MemoryError as error:
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, None)
-            message = (
-                f"the audit asked for more memory than there is ({_first_line(error)}). "
-                f"{OUT_OF_MEMORY_HINT}"
-            )
-            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, None)
-            return _defect(clip, "the audit", error)
+            return _failed(clip, error, fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTask:
-    """Judges a clip anew by what was measured before: call it with (clip, row).
-
-    Parameters
-    ----------
-    policy : Policy
-        The new policy.
-    """
+    """Judges a clip anew by what was measured before: call it with (clip, row)."""
 
     policy: Policy
     _judged_by: str = field(init=False)
@@ -245,12 +185,32 @@ def failed_verdict(
     )
 
 
+def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult:
+    """Return the result of a clip whose audit raised an error, which is being handled."""
+    fault = error.machine_fault if isinstance(error, ClipInputError) else machine_fault(error)
+    source = error.source if isinstance(error, SyncAuditError) else None
+    if fault is not None or isinstance(error, MachineError):
+        return _machine_fault(clip, error, source)
+    if isinstance(error, ClipInputError):
+        verdict = failed_verdict(clip, _code(error.code), str(error), source=source)
+        return row_result(verdict, fingerprint)
+    if isinstance(error, SyncAuditError):  # another run may fare better
+        return failed_result(clip, ReasonCode.UNREADABLE, str(error))
+    if isinstance(error, MemoryError):
+        message = (
+            f"the audit needed more memory than there is ({_first_line(error)}). "
+            f"{OUT_OF_MEMORY_HINT}"
+        )
+        return failed_result(clip, ReasonCode.UNREADABLE, message)
+    return _defect(clip, "the audit", error)
+
+
 def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResult:
     message = str(error)
     if not isinstance(error, MachineError):
         message = (
-            f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). "
-            "Mend that and run it again: the clip is then measured anew."
+            f"this clip cannot be judged: {machine_fault(error)} ({_first_line(error)}). "
+            "Fix that and run it again: the clip is then measured again."
         )
     verdict = failed_verdict(
         clip, ReasonCode.UNREADABLE, message, source=source, verdict=Verdict.UNVERIFIED

@@ -13,7 +13,7 @@ from syncaudit.readers.runs import clip_of_row, is_intact
 
 __all__ = ["EDITED", "Entry", "line_at", "scan", "verdict_at"]
 
-EDITED = "is no verdict as a run writes it, or was edited"
+EDITED = "is not a verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
 # What `ClipVerdict.from_row` raises.
 _NO_ROW = (KeyError, TypeError, ValueError, AttributeError)
@@ -21,25 +21,13 @@ _NO_ROW = (KeyError, TypeError, ValueError, AttributeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Where one clip's verdict stands in the file.
+    """Where one clip's verdict stands in the file."""
 
-    Parameters
-    ----------
-    start, length : int
-        Bytes of its line, without the newline.
-    verdict : str
-        The clip's verdict.
-    fingerprint : str, optional
-        Circumstances of the audit; None: audit again next time.
-    is_sealed : bool
-        Whether the line carries a digest of itself; those of older versions do not.
-    """
-
-    start: int
+    start: int  # bytes of its line, without the newline
     length: int
     verdict: str
-    fingerprint: str | None
-    is_sealed: bool = True
+    fingerprint: str | None  # None: audit again next time
+    is_sealed: bool = True  # lines of older versions carry no digest of themselves
 
 
 def line_at(file: int, entry: Entry) -> str:
@@ -48,13 +36,7 @@ def line_at(file: int, entry: Entry) -> str:
 
 
 def verdict_at(line: str) -> ClipVerdict:
-    """Return the verdict that a line of ``verdicts.jsonl`` holds.
-
-    Raises
-    ------
-    UsageError
-        If this version cannot read it.
-    """
+    """Return the verdict that a line of ``verdicts.jsonl`` holds, if this version can read it."""
     row = json.loads(line)
     try:
         return ClipVerdict.from_row(row)

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from syncaudit.at_work import note_at_work_in, noted_at_work
 from syncaudit.batch.memory import held_bytes, size_in_words
-from syncaudit.limits import PICTURE_PIXELS
+from syncaudit.limits import IMAGE_PIXELS
 
 __all__ = ["Lost", "Worker", "limit_threads"]
 
@@ -27,7 +27,7 @@ _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
 # One process a core is the layout (design, section 8): libraries must add no threads. What
-# OpenCV prints of damaged pictures stands in the verdict.
+# OpenCV prints of damaged images stands in the verdict.
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -35,7 +35,7 @@ _SETTINGS = {
     "NUMEXPR_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
     "OPENCV_LOG_LEVEL": "SILENT",
-    "OPENCV_IO_MAX_IMAGE_PIXELS": str(PICTURE_PIXELS),
+    "OPENCV_IO_MAX_IMAGE_PIXELS": str(IMAGE_PIXELS),
     # Arrow's own allocator keeps what was freed: 2.4 GB of a table of 100 hours.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
@@ -49,19 +49,12 @@ _PARENTS = (signal.SIGINT, signal.SIGHUP)
 class Lost:
     """A task that brought no value because its worker died or was stopped.
 
-    Parameters
-    ----------
-    exit_code : int, optional
-        Of the worker that died by itself (negative: the signal that killed it).
-    limit_bytes : int, optional
-        Memory limit that it was stopped for exceeding. With neither it was out of time.
-    at_work : str, optional
-        What it was at then.
+    With neither exit code nor limit it was out of time.
     """
 
-    exit_code: int | None = None
-    limit_bytes: int | None = None
-    at_work: str | None = None
+    exit_code: int | None = None  # of one that died by itself (negative: the signal that killed it)
+    limit_bytes: int | None = None  # of memory, that it was stopped for exceeding
+    at_work: str | None = None  # what it was at then
 
     @property
     def is_timeout(self) -> bool:
@@ -80,7 +73,7 @@ class Lost:
     @property
     def _ending(self) -> str:
         if self.limit_bytes is not None:
-            return f"it held more memory than its limit of {size_in_words(self.limit_bytes)}"
+            return f"it used more memory than its limit of {size_in_words(self.limit_bytes)}"
         if self.exit_code is None:
             return "it exceeded its time"
         if self.exit_code == -signal.SIGKILL:
@@ -95,13 +88,7 @@ class Lost:
 
 
 class Worker(Generic[_Task, _Value]):
-    """One process that serves tasks through its pipe, one at a time.
-
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to the process once.
-    """
+    """One process that serves tasks through its pipe, one at a time."""
 
     def __init__(self, function: Callable[[_Task], _Value]) -> None:
         context = multiprocessing.get_context("spawn")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +24,8 @@ __all__ = ["baseline"]
 def baseline(
     verdicts: Annotated[str, typer.Argument(help="Output folder of an earlier 'validate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
-    ] = None,
+    policy: PolicyToExtend = None,
+    profile: ProfileToExtend = None,
     partial: Partial = False,
     force: Force = False,
 ) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import AsJson, Force
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,14 +51,14 @@ def check_split(
     ] = None,
     force: Force = False,
     no_video: Annotated[
-        bool, typer.Option("--no-video", help="Compare names and files alone; decode nothing.")
+        bool, typer.Option("--no-video", help="Compare names and files only; decode nothing.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: all cores.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Tell what splits share: clips, recordings, episodes, files, and the same video.
+    """Find what splits share: clips, recordings, episodes, files, and the same video.
 
     Video is compared by how its brightness changes, so that a copy is found which was coded again,
     scaled, or cut to another length. Every video is decoded once.
@@ -117,13 +117,7 @@ def check_split(
 
 
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
-    """Return the splits that the user named.
-
-    Raises
-    ------
-    UsageError
-        If they are none, or fewer than two.
-    """
+    """Return the splits that the user named, two or more."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
     from syncaudit.errors import UsageError
     from syncaudit.readers.clip_list import read_clip_ids
@@ -178,7 +172,7 @@ def _print(
             console.print(f"    ... and {n - SHOWN:,} more: --json")
     if copies:
         words = word_count(len(copies), "pair")
-        console.print(Text(f"✕ {words} of videos that show the same", style="red"))
+        console.print(Text(f"✕ {words} of videos with the same content", style="red"))
     for copy in copies[:SHOWN]:
         first, second = (
             f"{split}: {clip} {source}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -26,36 +26,10 @@ from syncaudit.model import (
     Verdict,
 )
 
-__all__ = ["ExaminationLike", "print_examination", "print_failed"]
+if TYPE_CHECKING:
+    from syncaudit.pipeline.examine import Examination
 
-
-class ExaminationLike(Protocol):
-    """What `syncaudit.pipeline.examine` returns."""
-
-    @property
-    def verdict(self) -> ClipVerdict:
-        """Verdict of the clip."""
-        ...
-
-    @property
-    def streams(self) -> Mapping[str, Stream]:
-        """Streams by source."""
-        ...
-
-    @property
-    def measurements(self) -> Sequence[PairMeasurement]:
-        """Measurements as the solver was given them."""
-        ...
-
-    @property
-    def solution(self) -> ClockSolution:
-        """Clocks of the clip."""
-        ...
-
-    @property
-    def stamps(self) -> Mapping[str, StampAudit]:
-        """Stamp audits by source."""
-        ...
+__all__ = ["print_examination", "print_failed"]
 
 
 def print_failed(console: Console, verdict: ClipVerdict) -> None:
@@ -64,12 +38,12 @@ def print_failed(console: Console, verdict: ClipVerdict) -> None:
     _print_findings(console, verdict)
 
 
-def print_examination(console: Console, examination: ExaminationLike) -> None:
+def print_examination(console: Console, examination: Examination) -> None:
     """Print everything that is known of one clip, in the order in which it was found."""
     verdict = examination.verdict
     _print_heading(console, verdict)
     _section(console, "Sources", _sources(verdict, examination.streams))
-    _section(console, "Stamps alone", _stamps(examination.stamps))
+    _section(console, "Timestamps alone", _stamps(examination.stamps))
     for name, audit in examination.stamps.items():
         for warning in audit.warnings:
             console.print(Text(f"  {name}: {printable(warning)}", style="yellow"))
@@ -81,7 +55,7 @@ def print_examination(console: Console, examination: ExaminationLike) -> None:
     _section(console, "Clocks", _clocks(examination.solution))
     _section(console, "Loops of measurements", _loops(examination.solution))
     _print_findings(console, verdict)
-    notes = f"\nearly: the stamps are too small, so add the offset; {PLUS_MINUS}."
+    notes = f"\nearly: the timestamps are too small, so add the offset; {PLUS_MINUS}."
     console.print(Text(notes, style="dim"))
     if verdict.stages:
         spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.stages.items())
@@ -182,7 +156,7 @@ def _key(pair: PairMeasurement) -> tuple[str, str, str]:
 def _accepted(
     pairs: list[PairMeasurement], residuals: Mapping[tuple[str, str, str], EdgeResidual]
 ) -> Table:
-    table = _table("pair", "method", ">source stamps", ">drift", ">fit")
+    table = _table("pair", "method", ">source timestamps", ">drift", ">fit")
     for pair in pairs:
         if pair.offset_s is None:  # the model refuses it; said for the type checker
             continue
@@ -208,7 +182,7 @@ def _refused(pairs: list[PairMeasurement]) -> Table:
 
 
 def _clocks(solution: ClockSolution) -> Table:
-    table = _table("clock", ">stamps", ">drift", ">measured by")
+    table = _table("clock", ">timestamps", ">drift", ">measured by")
     for name, clock in solution.clocks.items():
         if name == solution.reference:
             how = "stated" if solution.is_reference_stated else "by consensus"

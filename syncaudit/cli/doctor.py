@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from syncaudit.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,9 +20,9 @@ __all__ = ["doctor"]
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Tell what this machine can do: codecs, GPU, aligners, viewer, extras, room.
+    """Show what this machine can do: codecs, GPU, aligners, viewer, extras, free disk.
 
     What is optional and absent comes with the line that would install it. The exit code is 0
     whatever is found.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import AsJson, Partial
 
 if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
@@ -54,7 +54,7 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw of variants.")] = 0,
     partial: Partial = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell how often a run errs: by errors injected on purpose, and by people's labels.
 

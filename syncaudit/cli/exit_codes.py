@@ -32,19 +32,8 @@ def code_for(
 ) -> ExitCode:
     """Return the exit code of a run with these counts of verdicts.
 
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Clips by verdict.
-    fail_on : FailOn
-        Which verdicts count as a failure.
-    stopped : str, optional
-        ``interrupted`` or ``terminated`` where the run did not come to its end.
-
-    Returns
-    -------
-    ExitCode
-        Stopping outranks failing, failing outranks "nothing could be verified".
+    Stopping (``interrupted`` or ``terminated``) outranks failing, failing outranks "nothing could
+    be verified".
     """
     if stopped is not None:
         return ExitCode.INTERRUPTED if stopped == "interrupted" else ExitCode.STOPPED

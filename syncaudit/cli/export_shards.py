@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import Partial, Quiet, Verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,9 +26,7 @@ _MOST_STEPS = 8
 
 
 def export_shards(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the shards.")],
     manifest: Annotated[
         str | None,
@@ -49,19 +47,19 @@ def export_shards(
         list[str] | None,
         typer.Option(
             "--root",
-            help="Pack files of these folders alone; default: the manifest's folder, and what "
+            help="Pack only files in these folders; default: the manifest's folder, and what "
             "'validate' took for trusted. Repeatable.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
 
     Samples of shards are copied with all their members, byte by byte; of other clips the files
     that the manifest names are packed. `syncaudit validate` reads the shards back.
 
-    A clip without a verdict is left out and told of (exit code 1). An export that was stopped
-    goes on when it is started again. `shards.json` lists the shards with their SHA-256.
+    A clip without a verdict is left out and reported (exit code 1). A stopped export resumes
+    when it is started again. `shards.json` lists the shards with their SHA-256.
 
     **Examples**
 
@@ -72,9 +70,9 @@ def export_shards(
     - `syncaudit export-shards out/ --out shards/ --include unverified`
     """
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.import_view import ImportView
     from syncaudit.cli.inputs import load_clips
     from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.progress import ImportView
     from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
@@ -127,13 +125,7 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
 
 
 def _bytes_of(text: str) -> int:
-    """Return the bytes of ``500M``.
-
-    Raises
-    ------
-    UsageError
-        If it is no size.
-    """
+    """Return the bytes of ``500M``."""
     from syncaudit.errors import UsageError
 
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?", text.strip().lower())

@@ -11,10 +11,7 @@ __all__ = ["extended_policy"]
 def extended_policy(policy: Path | None, profile: str | None, out: Path) -> str:
     """Return the policy that a new file at `out` extends, as it must name it.
 
-    Raises
-    ------
-    UsageError
-        If both are named, or the file would take the place of what it extends.
+    UsageError where both are named, or the file would take the place of what it extends.
     """
     from syncaudit.errors import UsageError
     from syncaudit.policy import DEFAULT_PROFILE

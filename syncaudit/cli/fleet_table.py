@@ -1,4 +1,4 @@
-"""What is wrong with many clips, on one screen: causes by source, and the worst clips."""
+"""What is wrong with many clips, on one screen: causes, the worst clips, what clips share."""
 
 from __future__ import annotations
 
@@ -9,27 +9,36 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from syncaudit.batch import BatchSummary
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph
-from syncaudit.formatting import word_correction, word_count
-from syncaudit.model import ClipVerdict, Verdict
+from syncaudit.formatting import word_correction, word_count, word_drift, word_measure
+from syncaudit.model import ClipVerdict, ReasonCode, Verdict
 from syncaudit.report import ACTIONS
 
-__all__ = ["MOST_LINES", "cause_table", "clip_lines"]
+__all__ = [
+    "MOST_LINES",
+    "SHOW_MOVING",
+    "cause_table",
+    "clip_lines",
+    "common_lines",
+    "is_common",
+    "recording_lines",
+    "repeated_lines",
+    "shortened",
+    "warning_lines",
+]
 
 # A screen holds some 24 lines; the report has all.
 _MOST_CAUSES = 12
 MOST_LINES = 10
+SHOW_MOVING = 10
+SHOW_REPEATED = 3
+LONG_WARNING = 120
 
 
 def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table with a line for every reason and source.
-
-    Parameters
-    ----------
-    causes : sequence of mapping
-        From `syncaudit.report.Causes.to_view`, those of most clips first.
-    """
+    """Return a table with a line for every reason and source (`report.Causes.to_view`)."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("cause", no_wrap=True)
     table.add_column("source", overflow="fold", max_width=18)
@@ -70,3 +79,96 @@ def clip_lines(clips: Iterable[ClipVerdict], width: int) -> list[Text]:
         line.truncate(width - len(also), overflow="ellipsis")
         lines.append(line.append(also, style="dim"))
     return lines
+
+
+def warning_lines(summary: BatchSummary) -> list[Text]:
+    """Say what clips that passed warn of: of each kind how many, and the first."""
+    lines = []
+    for code, n_clips in summary.tally.passed_with.most_common(SHOW_MOVING):
+        clip_id, message = summary.tally.first_with[code]
+        lines.append(
+            Text(
+                f"! {word_count(n_clips, 'clip')} passed with a warning ({code}), the first "
+                f"{printable(clip_id)}: {shortened(message)}",
+                style=STYLES[Verdict.UNVERIFIED],
+            )
+        )
+    return lines
+
+
+def shortened(message: str) -> str:
+    """Return the first sentence of a warning, cut where it is long: the report has all."""
+    first = printable(message).partition(". ")[0].partition("\n")[0]
+    return first if len(first) <= LONG_WARNING else f"{first[: LONG_WARNING - 1]}…"
+
+
+def repeated_lines(repeated: Any) -> list[Text]:
+    """Say which clips show the same data as another, the first of them."""
+    if not repeated:
+        return []
+    lines = [
+        f"{printable(one['clip_id'])} has the same data as {printable(one['same_as'])}"
+        + ("" if one["source"] is None else f" ({printable(one['source'])})")
+        + ": was the row copied?"
+        for one in repeated["first"][:SHOW_REPEATED]
+    ]
+    more = repeated["clips"] - len(lines)
+    if more > 0:
+        lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
+    return [Text(line, style="yellow") for line in lines]
+
+
+def is_common(clip: ClipVerdict, data_sets: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a clip is rejected for nothing but what its whole data set shares."""
+    shared = {
+        name
+        for one in data_sets
+        for clock in one["common"]
+        if clip.clip_id not in {other["clip_id"] for other in one["clocks"][clock]["unlike"]}
+        for name in one["clocks"][clock]["sources"]
+    }
+    return all(
+        reason.code is ReasonCode.OFFSET and reason.source in shared for reason in clip.reasons
+    )
+
+
+def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """Say which offsets all clips of a data set share, and once what to do about them."""
+    lines = []
+    for one in data_sets:
+        where = f"{printable(one['dataset'])}: " if len(data_sets) > 1 else ""
+        lines += [
+            Text(f"{where}{printable(sentence)}.", style=STYLES[Verdict.REJECT])
+            for sentence in one["common"].values()
+        ]
+    if lines:
+        cures = [one["cure"] for one in data_sets if one["cure"]]
+        lines.append(Text(cures[0].replace("`", "'"), style="dim"))
+    return lines
+
+
+def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """Say which clocks drift or jump over recordings, beyond two standard errors."""
+    lines = []
+    for recording in recordings:
+        for name, clock in recording["clocks"].items():
+            said = []
+            drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
+            if drift is not None and abs(drift) > 2.0 * std:
+                said.append(f"drifts {word_drift(drift, std)}")
+            said += [
+                f"jumps {word_measure(step['step_s'], step['step_std_s'])}"
+                for step in clock["steps"]
+            ]
+            if said:
+                clips = word_count(recording["clips"], "clip")
+                lines.append(
+                    Text(
+                        f"{printable(recording['recording_id'])} ({clips}): "
+                        f"{printable(name)} {', '.join(said)}"
+                    )
+                )
+    more = len(lines) - SHOW_MOVING
+    return lines[:SHOW_MOVING] + (
+        [Text(f"... and {more} more clocks that move, see recordings.jsonl")] if more > 0 else []
+    )

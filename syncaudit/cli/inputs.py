@@ -50,36 +50,14 @@ def import_if_needed(
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
 
-    Parameters
-    ----------
-    source : str
-        A manifest, a folder with one, or a data set.
-    out : Path, optional
-        Folder for the manifest of a data set; None: there is no local one.
-    format_name : str, optional
-        Format of the data set; None: `source` may be a manifest, else the format is probed.
-    limit : int, optional
-        Most clips to import.
-    rules : mapping, optional
-        What is what in the data set.
-    memory_limit : str
-        Memory above which an import is given up.
-    is_quiet : bool
-        Say nothing of the import.
-    force : bool
-        As for `import_dataset`.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; says of every format why. Or if a data set has no place for its manifest.
-    ManifestError
-        If the data set is broken.
+    Without a local folder `out` there is no place for the latter. With a `format_name`, `source` is
+    a data set; without, it may be a manifest or a folder with one, else the format is probed.
+    UsageError where it is neither: of every format it says why.
     """
     if format_name is None and _is_manifest(source):
         if rules:
             raise UsageError(
-                "this is a manifest, which says itself what is what",
+                "this is a manifest, which takes no rules",
                 path=source,
                 hint="Leave --rules out, or name the data set.",
             )
@@ -91,8 +69,8 @@ def import_if_needed(
             hint="Write it with 'syncaudit manifest' first, and validate that.",
         )
     from syncaudit.cli.console import stderr
-    from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.cli.isolated_import import import_isolated
+    from syncaudit.cli.progress import ImportView, print_import
 
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:
@@ -125,13 +103,7 @@ def _is_manifest(source: str) -> bool:
 
 
 def load_rules(path: Path | None) -> Mapping[str, Any]:
-    """Return the content of a rules file; {} without one.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or is neither TOML nor JSON.
-    """
+    """Return the content of a rules file; {} without one."""
     if path is None:
         return {}
     try:
@@ -151,22 +123,19 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
+            f"the rules are not valid TOML: {error}", path=str(path), hint="JSON must end in .json."
         ) from error
     if not isinstance(content, dict):
-        raise UsageError("the rules are no object", path=str(path), hint="Expected 'source': [...]")
+        raise UsageError(
+            "the rules are not an object", path=str(path), hint="Expected 'source': [...]"
+        )
     return content
 
 
 def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of the manifest in a folder; at most `limit`.
 
-    Raises
-    ------
-    ManifestError
-        If it breaks the contract or holds no clip.
-    UsageError
-        If a folder has no manifest, or the run whose passed clips these are was not finished.
+    UsageError also where they passed in a run that was not finished.
     """
     from syncaudit.datasets import ClipTable, iter_manifest
 
@@ -186,37 +155,22 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
 
 
 def _refuse_outdated_passes(manifest: str) -> None:
-    """Refuse the clips that passed in a run which a later one, not finished, has put in question.
-
-    Raises
-    ------
-    UsageError
-        If the manifest is the ``passed.jsonl`` of such a folder.
-    """
+    """Refuse clips that passed in a run which a later one, not finished, has put in question."""
     path = Path(manifest)
     if "://" in manifest or path.name != "passed.jsonl":
         return
-    try:
-        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
-        is_finished = summary["complete"] is not False
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return  # no run: a manifest of that name
-    if not is_finished:
+    from syncaudit.batch.summary import read_summary
+
+    if read_summary(path.parent).get("complete") is False:  # without one: a manifest of that name
         raise UsageError(
-            "a run into this folder was not finished: clips may be listed that do not pass now",
+            "a run into this folder was not finished: it may list clips that no longer pass",
             path=manifest,
             hint="Run the same 'syncaudit validate' again, or copy the file to use it as it is.",
         )
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return (number, count) of ``3/8``.
-
-    Raises
-    ------
-    UsageError
-        If it is no shard.
-    """
+    """Return (number, count) of ``3/8``."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise UsageError(
@@ -226,13 +180,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:
-    """Return the clip called `clip_id`, or the only one.
-
-    Raises
-    ------
-    UsageError
-        If there is no such clip, or several and none was named.
-    """
+    """Return the clip called `clip_id`, or the only one."""
     if clip_id is None:
         if len(clips) == 1:
             return clips[0]
@@ -255,13 +203,7 @@ _EXPECTED_CALIBRATION = "Expected the output of 'syncaudit calibrate'."
 
 
 def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
-    """Return the content of a calibration file (formats, section 4).
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or is no calibration.
-    """
+    """Return the content of a calibration file (formats, section 4)."""
     if path is None:
         return None
     try:
@@ -274,11 +216,13 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"the calibration is no JSON: {error}", path=str(path), hint=_EXPECTED_CALIBRATION
+            f"the calibration is not valid JSON: {error}",
+            path=str(path),
+            hint=_EXPECTED_CALIBRATION,
         ) from error
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         raise UsageError(
-            "this is no calibration: it has no 'sources'",
+            "this is not a calibration: it has no 'sources'",
             path=str(path),
             hint=_EXPECTED_CALIBRATION,
         )
@@ -286,7 +230,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         raise UsageError(
             f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
-            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate anew.",
+            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate again.",
         )
     from syncaudit.pipeline.known_corrections import check_calibration  # heavy
 
@@ -301,13 +245,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
 def refuse_idle(
     calibration: Mapping[str, Any] | None, clips: Iterable[Clip], path: Path | None
 ) -> None:
-    """Refuse a calibration that speaks of no source of any clip: it would change nothing.
-
-    Raises
-    ------
-    UsageError
-        Naming sources of both.
-    """
+    """Refuse a calibration that speaks of no source of any clip: it would change nothing."""
     if calibration is None:
         return
     known = calibration["sources"].keys()
@@ -318,7 +256,7 @@ def refuse_idle(
         if known & (clip.sources.keys() | clocks):
             return
     raise UsageError(
-        f"the calibration speaks of {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
+        f"the calibration is for {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
         "one of them",
         path=None if path is None else str(path),
         hint=f"The first clip has {', '.join(sorted(first.sources)[:5])}." if first else None,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import code_for
-from syncaudit.cli.options import Force, Root
+from syncaudit.cli.options import AsJson, Decoder, Force, PolicyFile, Profile, Root
 
 __all__ = ["inspect"]
 
@@ -19,17 +19,15 @@ def inspect(
         str, typer.Argument(help="Manifest file or its folder; with several clips add --clip.")
     ],
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to look at.")] = None,
-    policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     calibration: Annotated[
-        Path | None, typer.Option("--calibration", help="Known corrections, taken off first.")
+        Path | None,
+        typer.Option("--calibration", help="Calibration file: known offsets, removed first."),
     ] = None,
-    decoder: Annotated[
-        str,
-        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
-    ] = "auto",
+    decoder: Decoder = "auto",
     root: Root = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
     mcap: Annotated[
         Path | None,
         typer.Option("--mcap", help="Also write findings and corrections to open in Foxglove."),
@@ -53,7 +51,7 @@ def inspect(
 
     - `syncaudit inspect sample_data/manifest.jsonl --clip clock_step --mcap found.mcap`
     """
-    from syncaudit.batch.json_encoding import plain
+    from syncaudit.batch.json_encoding import to_plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
     from syncaudit.cli.console import stdout, warn
@@ -106,6 +104,6 @@ def inspect(
                 write(overlay, path)
     if as_json:
         content["decoder"] = choice.to_json()
-        typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
     counts = {str(each): int(each is verdict.verdict) for each in Verdict}
     raise typer.Exit(code_for(counts))

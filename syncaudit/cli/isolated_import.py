@@ -19,7 +19,7 @@ from syncaudit.limits import IMPORT_STALL_S
 
 __all__ = ["import_isolated"]
 
-_LOOK_EVERY_S = 0.1
+_CHECK_EVERY_S = 0.1
 
 
 def import_isolated(
@@ -35,17 +35,8 @@ def import_isolated(
 ) -> Imported:
     """Write the manifest of a data set as `import_dataset` does, in a worker process.
 
-    Parameters
-    ----------
-    uri, out, format_name, rules, limit, on_clip, force
-        As for `import_dataset`.
-    memory_limit : str
-        Memory above which the import is given up: a size, ``none`` or ``auto``.
-
-    Raises
-    ------
-    SyncAuditError
-        As `import_dataset`; or if the import took too much memory, stalled or crashed.
+    SyncAuditError also where the import took more than `memory_limit` (a size, ``none`` or
+    ``auto``), stalled or crashed.
     """
     limit_bytes = MemoryLimit.parse(memory_limit).bytes_each(1)
     counter = multiprocessing.get_context("spawn").RawArray(c_int64, 1)
@@ -61,7 +52,7 @@ def import_isolated(
     stall = _Stall()
     try:
         while True:
-            heard = wait([worker.pipe], _LOOK_EVERY_S)
+            heard = wait([worker.pipe], _CHECK_EVERY_S)
             if heard or worker.is_late:
                 outcome = worker.collect()
                 if worker.is_gone and outcome is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
-from syncaudit.cli.options import Force, Partial, Prune
+from syncaudit.cli.options import FailOnOption, Force, Partial, PolicyFile, Profile, Prune, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,26 +30,20 @@ def judge(
     out: Annotated[
         str, typer.Option("--out", "-o", help="Folder or fsspec URL for the new outputs.")
     ],
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Policy profile: driving, vla, speech, strict.")
-    ] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     workers: Annotated[
         int | None, typer.Option("--workers", "-j", min=0, help="Processes; default: as needed.")
     ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
-    ] = FailOn.REJECT,
+    fail_on: FailOnOption = FailOn.REJECT,
     partial: Partial = False,
     prune: Prune = False,
     force: Force = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Judge measured clips by another policy, without opening a recording.
 
-    Every verdict row keeps what was measured. A new policy is a matter of milliseconds a clip;
+    Every verdict row keeps what was measured. A new policy takes milliseconds per clip;
     which clips change, and why, is printed and written to changes.jsonl.
 
     **Examples**
@@ -83,7 +77,7 @@ def judge(
                 rules,
                 out=place.folder,
                 workers=workers,
-                on_progress=place.watching(view),
+                on_progress=place.sending(view),
                 to_row=place.to_row(clip_to_row),
                 judged_from=verdicts,
                 partial=partial,

@@ -20,19 +20,8 @@ def load_judged(
 ) -> tuple[Sequence[Clip], VerdictFile]:
     """Return the clips of an output folder in the order of its verdicts, and the verdicts.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder, or its ``verdicts.jsonl``.
-    manifests_in : str, optional
-        URL of the split manifests, where `folder` is only a copy of the verdicts.
-    partial : bool
-        Take what is there of a run that was not finished.
-
-    Raises
-    ------
-    UsageError
-        If the folder lacks its verdicts or its split manifests; as `VerdictFile`.
+    The split manifests lie at the URL `manifests_in`, where `folder` is only a copy of the
+    verdicts. With `partial` what is there of a run that was not finished is taken.
     """
     from syncaudit.batch import VerdictFile
     from syncaudit.batch.outputs import SPLIT_FILES
@@ -61,21 +50,9 @@ def load_judged(
 def load_outputs(
     folder: str, scratch: Path, *, partial: bool = False
 ) -> tuple[Sequence[Clip], VerdictFile]:
-    """Return clips and verdicts of an output folder, local or any fsspec URL.
+    """Return clips and verdicts of an output folder, local or any fsspec URL; as `load_judged`.
 
-    Parameters
-    ----------
-    folder : str
-        The folder.
-    scratch : Path
-        Folder for copies of what is remote; the caller removes it.
-    partial : bool
-        Take what is there of a run that was not finished.
-
-    Raises
-    ------
-    UsageError
-        As `load_judged`, or if a URL cannot be reached.
+    Copies of what is remote go into `scratch`, which the caller removes.
     """
     from syncaudit.batch import fetch_outputs
     from syncaudit.readers.uris import is_url, resolve
@@ -90,8 +67,8 @@ def _filled(folder: Path, url: str | None, name: str) -> str | None:
     if url is None:
         path = folder / name
         return str(path) if path.exists() and path.stat().st_size else None
+    from syncaudit.readers.file_errors import reworded
     from syncaudit.readers.remote import file_system
-    from syncaudit.readers.uris import reworded
 
     uri = f"{url.rstrip('/')}/{name}"
     with reworded(uri):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import Force, MemoryLimit, Quiet
 
 __all__ = ["manifest"]
 
@@ -34,17 +34,10 @@ def manifest(
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
     force: Force = False,
-    memory_limit: Annotated[
-        str,
-        typer.Option(
-            "--memory-limit",
-            help="Memory above which the import is given up: 4G, 512M, none, "
-            "or auto (80 % of the machine's).",
-        ),
-    ] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    memory_limit: MemoryLimit = "auto",
+    quiet: Quiet = False,
 ) -> None:
-    """Write the clip manifest of a data set, and say what was taken for what.
+    """Write the clip manifest of a data set, and report how its files were interpreted.
 
     Formats: nuscenes, lerobot, comma2k19, webdataset, folder, and those of installed packages.
 
@@ -58,9 +51,9 @@ def manifest(
     - `syncaudit manifest auto s3://bucket/recordings --out manifest.parquet --limit 100`
     """
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.isolated_import import import_isolated
+    from syncaudit.cli.progress import ImportView, print_import
     from syncaudit.errors import UsageError
 
     if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):

@@ -9,32 +9,28 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
-from syncaudit.cli.options import Force, Prune
+from syncaudit.cli.options import Details, FailOnOption, Force, Prune, Quiet
 
 __all__ = ["merge"]
 
 
 def merge(
     folders: Annotated[
-        list[str], typer.Argument(help="Output folders of 'validate', one a shard.")
+        list[str], typer.Argument(help="Output folders of 'validate', one per shard.")
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", help="Folder or fsspec URL for the joined outputs.")
     ],
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
-    ] = FailOn.REJECT,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print every source of every clip.")
-    ] = False,
+    fail_on: FailOnOption = FailOn.REJECT,
+    details: Details = False,
     prune: Prune = False,
     force: Force = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Join the outputs of several runs into what one run would have written.
 
     Shards of one manifest (`validate --shard I/N`) come out in its order. Clips of one recording
-    are pooled over all folders.
+    are combined over all folders.
 
     **Example**: `syncaudit merge part*/ --out out/`
     """

@@ -2,31 +2,81 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["Force", "Partial", "Prune", "Root"]
+from syncaudit.cli.exit_codes import FailOn
 
+__all__ = [
+    "AsJson",
+    "Decoder",
+    "Details",
+    "FailOnOption",
+    "Force",
+    "MemoryLimit",
+    "Partial",
+    "PolicyFile",
+    "PolicyToExtend",
+    "Profile",
+    "ProfileToExtend",
+    "Prune",
+    "Quiet",
+    "Root",
+    "Verdicts",
+]
+
+Verdicts = Annotated[
+    str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
+]
+Profile = Annotated[
+    str | None, typer.Option("--profile", help="Policy profile: driving, vla, speech, strict.")
+]
+PolicyToExtend = Annotated[
+    Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
+]
+ProfileToExtend = Annotated[
+    str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
+]
+FailOnOption = Annotated[
+    FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
+]
+Decoder = Annotated[
+    str, typer.Option("--decoder", help="Video decoder: auto, cpu, nvdec or torchcodec.")
+]
+MemoryLimit = Annotated[
+    str,
+    typer.Option(
+        "--memory-limit",
+        help="Memory above which a clip or import is given up: 4G, 512M, none, "
+        "or auto (80 % of the machine's, shared by the workers).",
+    ),
+]
+Details = Annotated[bool, typer.Option("--details", help="Print every source of every clip.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
 Force = Annotated[
-    bool,
-    typer.Option("--force", help="Write also over files that syncaudit did not write."),
+    bool, typer.Option("--force", help="Also overwrite files that syncaudit did not write.")
 ]
 Partial = Annotated[
     bool,
-    typer.Option("--partial", help="Take what is there of a run that was not finished."),
+    typer.Option("--partial", help="Accept an unfinished run: use the verdicts that are there."),
 ]
 Prune = Annotated[
     bool,
     typer.Option(
-        "--prune", help="Take verdicts of clips that this run does not name out of --out."
+        "--prune", help="Remove verdicts of clips that this run does not name from --out."
     ),
 ]
 Root = Annotated[
     list[str] | None,
     typer.Option(
         "--root",
-        help="Open files of these folders alone. Without it files outside of the manifest's "
-        "folder are opened, but told of and never quoted. Repeatable.",
+        help="Open only files in these folders. By default files outside of the manifest's "
+        "folder are opened, but reported and never quoted. Repeatable.",
     ),
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from syncaudit.cli.options import PolicyFile, Profile
 
 __all__ = ["policy_app"]
 
@@ -25,8 +26,8 @@ def _policy() -> None:
 
 @policy_app.command()
 def show(
-    policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Every field in seconds, also those that are not set.")
     ] = False,
@@ -35,11 +36,11 @@ def show(
 
     **Example**: `syncaudit policy show --profile vla > mine.toml`
     """
-    from syncaudit.batch.json_encoding import plain
+    from syncaudit.batch.json_encoding import to_plain
     from syncaudit.policy import load_policy, policy_toml
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     if not as_json:
         typer.echo(policy_toml(rules), nl=False)
         return
-    typer.echo(json.dumps(plain(rules), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(to_plain(rules), indent=2, ensure_ascii=False))

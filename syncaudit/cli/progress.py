@@ -1,50 +1,80 @@
-"""How far a run is: a bar in a terminal, a line now and then elsewhere; always on stderr."""
+"""What long work shows: something that moves in a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import time
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.status import Status
+from rich.text import Text
 
 from syncaudit.batch.summary import Progress as BatchProgress
+from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph
-from syncaudit.cli.live_view import LiveView
+from syncaudit.datasets.importing import Imported
 from syncaudit.formatting import word_span
 from syncaudit.model import Verdict
 
-__all__ = ["ProgressView"]
+__all__ = ["ImportView", "ProgressView", "print_import"]
+
+_LINE_EVERY_S = 15.0
+_MOST_NOTES = 30
 
 
-class ProgressView(LiveView):
+class _LiveView:
+    """A context in which a bar or status is shown on a console, standard error as a rule."""
+
+    def __init__(
+        self, console: Console, moving: Progress | Status, *, is_quiet: bool = False
+    ) -> None:
+        self.console = console
+        self.is_quiet = is_quiet
+        self._moving = moving if console.is_terminal and not is_quiet else None
+        self._next_line = time.monotonic() + _LINE_EVERY_S
+
+    def __enter__(self) -> Self:
+        """Start to show."""
+        if self._moving is not None:
+            self._moving.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take it away."""
+        if self._moving is not None:
+            self._moving.stop()
+
+    def print_now_and_then(self, line: str) -> None:
+        """Print a line, if the last one was a while ago."""
+        if not self.is_quiet and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _LINE_EVERY_S
+            self.console.print(line, soft_wrap=True)
+
+
+class ProgressView(_LiveView):
     """Shows the progress of a run; use it as a context and call it with each state."""
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
-        super().__init__(console, is_quiet=is_quiet)
+        self._bar = Progress(
+            TextColumn("{task.fields[done]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[pace]}"),
+            TextColumn("{task.fields[counts]}"),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self._task = self._bar.add_task("", total=None, done="", pace="starting", counts="")
+        super().__init__(console, self._bar, is_quiet=is_quiet)
         self._began = time.monotonic()
-        self._bar: Progress | None = None
-        if self.moves:
-            self._bar = Progress(
-                TextColumn("{task.fields[done]}"),
-                BarColumn(bar_width=None),
-                TextColumn("{task.fields[pace]}"),
-                TextColumn("{task.fields[counts]}"),
-                console=console,
-                transient=True,
-                expand=True,
-            )
-            self._task = self._bar.add_task("", total=None, done="", pace="starting", counts="")
-
-    def moving(self) -> Progress | None:
-        """Return the bar."""
-        return self._bar
 
     def __call__(self, state: BatchProgress) -> None:
         """Show a state of the run."""
         if self.is_quiet:
             return
         pace, counts = self._pace(state), _counts(state)
-        if self._bar is not None:
+        if self._moving is not None:
             self._bar.update(
                 self._task,
                 total=state.total,
@@ -72,3 +102,34 @@ def _counts(state: BatchProgress) -> str:
     return " ".join(
         f"[{STYLES[Verdict(name)]}]{glyph(name)} {n}[/]" for name, n in state.counts.items()
     )
+
+
+class ImportView(_LiveView):
+    """Shows the number of clips so far; use it as a context and call it with each number."""
+
+    def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
+        self._status = Status("reading the data set", console=console)
+        super().__init__(console, self._status, is_quiet=is_quiet)
+
+    def __call__(self, n_clips: int) -> None:
+        """Show the number of clips."""
+        if self._moving is not None:
+            self._status.update(f"{n_clips} clips")
+        else:
+            self.print_now_and_then(f"{n_clips} clips")
+
+
+def print_import(console: Console, imported: Imported, out: str) -> None:
+    """Print what was made and what was taken for what."""
+    noun = "clip" if imported.n_clips == 1 else "clips"
+    console.print(
+        Text(f"{printable(out)}: {imported.n_clips} {noun} of a {imported.format} data set"),
+        soft_wrap=True,
+    )
+    # The first notes are as a rule the most telling: the order of the import is kept.
+    for text, count in list(imported.notes.items())[:_MOST_NOTES]:
+        times = f" ({count} times)" if count > 1 else ""
+        console.print(Text(f"  {printable(text)}{times}", style="dim"), soft_wrap=True)
+    rest = len(imported.notes) - _MOST_NOTES
+    if rest > 0:
+        console.print(Text(f"  and {rest} more notes", style="dim"), soft_wrap=True)

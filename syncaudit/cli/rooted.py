@@ -8,25 +8,18 @@ from pathlib import Path
 
 from syncaudit.model import Clip
 from syncaudit.readers.roots import Roots
-from syncaudit.readers.uris import is_url, parent_of, resolve
+from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
 
 __all__ = ["roots_of", "tell_outside"]
 
-_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 _MOST_NAMED = 3
 
 
 def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:
-    """Return the roots of a run.
+    """Return the roots of a run over a file or folder, as the user named it.
 
-    Parameters
-    ----------
-    manifest : str
-        File or folder as the user named it.
-    stated : sequence of str, optional
-        ``--root``: nothing else is opened. Without it files elsewhere are, unquoted.
-    trusted : iterable of str
-        Folders that are trusted anyway: a data set that the user named.
+    With `stated` (``--root``) nothing else is opened; without it files elsewhere are, unquoted.
+    Folders in `trusted` are trusted anyway: a data set that the user named.
     """
     place = resolve(manifest)
     own = place if not is_url(place) and Path(place).is_dir() else parent_of(place)
@@ -55,12 +48,8 @@ def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
 
     n_files, n_clips, named = 0, 0, dict[str, None]()
     for clip in clips:
-        places = {
-            resolve(str(uri), clip.base_uri)
-            for spec in clip.sources.values()
-            for uri in (getattr(spec, key, None) for key in _KEYS)
-            if uri
-        }
+        files = (files_named(spec, clip.base_uri) for spec in clip.sources.values())
+        places = {place for located in files for place in located.values()}
         # An archive or a URL counts itself, a file by its folder.
         folders = {p: p if "://" in p else p.rpartition("/")[0] or "/" for p in places}
         outside = [p for p in places if not is_inside(folders[p])]

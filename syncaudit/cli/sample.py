@@ -10,15 +10,13 @@ from typing import Annotated
 
 import typer
 
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, Verdicts
 
 __all__ = ["sample"]
 
 
 def sample(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
     weekly: Annotated[
@@ -28,7 +26,7 @@ def sample(
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Draw clips at random for a person to label, as many of every verdict.
+    """Draw clips at random for a person to label, the same number of each verdict.
 
     They come in an order that tells nothing, and are looked at with the verdict hidden. The
     labels are what `syncaudit evaluate --labels` compares the verdicts with. With --weekly, weeks

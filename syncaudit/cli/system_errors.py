@@ -18,7 +18,7 @@ _WRONG = {
     errno.ENOTDIR: "A file stands where a folder is expected.",
     errno.EEXIST: "Choose another name.",
     errno.ENOTEMPTY: "Choose another name.",
-    errno.ELOOP: "Its links lead round in a circle.",
+    errno.ELOOP: "Its links form a loop.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.ENXIO: "Name a regular file.",
     errno.EINVAL: "Name a regular file on a common file system.",
@@ -39,13 +39,7 @@ _STARVED = {
 
 
 def worded_system_error(error: BaseException) -> tuple[str, int] | None:
-    """Return (sentence, exit code) of an error of the operating system; None of all others.
-
-    Parameters
-    ----------
-    error : BaseException
-        What got out of a command.
-    """
+    """Return (sentence, exit code) of an error of the operating system; None of all others."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory. {_STARVED[errno.ENOMEM]}", ExitCode.STOPPED
     number = error.errno if isinstance(error, OSError) else None

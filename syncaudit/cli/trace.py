@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Verdicts
 
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
@@ -24,9 +25,7 @@ _JOINTS = re.compile(r"[/:._\-#@ ]")
 
 
 def trace(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     ids: Annotated[
         list[str] | None, typer.Argument(help="Clip ids, or sample ids that begin with one.")
     ] = None,
@@ -34,14 +33,14 @@ def trace(
         Path | None,
         typer.Option(
             "--from",
-            help="File with ids: a line each, or the log of a guard (JSON Lines); '-' for stdin.",
+            help="File with ids: one per line, or the log of a guard (JSON Lines); '-' for stdin.",
         ),
     ] = None,
 ) -> None:
-    """Print what is known of the clips that samples come from.
+    """Look up the verdicts of samples or clips by their ids.
 
     For the batch that made a loss explode: which of its samples come from clips that were rejected,
-    were never verified, or were never audited at all, and what their sources' clocks are.
+    not verified, or never audited, and what their sources' clocks are.
 
     **Examples**
 

@@ -155,13 +155,7 @@ def tune(
 
 
 def _goal(max_false_reject: str, min_found: str) -> Goal:
-    """Return what the user wants.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or shares are none.
-    """
+    """Return what the user wants; UsageError where it cannot be read, or shares are none."""
     from syncaudit.errors import UsageError
     from syncaudit.evaluation.tuning import Goal
 

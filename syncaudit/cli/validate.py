@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
-from syncaudit.cli.options import Force, Prune, Root
+from syncaudit.cli.options import (
+    Decoder,
+    Details,
+    FailOnOption,
+    Force,
+    MemoryLimit,
+    PolicyFile,
+    Profile,
+    Prune,
+    Quiet,
+    Root,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from syncaudit.batch import BatchSummary
+    from syncaudit.writing import Signature
 
 __all__ = ["validate"]
 
@@ -30,16 +47,11 @@ def validate(
     rules: Annotated[
         Path | None,
         typer.Option(
-            "--rules", help="What is what in the data set (TOML or JSON), see 'manifest'."
+            "--rules", help="Naming rules for the data set (TOML or JSON), see 'manifest'."
         ),
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option("--profile", help="Policy profile: driving, vla, speech, strict."),
-    ] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -52,40 +64,30 @@ def validate(
     screen: Annotated[
         bool,
         typer.Option(
-            "--screen", help="Stamps alone, no picture decoded: finds rejects, no passes."
+            "--screen", help="Check timestamps only, decode nothing: finds rejects, passes no clip."
         ),
     ] = False,
     thorough: Annotated[
         bool,
         typer.Option(
-            "--thorough", help="Track every frame of every camera: smaller errors, dearer."
+            "--thorough", help="Track every frame of every camera: smaller errors, slower."
         ),
     ] = False,
-    decoder: Annotated[
-        str,
-        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
-    ] = "auto",
+    decoder: Decoder = "auto",
     calibration: Annotated[
         Path | None,
-        typer.Option("--calibration", help="Known corrections, taken off before judging."),
+        typer.Option(
+            "--calibration", help="Calibration file: known offsets, removed before judging."
+        ),
     ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
-    ] = FailOn.REJECT,
+    fail_on: FailOnOption = FailOn.REJECT,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
     ] = 600.0,
-    memory_limit: Annotated[
-        str,
-        typer.Option(
-            "--memory-limit",
-            help="Memory above which a clip is given up: 4G, 512M, none, "
-            "or auto (80 % of the machine's, shared by the workers).",
-        ),
-    ] = "auto",
+    memory_limit: MemoryLimit = "auto",
     engine: Annotated[
         str, typer.Option("--engine", help="Where clips are audited: local, or a Ray cluster.")
     ] = "local",
@@ -105,20 +107,16 @@ def validate(
     summary_md: Annotated[
         Path | None, typer.Option("--summary-md", help="Markdown for job pages and comments.")
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print every source of every clip.")
-    ] = False,
+    details: Details = False,
     prune: Prune = False,
     force: Force = False,
     root: Root = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Judge every clip of a manifest and split good from bad.
 
-    Verdicts are written as they come: a run that was stopped goes on where it stopped, and a
-    run that is repeated audits only what has changed.
+    Verdicts are written as they come: a stopped run resumes where it stopped, and a repeated
+    run audits only what has changed.
 
     **Examples**
 
@@ -132,7 +130,7 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --engine ray --address auto --workers 64`
 
-    - `syncaudit validate manifest.jsonl --out screen/ --screen` (stamps alone: quick)
+    - `syncaudit validate manifest.jsonl --out screen/ --screen` (timestamps only: quick)
 
     - `syncaudit validate manifest.jsonl --out out/ --profile strict --thorough`
 
@@ -144,7 +142,6 @@ def validate(
     from rich.text import Text
 
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.ci_files import CiFiles, check_for_ci, write_for_ci
     from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
@@ -163,13 +160,14 @@ def validate(
     from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import within_roots
+    from syncaudit.writing import Signature
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
-    ci_files = CiFiles(junit=junit, sarif=sarif, markdown=summary_md)
-    check_for_ci(ci_files, force=force)
+    ci_files = {Signature.JUNIT: junit, Signature.SARIF: sarif, Signature.MARKDOWN: summary_md}
+    _check_ci_files(ci_files, is_forced=force)
     with OutputFolder(out, force=force) as place:
         named = manifest
         manifest = import_if_needed(
@@ -198,7 +196,7 @@ def validate(
                 out=place.folder,
                 workers=cores() if workers is None else workers,
                 calibration=known,
-                on_progress=place.watching(view),
+                on_progress=place.sending(view),
                 to_row=place.to_row(clip_to_row),
                 timeout_s=timeout,
                 memory_limit=memory_limit,
@@ -223,7 +221,33 @@ def validate(
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
-        write_for_ci(summary, manifest, ci_files, force=force)
+        _check_ci_files(ci_files, is_forced=force)  # the run itself may have written there
+        _write_ci_files(summary, manifest, ci_files)
         if not quiet:
             print_outcome(stdout(), summary, out, is_detailed=details)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))
+
+
+def _check_ci_files(files: Mapping[Signature, Path | None], *, is_forced: bool) -> None:
+    """Refuse files for CI servers that syncaudit may not write."""
+    from syncaudit.writing import check_target
+
+    for signature, path in files.items():
+        if path is not None:
+            check_target(path, signature, is_forced=is_forced)
+
+
+def _write_ci_files(
+    summary: BatchSummary, manifest: str, files: Mapping[Signature, Path | None]
+) -> None:
+    from syncaudit import __version__
+    from syncaudit.report import write_junit, write_markdown, write_sarif
+    from syncaudit.writing import Signature
+
+    if (junit := files[Signature.JUNIT]) is not None:
+        write_junit(summary.verdicts(), summary.counts, junit)
+    if (sarif := files[Signature.SARIF]) is not None:
+        write_sarif(summary.verdicts(), sarif, version=__version__, manifest=manifest)
+    if (markdown := files[Signature.MARKDOWN]) is not None:
+        causes, worst = summary.tally.causes.to_view(), summary.tally.worst.clips()
+        write_markdown(summary.counts, causes, worst, markdown)

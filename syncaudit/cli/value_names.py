@@ -36,13 +36,7 @@ _NAMES = {
 
 
 def named_values(command: Any) -> Any:
-    """Name the values of all options of a command, and of the commands below it.
-
-    Parameters
-    ----------
-    command : click command
-        From `typer.main.get_command`; changed and returned.
-    """
+    """Name the values of all options of a click command, and of the commands below it."""
     help_option = command.get_help_option
     command.get_help_option = lambda context: _as_switch(help_option(context))
     for option in command.params:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -13,14 +12,23 @@ from rich.text import Text
 
 from syncaudit.batch import BatchSummary
 from syncaudit.cli.console import printable
-from syncaudit.cli.fleet_table import MOST_LINES, cause_table, clip_lines
+from syncaudit.cli.fleet_table import (
+    MOST_LINES,
+    SHOW_MOVING,
+    cause_table,
+    clip_lines,
+    common_lines,
+    is_common,
+    recording_lines,
+    repeated_lines,
+    shortened,
+    warning_lines,
+)
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.formatting import (
     PLUS_MINUS,
     word_correction,
     word_count,
-    word_drift,
-    word_measure,
     word_span,
 )
 from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
@@ -31,23 +39,20 @@ __all__ = ["print_outcome", "print_totals", "source_lines", "verdict_table"]
 IN_DETAIL_UP_TO = 3
 _AT_ONCE = 100  # clips of one table, which is laid out as a whole
 _NOTES = f"early: the timestamps are too small, so add the offset; {PLUS_MINUS}."
-SHOW_MOVING = 10
-SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
-LONG_WARNING = 120
 _FROM_LAST_RUN = "kept from the last run"
 
 _PURPOSES = {
     "report.html": "the report: open it in a browser",
     "passed.jsonl": "manifest of the clips that passed",
     "rejected.jsonl": "manifest of the clips that were rejected",
-    "unverified.jsonl": "manifest of the clips that hold too little evidence",
-    "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
+    "unverified.jsonl": "manifest of the clips with too little evidence",
+    "verdicts.parquet": "every figure, one row per clip (also verdicts.jsonl)",
     "keep.json": "the episodes to keep, for LeRobot's own tools",
     "recordings.jsonl": "the clocks of recordings of several clips",
     "common_offsets.json": "the offsets that all clips share, as a calibration",
-    "changes.jsonl": "the clips whose verdict is another now",
+    "changes.jsonl": "the clips whose verdict changed",
     "errors.log": "defects of syncaudit itself: please report them",
 }
 
@@ -62,18 +67,8 @@ def print_outcome(
 ) -> None:
     """Print what is wrong with which source, the worst clips, totals, and where outputs lie.
 
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    summary : BatchSummary
-        The run.
-    out : str
-        The output folder as the user named it.
-    is_detailed : bool
-        Print every source of every clip, as of a few clips is done anyway.
-    kept : str
-        What became of the verdicts that were there already.
+    With `is_detailed` every source of every clip, as of a few clips is done anyway. `kept` is what
+    became of the verdicts that were there already.
     """
     if is_detailed or summary.done <= IN_DETAIL_UP_TO:
         verdicts = summary.verdicts()
@@ -85,7 +80,7 @@ def print_outcome(
         console.print(cause_table(causes))
         console.print()
         worst = [
-            clip for clip in summary.tally.worst.clips() if not _is_common(clip, summary.data_sets)
+            clip for clip in summary.tally.worst.clips() if not is_common(clip, summary.data_sets)
         ]
         for line in clip_lines(worst, console.width):
             console.print(line, no_wrap=True)
@@ -93,6 +88,7 @@ def print_outcome(
         if hidden > 0:
             more = word_count(hidden, "more rejected clip")
             console.print(Text(f"... and {more}; every source of every clip: --details", "dim"))
+        console.print(Text(f"{PLUS_MINUS}.", style="dim"))
     print_totals(console, summary, out, kept=kept)
 
 
@@ -106,118 +102,19 @@ def print_totals(
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary, kept))
-    for line in _remark_lines(summary):
+    for line in warning_lines(summary):
         console.print(line)
     for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
         )
-    for line in _repeated_lines(summary.about.get("repeated_clips")):
+    for line in repeated_lines(summary.about.get("repeated_clips")):
         console.print(line)
     _print_outputs(console, summary, out)
 
 
-def _remark_lines(summary: BatchSummary) -> list[Text]:
-    """Say what clips that passed warn of: of each kind how many, and the first."""
-    lines = []
-    for code, n_clips in summary.tally.passed_with.most_common(SHOW_MOVING):
-        clip_id, message = summary.tally.first_with[code]
-        lines.append(
-            Text(
-                f"! {word_count(n_clips, 'clip')} passed with a warning ({code}), the first "
-                f"{printable(clip_id)}: {_shortened(message)}",
-                style=STYLES[Verdict.UNVERIFIED],
-            )
-        )
-    return lines
-
-
-def _shortened(message: str) -> str:
-    """Return the first sentence of a warning, cut where it is long: the report has all."""
-    first = printable(message).partition(". ")[0].partition("\n")[0]
-    return first if len(first) <= LONG_WARNING else f"{first[: LONG_WARNING - 1]}…"
-
-
-def _repeated_lines(repeated: Any) -> list[Text]:
-    """Say which clips show the same data as another, the first of them."""
-    if not repeated:
-        return []
-    lines = [
-        f"{printable(one['clip_id'])} has the same data as {printable(one['same_as'])}"
-        + ("" if one["source"] is None else f" ({printable(one['source'])})")
-        + ": was the row copied?"
-        for one in repeated["first"][:SHOW_REPEATED]
-    ]
-    more = repeated["clips"] - len(lines)
-    if more > 0:
-        lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
-    return [Text(line, style="yellow") for line in lines]
-
-
-def _is_common(clip: ClipVerdict, data_sets: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a clip is rejected for nothing but what its whole data set shares."""
-    shared = {
-        name
-        for one in data_sets
-        for clock in one["common"]
-        if clip.clip_id not in {other["clip_id"] for other in one["clocks"][clock]["unlike"]}
-        for name in one["clocks"][clock]["sources"]
-    }
-    return all(
-        reason.code is ReasonCode.OFFSET and reason.source in shared for reason in clip.reasons
-    )
-
-
-def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """Say which offsets all clips of a data set share, and once what to do about them."""
-    lines = []
-    for one in data_sets:
-        where = f"{printable(one['dataset'])}: " if len(data_sets) > 1 else ""
-        lines += [
-            Text(f"{where}{printable(sentence)}.", style=STYLES[Verdict.REJECT])
-            for sentence in one["common"].values()
-        ]
-    if lines:
-        cures = [one["cure"] for one in data_sets if one["cure"]]
-        lines.append(Text(cures[0].replace("`", "'"), style="dim"))
-    return lines
-
-
-def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """Say which clocks drift or jump over recordings, beyond two standard errors."""
-    lines = []
-    for recording in recordings:
-        for name, clock in recording["clocks"].items():
-            said = []
-            drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
-            if drift is not None and abs(drift) > 2.0 * std:
-                said.append(f"drifts {word_drift(drift, std)}")
-            said += [
-                f"jumps {word_measure(step['step_s'], step['step_std_s'])}"
-                for step in clock["steps"]
-            ]
-            if said:
-                clips = word_count(recording["clips"], "clip")
-                lines.append(
-                    Text(
-                        f"{printable(recording['recording_id'])} ({clips}): "
-                        f"{printable(name)} {', '.join(said)}"
-                    )
-                )
-    more = len(lines) - SHOW_MOVING
-    return lines[:SHOW_MOVING] + (
-        [Text(f"... and {more} more clocks that move, see recordings.jsonl")] if more > 0 else []
-    )
-
-
 def verdict_table(clips: Iterable[ClipVerdict]) -> Table:
-    """Return a table with one section a clip and one line a source.
-
-    Parameters
-    ----------
-    clips : iterable of ClipVerdict
-        What to show.
-    """
+    """Return a table with a section for each clip and a line for each source."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
     table.add_column("source", no_wrap=True, max_width=18)
@@ -297,7 +194,7 @@ def _moves(findings: Sequence[Finding]) -> bool:
 
 
 def _warned(finding: Finding) -> Text:
-    return Text(f"  ! {_shortened(finding.message)}", style=STYLES[Verdict.UNVERIFIED])
+    return Text(f"  ! {shortened(finding.message)}", style=STYLES[Verdict.UNVERIFIED])
 
 
 def _sentence(finding: Finding, verdict: Verdict) -> Text:
@@ -318,7 +215,9 @@ def _totals(summary: BatchSummary, kept: str) -> Text:
     if fresh:
         text.append(f"; {word_span(summary.wall_s)}")
     if summary.stopped:
-        text.append(f"\nThe run was {summary.stopped}: run it again to go on.", style="bold yellow")
+        text.append(
+            f"\nThe run was {summary.stopped}: run it again to resume.", style="bold yellow"
+        )
     return text
 
 

@@ -17,6 +17,7 @@ from syncaudit.datasets.source import Source, is_inside
 from syncaudit.datasets.starter_rules import TABLES, starter_rules
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import Clip, SourceKind
+from syncaudit.readers.uris import FILE_KEYS
 from syncaudit.writing import check_target, note_written, refuse_strange_folder
 
 __all__ = ["Imported", "import_dataset", "pick_format"]
@@ -24,35 +25,21 @@ __all__ = ["Imported", "import_dataset", "pick_format"]
 AUTO = "auto"
 _MOST_NAMED = 20
 _MARKER = ".syncaudit-import"
-_URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did.
-
-    Parameters
-    ----------
-    format : str
-        Name of the format.
-    n_clips : int
-        Rows of the manifest.
-    notes : Counter of str
-        What was taken for what, and what was ignored, with the number of times.
-    """
+    """What an import did."""
 
     format: str
-    n_clips: int
-    notes: Counter[str]
+    n_clips: int  # rows of the manifest
+    notes: Counter[str]  # what was taken for what, and what was ignored, with the number of times
 
 
 def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
     """Return the format called `name`, or with ``auto`` the first that accepts the source.
 
-    Raises
-    ------
-    UsageError
-        If there is no such format or none accepts; each says why.
+    UsageError where none accepts: each says why.
     """
     if name != AUTO:
         return get_format(name)
@@ -62,9 +49,9 @@ def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
         if reason is None:
             return each
         reasons.append(f"  {each.name}: {reason}")
-    what = "a folder without a manifest" if source.file is None else "no manifest"
+    what = "a folder without a manifest" if source.file is None else "not a manifest"
     raise UsageError(
-        f"{source.uri} is {what}, and no data set of a known format:\n" + "\n".join(reasons),
+        f"{source.uri} is {what}, and not a data set of a known format:\n" + "\n".join(reasons),
         hint="\nWrite its manifest (docs/manifest.md), or make the folder look like one of these.",
     )
 
@@ -81,40 +68,24 @@ def import_dataset(
 ) -> Imported:
     """Write the manifest of a data set, and beside it the tables that had to be converted.
 
-    Parameters
-    ----------
-    uri : str
-        Folder or file: local path or any fsspec URL. Never written to.
-    out : Path
-        Manifest to write, ``.jsonl`` or ``.parquet``.
-    format_name : str
-        A format's name, or ``auto``.
-    rules : mapping, optional
-        Naming rules, for the formats that take them.
-    limit : int, optional
-        Stop after so many clips.
-    on_clip : callable, optional
-        Called with the number of clips so far.
-    force : bool
-        Write also over a manifest that syncaudit did not write, or that was edited since.
+    The data set (a folder or file, local or any fsspec URL) is never written to. `format_name` may
+    be ``auto``; `rules` are for the formats that take them; `on_clip` is called with the number of
+    clips so far. `force` writes also over a manifest that syncaudit did not write, or that was
+    edited since.
 
-    Raises
-    ------
-    UsageError
-        If nothing accepts the source, the manifest would lie inside of it, or its place holds
-        what syncaudit did not write.
-    ManifestError
-        If the data set is broken, holds no clip, or two of one name.
+    UsageError where nothing accepts the source, the manifest would lie inside of it, or its place
+    holds what syncaudit did not write. ManifestError where the data set is broken, holds no clip,
+    or two of one name.
     """
     source = Source(uri)
     found = pick_format(source, format_name)
     if format_name != AUTO and (reason := found.probe(source)) is not None:
-        raise ManifestError(f"this is no {found.name} data set: {reason}", path=uri)
+        raise ManifestError(f"this is not a {found.name} data set: {reason}", path=uri)
     if rules and not found.takes_rules:
         raise UsageError(f"the format {found.name} takes no rules", hint="Leave --rules out.")
     if source.file is None and is_inside(out, source.base_uri):
         raise UsageError(
-            "the manifest would lie inside the data set, which is left untouched",
+            "the manifest would be inside the data set, which is never written to",
             path=str(out),
             hint="Name a file in another folder with --out.",
         )
@@ -163,7 +134,7 @@ def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
     raise UsageError(
         f"no source has times, and no rule takes {listed}{more}",
         path=source.uri_of(undated.folder) if undated.folder else source.uri,
-        hint="Say what the files are: save these rules as rules.toml, correct them (kinds: "
+        hint="Describe the files: save these rules as rules.toml, correct them (kinds: "
         f"{', '.join(SourceKind)}; docs/datasets.md) and add --rules rules.toml. Rules that leave "
         "the tables out let the import go on, and nothing pass.\n\n"
         + starter_rules(source, undated.folder, own, tables[:_MOST_NAMED]),
@@ -175,7 +146,7 @@ def _row(clip: Clip, folder: Path, sidecars: Sidecars) -> dict[str, Any]:
     row = clip_to_row(clip, relative_to=str(folder.absolute()))
     home = f"{sidecars.folder}{os.sep}"
     for spec in row["sources"].values():
-        for key in _URI_KEYS:
+        for key in FILE_KEYS:
             if str(spec.get(key, "")).startswith(home):
                 spec[key] = f"{sidecars.folder.name}/{Path(spec[key]).relative_to(home).as_posix()}"
     return row

@@ -17,13 +17,7 @@ _CHUNK = 1 << 16
 
 
 def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("line 3", object) of a JSON Lines file.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, or a line is no JSON object.
-    """
+    """Yield ("line 3", object) of a JSON Lines file."""
     with source.open(name) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -36,13 +30,7 @@ def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, 
 
 
 def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file that is one list, without holding it: tables of gigabytes.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, no list, cut off, or an item is no object.
-    """
+    """Yield the objects of a file that is one list, without holding it: tables of gigabytes."""
     decoder = json.JSONDecoder()
     decode = codecs.getincrementaldecoder("utf-8")()
     text, at, number = "", 0, 0
@@ -62,7 +50,7 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
                     continue
                 if text[at : at + 1] != "[":
                     raise ManifestError(
-                        "is no list of objects", path=source.uri_of(name), hint="Copy it again."
+                        "is not a list of objects", path=source.uri_of(name), hint="Copy it again."
                     )
                 at, is_open = at + 1, True
             while True:
@@ -90,13 +78,13 @@ def _past(text: str, at: int, characters: str) -> int:
 
 def _checked(source: Source, name: str, where: str, row: object) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise ManifestError(f"{where} is no object", path=source.uri_of(name))
+        raise ManifestError(f"{where} is not an object", path=source.uri_of(name))
     return row
 
 
 def _damaged(source: Source, name: str, where: str, error: Exception) -> ManifestError:
     return ManifestError(
-        f"{where} is no intact JSON ({one_line(error)})",
+        f"{where} is not valid JSON ({one_line(error)})",
         path=source.uri_of(name),
         hint="Copy the file again.",
     )

@@ -81,18 +81,7 @@ def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
 
 
 def iter_manifest(uri: str) -> Iterator[Clip]:
-    """Yield the clips of a manifest in order, each checked as it comes.
-
-    Parameters
-    ----------
-    uri : str
-        JSON Lines or Parquet file: local path or any fsspec URL.
-
-    Raises
-    ------
-    ManifestError
-        As `load_manifest`.
-    """
+    """Yield the clips of a manifest in order, each checked as it comes."""
     uri = str(uri)
     place = resolve(uri)
     base_uri = parent_of(place)
@@ -103,7 +92,7 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
             raise ManifestError(
                 f"{where}: clip_id '{clip.clip_id}' is already taken by {taken[clip.clip_id]}",
                 path=uri,
-                hint="Give every clip an id of its own.",
+                hint="Give every clip a unique id.",
             )
         taken[clip.clip_id] = where
         yield clip
@@ -128,27 +117,18 @@ def _rows(uri: str, place: str) -> Iterator[tuple[str, object]]:
 
 
 def _no_clips(uri: str) -> ManifestError:
-    return ManifestError("the manifest holds no clips", path=uri, hint="Expected one clip a line.")
+    return ManifestError(
+        "the manifest holds no clips", path=uri, hint="Expected one clip per line."
+    )
 
 
 def clip_from_row(
     row: object, *, base_uri: str = "", path: str | None = None, where: str = "row"
 ) -> Clip:
-    """Return the clip that a manifest row describes.
+    """Return the clip that a manifest row describes; nulls mean absent.
 
-    Parameters
-    ----------
-    row : object
-        Parsed JSON; nulls mean absent.
-    base_uri : str
-        Folder that relative URIs start at.
-    path, where : str
-        Manifest and line, for messages.
-
-    Raises
-    ------
-    ManifestError
-        If the row breaks the contract.
+    Relative URIs start at `base_uri`; manifest and line (`path`, `where`) are for messages.
+    ManifestError where the row breaks the contract.
     """
     if not isinstance(row, Mapping):
         raise ManifestError(
@@ -164,7 +144,7 @@ def clip_from_row(
         message, hint = word_validation_error(error, _Row)
         raise ManifestError(f"{label}: {message}", path=path, hint=hint) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise ManifestError(f"{label}: is no plain JSON ({error})", path=path) from error
+        raise ManifestError(f"{label}: is not plain JSON ({error})", path=path) from error
     clip = Clip(
         clip_id=found.clip_id,
         recording_id=found.clip_id if found.recording_id is None else found.recording_id,
@@ -242,7 +222,7 @@ def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
         except json.JSONDecodeError as error:
             is_spread = text.strip() in {"{", "["}
             raise ManifestError(
-                f"{where}: is no JSON ({error.msg} at column {error.colno})",
+                f"{where}: is not valid JSON ({error.msg} at column {error.colno})",
                 path=uri,
                 hint="JSON Lines has one whole clip on every line"
                 + ("; this file spreads it over several." if is_spread else "."),
@@ -262,7 +242,7 @@ def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number; leave the key out instead")
+    raise ValueError(f"{name} is not a JSON number; leave the key out instead")
 
 
 def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,9 +17,9 @@ __all__ = [
     "OWN_SOUND",
     "NamedSources",
     "NamingRule",
-    "escaped",
     "name_sources",
     "parse_rules",
+    "stem_of",
 ]
 
 # Keys that name a companion file, by glob; the first that exists is taken.
@@ -31,39 +32,22 @@ _TEXT_ONLY = (".txt", ".lab")
 class NamingRule:
     """What files of certain names are.
 
-    Parameters
-    ----------
-    match : tuple of str
-        Globs; one that ends in ``/`` means a folder of images.
-    name : str
-        Source name; ``{stem}`` is the file's name up to its last dot.
-    spec : mapping
-        ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio`` may be
-        lists of globs with ``{stem}``, of which the first that exists is taken.
+    `spec` holds ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio``
+    may be lists of globs with ``{stem}``, of which the first that exists is taken.
     """
 
-    match: tuple[str, ...]
-    name: str
+    match: tuple[str, ...]  # globs; one that ends in ``/`` means a folder of images
+    name: str  # of the source; ``{stem}`` is the file's name up to its last dot
     spec: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSources:
-    """What the names of one clip turned out to be.
+    """What the names of one clip turned out to be."""
 
-    Parameters
-    ----------
-    sources : dict of str to dict
-        Name to manifest row of the source.
-    rules : dict of str to NamingRule
-        Which rule made it.
-    ignored : tuple of str
-        Names that no rule takes.
-    """
-
-    sources: dict[str, dict[str, Any]]
-    rules: dict[str, NamingRule]
-    ignored: tuple[str, ...]
+    sources: dict[str, dict[str, Any]]  # name to manifest row
+    rules: dict[str, NamingRule]  # by the source that it made
+    ignored: tuple[str, ...]  # names that no rule takes
 
 
 def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRule:
@@ -94,18 +78,12 @@ DEFAULT_RULES: tuple[NamingRule, ...] = (
     ),
     _rule("*.txt *.lab", "transcript", "{stem}_text", audio=["{stem}", "{stem}_sound"]),
 )
-# What the sound inside a video is called, after the name of its pictures.
+# What the sound inside a video is called, after the name of its frames.
 OWN_SOUND = "_sound"
 
 
 def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
-    """Return the rules of a rules file: a list ``source`` of tables.
-
-    Raises
-    ------
-    UsageError
-        If a rule lacks ``match`` or ``kind``, or the file has anything else in it.
-    """
+    """Return the rules of a rules file: a list ``source`` of tables, and nothing else."""
     if not content:
         return DEFAULT_RULES
     listed = content.get("source")
@@ -121,7 +99,7 @@ def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
 def _parse(number: int, rule: object) -> NamingRule:
     where = f"rule {number}"
     if not isinstance(rule, Mapping):
-        raise UsageError(f"{where} is no table", hint="Write [[source]] tables.")
+        raise UsageError(f"{where} is not a table", hint="Write [[source]] tables.")
     rest = dict(rule)
     match, name = rest.pop("match", None), rest.pop("name", "{stem}")
     patterns = [match] if isinstance(match, str) else match
@@ -155,14 +133,9 @@ def name_sources(
 ) -> NamedSources:
     """Return the sources that the names of one clip's files stand for.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Files; folders with a ``/`` at their end; files beside the clip with ``../`` before.
-    rules : sequence of NamingRule
-        The first that matches takes a file.
-    has_sound : callable
-        Whether the video of this name has a sound track, which is a source of its own.
+    Folders have a ``/`` at their end, files beside the clip ``../`` before. The first rule that
+    matches takes a file. `has_sound` tells whether the video of a name has a sound track, which is
+    a source of its own.
     """
     sources: dict[str, dict[str, Any]] = {}
     made_by: dict[str, NamingRule] = {}
@@ -171,7 +144,7 @@ def name_sources(
         rule = next((r for r in rules if any(_fits(name, p) for p in r.match)), None)
         if rule is None:
             continue
-        stem = _stem(name)
+        stem = stem_of(name)
         row = {"uri": name.rstrip("/"), **rule.spec}
         for key in _COMPANIONS:
             if key in row:
@@ -203,7 +176,8 @@ def _fits(name: str, pattern: str) -> bool:
     return name.endswith("/") == pattern.endswith("/") and fnmatch.fnmatchcase(name, pattern)
 
 
-def _stem(name: str) -> str:
+def stem_of(name: str) -> str:
+    """Return the name of a file up to its last dot."""
     bare = name.rstrip("/")
     return bare.rpartition(".")[0] or bare
 
@@ -225,14 +199,9 @@ def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> st
         for name in names:
             if len(parts) == 2 and not name.startswith(parts[0] + stem):
                 continue
-            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", escaped(stem))):
+            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", glob.escape(stem))):
                 return name
     return None
-
-
-def escaped(stem: str) -> str:
-    """Return a name as a glob that fits nothing else."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in stem)
 
 
 def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
@@ -242,7 +211,7 @@ def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
     for title, row in list(sources.items()):
         if row["kind"] != "transcript":
             continue
-        stem = _stem(row["uri"])
+        stem = stem_of(row["uri"])
         wanted = row.get("audio", "*")
         # ``talk.en.srt`` belongs to ``talk``.
         stems = [stem.rsplit(".", n)[0] for n in range(stem.count(".") + 1)]

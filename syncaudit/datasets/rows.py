@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip, Distortion, SourceSpec
-from syncaudit.readers.uris import is_url, resolve
+from syncaudit.readers.uris import FILE_KEYS, is_url, resolve
 from syncaudit.writing import create_draft, make_parent, replacing
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_to_row", "write_manifest"]
 
-_URI_KEYS = frozenset({"uri", "timestamps", "dbc", "arrivals"})
 _BATCH = 1000  # rows turned into Parquet at a time
 
 
@@ -64,7 +63,7 @@ def _spec_to_row(
         value = getattr(spec, name)
         if value == default:
             continue
-        if name in _URI_KEYS:
+        if name in FILE_KEYS:
             value = _moved(value, base_uri, relative_to, real)
         elif isinstance(value, Distortion):
             value = asdict(value)

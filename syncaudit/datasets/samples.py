@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+import tarfile
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from syncaudit.model import SourceKind
+from syncaudit.readers.uris import FILE_KEYS
 
-__all__ = ["ROW_PART", "URI_KEYS", "placed_row", "split_member"]
+__all__ = ["ROW_PART", "iter_members", "placed_row", "split_member"]
 
 ROW_PART = "syncaudit.json"
 """Part with the manifest row, where the part ``json`` belongs to the data set."""
-
-URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
-"""Keys of a source that name files."""
 
 # The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
 _MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
@@ -28,23 +27,21 @@ def split_member(name: str) -> tuple[str, str] | None:
     return found[1].removeprefix("./"), found[2]
 
 
+def iter_members(archive: tarfile.TarFile) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
+    """Yield (key, part, member) of the files of a shard that belong to samples."""
+    while (member := archive.next()) is not None:
+        archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
+        found = split_member(member.name)
+        if found is not None and member.isreg():
+            yield *found, member
+
+
 def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
     """Return the manifest row that a sample holds, with URIs into its shard.
 
-    Parameters
-    ----------
-    content : object
-        Parsed JSON of a part. In a row of ours every URI names a part of the same sample, or by
-        ``NAME.*`` the pictures among them.
-    members : mapping of str to str
-        Part to the full name of its member.
-    shard : str
-        The archive.
-
-    Returns
-    -------
-    dict or None
-        None if the content is something else: it may be anything that a data set says.
+    In a row of ours every URI names a part of the same sample, or by ``NAME.*`` the images among
+    them; `members` is part to the full name of its member. None where the content is something
+    else: it may be anything that a data set says.
     """
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         return None
@@ -58,7 +55,7 @@ def _placed(spec: object, members: Mapping[str, str], shard: str) -> dict[str, A
     if not isinstance(spec, dict) or spec.get("kind") not in set(SourceKind):
         return None
     placed = dict(spec)
-    for key in URI_KEYS:
+    for key in FILE_KEYS:
         if key in spec:
             member = _member(spec[key], members)
             if member is None:
@@ -72,7 +69,7 @@ def _member(name: object, members: Mapping[str, str]) -> str | None:
         return None
     if name in members:
         return members[name]
-    # Pictures: the glob stands for the members whose parts begin so.
+    # Images: the glob stands for the members whose parts begin so.
     first = _first_like(name.removesuffix("*"), members) if name.endswith(".*") else None
     return None if first is None else members[first].removesuffix(first) + name
 

@@ -20,14 +20,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]")
 class Sidecars:
     """Files that a format writes into one folder of its own, ``<manifest stem>_files``.
 
-    The folder appears with the first file. A file appears at once or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they go.
-    marker : str, optional
-        Empty file that the folder gets as well, to be known by.
+    The folder appears with the first file, with the empty file `marker` to be known by. A file
+    appears at once or not at all.
     """
 
     def __init__(self, folder: Path, *, marker: str | None = None) -> None:
@@ -37,10 +31,7 @@ class Sidecars:
     def path(self, name: str) -> Path:
         """Return the path to write a file to; its folder exists.
 
-        Parameters
-        ----------
-        name : str
-            With ``/`` between folders; what file systems dislike becomes ``_``.
+        The name has ``/`` between folders; what file systems dislike becomes ``_``.
         """
         parts = [_UNSAFE.sub("_", part) for part in name.split("/") if part not in ("", ".", "..")]
         target = self.folder.joinpath(*(parts or ["_"]))
@@ -52,14 +43,9 @@ class Sidecars:
     def write_table(
         self, name: str, columns: Mapping[str, NDArray[np.generic] | Sequence[Any]]
     ) -> str:
-        """Write a Parquet table and return its URI, to be put into a spec.
+        """Write a Parquet table and return its URI, to be put into a spec; `name` as for `path`.
 
-        Parameters
-        ----------
-        name : str
-            As for `path`; ends in ``.parquet``.
-        columns : mapping of str to array
-            ``timestamp_ns`` as int64 among them. Columns of one length.
+        Columns have one length, ``timestamp_ns`` as int64 among them.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq

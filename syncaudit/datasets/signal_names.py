@@ -29,13 +29,7 @@ _ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def roles_of(names: Iterable[str]) -> dict[str, str]:
-    """Return role to signal for those names that say what they are; the first of each role.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Signals of a DBC, or columns of a table.
-    """
+    """Return role to signal for those names that say what they are; the first of each role."""
     found: dict[str, str] = {}
     for name in names:
         bare = re.sub(r"[^a-z0-9]", "", name.lower())

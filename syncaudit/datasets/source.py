@@ -29,17 +29,8 @@ __all__ = ["Source", "is_inside", "parse_json", "refuse_half_pairs"]
 class Source:
     """Folder or single file that a format looks at; nothing in it is ever written.
 
-    Names are relative to `base_uri` with ``/`` between folders, as manifests have them.
-
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
-
-    Raises
-    ------
-    UsageError
-        If nothing of that name exists.
+    Names are relative to `base_uri` with ``/`` between folders, as manifests have them. Files that
+    are missing, empty or damaged raise ManifestError.
     """
 
     def __init__(self, uri: str) -> None:
@@ -91,55 +82,31 @@ class Source:
         return path.exists() if path is not None else _remote_kind(place)[1]
 
     def read(self, name: str) -> bytes:
-        """Return the content of a file.
-
-        Raises
-        ------
-        ManifestError
-            If it is missing, empty or cannot be read.
-        """
+        """Return the content of a file."""
         with _worded_for_manifests():
             return read_bytes(self.uri_of(name))
 
     def read_json(self, name: str) -> Any:
-        """Return the content of a JSON file.
-
-        Raises
-        ------
-        ManifestError
-            If it cannot be read or is no JSON.
-        """
+        """Return the content of a JSON file."""
         data = self.read(name)
         try:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise ManifestError(
-                f"is no intact JSON ({one_line(error)})",
+                f"is not valid JSON ({one_line(error)})",
                 path=self.uri_of(name),
                 hint="Copy the file again.",
             ) from error
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file for reading as a stream.
-
-        Raises
-        ------
-        ManifestError
-            If it is missing or cannot be read.
-        """
+        """Open a file for reading as a stream."""
         with _worded_for_manifests(), open_file(self.uri_of(name)) as file:
             yield file
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Yield a local path with the content of a file, copied for so long if it is remote.
-
-        Raises
-        ------
-        ManifestError
-            If it is missing, empty or cannot be read.
-        """
+        """Yield a local path with the content of a file, copied for so long if it is remote."""
         with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
             yield path
 
@@ -167,12 +134,8 @@ class Source:
 def parse_json(data: bytes) -> Any:
     """Return what UTF-8 JSON says.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or holds half a surrogate pair, which no file can be written with.
-    RecursionError
-        If it is nested too deeply.
+    ValueError also for half a surrogate pair, which no file can be written with; RecursionError
+    where it is nested too deeply.
     """
     text = data.decode("utf-8-sig")
     content = json.loads(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from syncaudit.datasets.naming import escaped
+from syncaudit.datasets.naming import stem_of
 from syncaudit.datasets.signal_names import roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -53,16 +54,8 @@ def columns_of(source: Source, name: str) -> list[str]:
 def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Sequence[str]) -> str:
     """Return rules (TOML) that take every file, as far as headers tell what they are.
 
-    Parameters
-    ----------
-    source : Source
-        The data set.
-    folder : str
-        One of its clips, as an example.
-    videos : sequence of str
-        Files in it that are cameras or sounds.
-    tables : sequence of str
-        Files in it that no rule takes.
+    `folder` is one clip of the data set, as an example: `videos` in it are cameras or sounds, and
+    no rule takes the tables.
     """
     columns = {name: columns_of(source, f"{folder}/{name}" if folder else name) for name in tables}
     stamps = {name for name, found in columns.items() if _is_stamp_table(found)}
@@ -71,12 +64,12 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
     for video in videos:
         is_sound = video.endswith((".wav", ".flac", ".ogg", ".mp3"))
         rule = _rule(video, {"kind": "audio" if is_sound else "camera"}, "")
-        own = next((name for name in sorted(stamps) if _stem(video) in name), None)
+        own = next((name for name in sorted(stamps) if stem_of(video) in name), None)
         if own is None:
             rule += '# timestamps = ["TABLE.csv"]  # name its table of stamps\n'
         else:
             stamps.discard(own)
-            rule += f"timestamps = [{json.dumps(escaped(own))}]\n"
+            rule += f"timestamps = [{json.dumps(glob.escape(own))}]\n"
             if not is_sound and (stamp := _stamp_column(columns[own])) != "timestamp_ns":
                 rule += f"stamps = {json.dumps(stamp)}\n"
                 unit = _unit_of(stamp or "", NS_PER_UNIT)
@@ -145,7 +138,7 @@ def _other_unit(channel: str, column: str) -> dict[str, str]:
 
 def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
     """Return one table of the rules file."""
-    lines = ["[[source]]", f"match = {json.dumps(escaped(match))}"]
+    lines = ["[[source]]", f"match = {json.dumps(glob.escape(match))}"]
     if about:
         lines[-1] += f"  # columns: {about[:100]}"
     for key, value in keys.items():
@@ -155,7 +148,3 @@ def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
         else:
             lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name

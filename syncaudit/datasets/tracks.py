@@ -44,18 +44,7 @@ def date_sound(
 ) -> None:
     """Date a video's own sound by the stamp of its first frame, where frames have stamps.
 
-    Presentation times tie the two; that they do so rightly is an assumption.
-
-    Parameters
-    ----------
-    row : dict
-        The sound; changed.
-    camera : mapping
-        The video's pictures.
-    source : Source
-        Where the tables lie.
-    tracks : Tracks
-        Of the video.
+    Presentation times tie the two; that they do so rightly is an assumption. Changes `row`.
     """
     row["start_at"] = "presentation_zero"
     table = camera.get("timestamps")
@@ -81,18 +70,7 @@ def add_subtitles(
 ) -> dict[str, dict[str, Any]]:
     """Write the subtitle streams of a video beside the manifest, and return their sources.
 
-    Parameters
-    ----------
-    title : str
-        Name of the sound they belong to.
-    folder : str
-        Of the clip: parts the files of clips.
-    tracks : Tracks
-        Of the video.
-    sidecars : Sidecars
-        Takes the files.
-    note : callable
-        Told what was taken and what was not.
+    `title` names the sound they belong to, `folder` parts the files of clips.
     """
     rows: dict[str, dict[str, Any]] = {}
     for number, track in enumerate(tracks.subtitles, start=1):

@@ -54,21 +54,9 @@ def describe(value: object) -> str:
 
 
 def checked(kind: type[_Content], content: object, *, path: str) -> _Content:
-    """Return parsed JSON as a dataclass whose annotations are checked.
+    """Return parsed JSON as a dataclass whose annotations are checked (``__pydantic_config__``).
 
-    Parameters
-    ----------
-    kind : type
-        Dataclass with ``__pydantic_config__``.
-    content : object
-        What was parsed.
-    path : str
-        The file, for messages.
-
-    Raises
-    ------
-    ManifestError
-        If a key is missing or of a wrong type.
+    ManifestError where a key is missing or of a wrong type.
     """
     from pydantic import TypeAdapter, ValidationError
 

@@ -1,4 +1,4 @@
-"""Turn picture files into luma planes: one protocol, one table of back ends."""
+"""Turn video and image files into luma planes: one protocol, one table of back ends."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
 
 
 def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
-    """Decode the pictures of a camera in order.
+    """Decode the frames of a camera in order.
 
     Parameters
     ----------
     files : FrameFiles
-        Where the pictures lie.
+        Where the frames lie.
     decoder : str
         Back end, a key of `DECODERS`; what it cannot decode, the CPU does.
 

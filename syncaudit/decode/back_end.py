@@ -31,9 +31,9 @@ _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 class BackEnd(ABC):
     """A decoder other than the CPU's, which is held to what the CPU would yield.
 
-    Every picture has to come with the presentation time that the container lists for it. Where
+    Every frame has to come with the presentation time that the container lists for it. Where
     one does not, where the driver fails, and for videos that it cannot decode, the CPU goes on
-    at that picture; `LumaFrames.fallback` then says why.
+    at that frame; `LumaFrames.fallback` then says why.
     """
 
     name: str
@@ -47,15 +47,12 @@ class BackEnd(ABC):
         """Return why the back end cannot be used here, or None if it can."""
 
     @abstractmethod
-    def pictures(
+    def decoded(
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time, in units of the container, and luma of the wanted frames.
 
-        Raises
-        ------
-        UnfitError
-            If it cannot go on.
+        UnfitError where it cannot go on.
         """
 
     def unavailable_reason(self) -> str | None:
@@ -63,13 +60,7 @@ class BackEnd(ABC):
         return self.agreement().general
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding, on the CPU where this back end cannot.
-
-        Raises
-        ------
-        StreamReadError
-            If there is nothing to decode.
-        """
+        """Start decoding, on the CPU where this back end cannot."""
         tally = DecodeTally()
         frames = self._frames(files, tally)
         next(frames)  # open the file now
@@ -85,8 +76,8 @@ class BackEnd(ABC):
             yield None
             is_open = True
             wanted = part.wanted
-            with closing(self.pictures(part)) as pictures:
-                for pts, luma in pictures:
+            with closing(self.decoded(part)) as frames:
+                for pts, luma in frames:
                     if pts not in wanted[tally.n_decoded : tally.n_decoded + 1]:
                         raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
                     tally.n_decoded += 1
@@ -110,7 +101,7 @@ class BackEnd(ABC):
     def _plan(self, files: FrameFiles) -> VideoPart:
         """Return which frames are wanted, of a video that can be decoded here."""
         if not files.paths or files.is_images:
-            raise UnfitError("single pictures are decoded on the CPU")
+            raise UnfitError("single images are decoded on the CPU")
         try:
             header = read_header(files)
             listed = list_frames(files.paths[0], files.stream)
@@ -141,7 +132,7 @@ class BackEnd(ABC):
         if header.n_videos != 1:
             return f"the file holds {header.n_videos} video streams"
         if header.pixel_format not in _PIXEL_FORMATS:
-            return f"its pictures are {header.pixel_format}, not 8-bit 4:2:0"
+            return f"its frames are {header.pixel_format}, not 8-bit 4:2:0"
         return self.agreement().unavailable_reason(header.codec)
 
     @classmethod

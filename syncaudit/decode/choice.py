@@ -16,15 +16,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderChoice:
-    """Which back end decodes.
-
-    Parameters
-    ----------
-    asked, took : str
-        What the user named, and what it came to.
-    why : str
-        In words.
-    """
+    """Which back end decodes: what the user asked for, what it came to, and why, in words."""
 
     asked: str
     took: str
@@ -35,8 +27,8 @@ class DecoderChoice:
         """Arguments of `syncaudit.pipeline.audit` that verdicts depend on.
 
         Empty for the CPU, so that verdicts last whatever was asked for. Back ends that do not
-        tell of pictures in which they concealed damage may overlook a damaged file: their
-        verdicts are kept apart from those of the CPU, although their pictures are the same.
+        tell of frames in which they concealed damage may overlook a damaged file: their
+        verdicts are kept apart from those of the CPU, although their frames are the same.
         """
         return {} if self.took == "cpu" else {"decoder": self.took}
 
@@ -53,22 +45,9 @@ def choose_decoder(
 ) -> DecoderChoice:
     """Return the back end to decode with.
 
-    ``auto`` takes one other than the CPU only where the verdicts are sure to be the same: it
-    can be used here, decodes the samples alike, and tells of damaged pictures.
-
-    Parameters
-    ----------
-    asked : str
-        ``auto`` or a key of `decoders`.
-    is_here : bool
-        Whether this machine will decode; others find out for themselves.
-    decoders : mapping of str to callable
-        Back ends.
-
-    Raises
-    ------
-    UsageError
-        If there is no such back end, or the one named cannot be used here.
+    ``auto`` takes one other than the CPU only where the verdicts are sure to be the same: it can be
+    used here, decodes the samples alike, and tells of damaged frames. Where another machine
+    decodes (not `is_here`), that finds out for itself.
     """
     if asked not in (AUTO, *decoders):
         raise UsageError(

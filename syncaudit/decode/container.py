@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syncaudit.decode.container_frames import ContainerFrames
-from syncaudit.decode.sample_tables import read_sample_table
+from syncaudit.decode.mp4 import read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-# Containers and raw streams that hold pictures and sound themselves. FFmpeg's playlists (ffconcat,
+# Containers and raw streams that hold frames and sound themselves. FFmpeg's playlists (ffconcat,
 # HLS, DASH, IMF) would open whatever file or host they name.
 _FORMATS = (
     "mov,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,m4v,h264,hevc,vvc,av1,obu,ivf,vc1,mjpeg,"
@@ -50,18 +50,8 @@ _ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]:
     """Open a media file and close it again.
 
-    Parameters
-    ----------
-    path : str
-        Local file.
-    fast : bool
-        Do not decode while probing: enough to list packets, 3-9 times quicker. Not for
-        decoding, since the decoder then does not know the reorder depth from the start.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is missing, empty, or no container that FFmpeg knows.
+    `fast` does not decode while probing: enough to list packets, 3-9 times quicker. Not for
+    decoding, since the decoder then does not know the reorder depth from the start.
     """
     import av
 
@@ -106,7 +96,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
     return StreamReadError(
         f"FFmpeg cannot open it ({_reason(error)})"
         if is_listed
-        else "it is no container of pictures or sound (playlists are not followed)",
+        else "it is not a container of video or sound (playlists are not followed)",
         code="unreadable",
         path=path,
         hint="Expected a video or audio file such as mp4, mkv, mov, avi, webm or raw H.264; "
@@ -140,13 +130,7 @@ def _reason(error: BaseException) -> str:
 
 
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
-    """Return video stream number `stream` of an open container.
-
-    Raises
-    ------
-    StreamReadError
-        If the file has no such stream.
-    """
+    """Return video stream number `stream` of an open container."""
     found = container.streams.video
     if not 0 <= stream < len(found):
         raise StreamReadError(
@@ -171,13 +155,7 @@ def _is_decodable(stream: VideoStream | AudioStream) -> bool:
 
 
 def audio_stream(container: InputContainer, path: str) -> AudioStream:
-    """Return the first audio track of an open container.
-
-    Raises
-    ------
-    StreamReadError
-        If the file has none that can be decoded.
-    """
+    """Return the first audio track of an open container."""
     found = container.streams.audio
     if not found or not _is_decodable(found[0]):
         raise StreamReadError(
@@ -193,21 +171,8 @@ def list_frames(
 ) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
-    Plain MP4 files are listed by their sample tables, all others by demuxing them.
-
-    Parameters
-    ----------
-    path : str
-        Local file.
-    stream : int
-        Index among its video streams.
-    span_ns : tuple of int, optional
-        Only frames with presentation times in this half-open range, in ns.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened or has no such stream.
+    Plain MP4 files are listed by their sample tables, all others by demuxing them. With `span_ns`
+    only frames whose presentation times are in this half-open range.
     """
     return list_tabulated(path, stream, span_ns) or _demuxed(path, stream, span_ns)
 

@@ -14,39 +14,21 @@ __all__ = ["ContainerFrames"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContainerFrames:
-    """Frames of one video stream as its container lists them.
+    """Frames of one video stream as its container lists them."""
 
-    Parameters
-    ----------
-    n_frames : int
-        Packets with data that are meant to be shown.
-    pts : ndarray of int64, shape (n_frames,), optional
-        Presentation times in units of `time_base`, sorted; None if a frame has none.
-    time_base : Fraction
-        Seconds per unit.
-    width_px, height_px : int
-        Picture size; 0 where the header does not say.
-    damage : str, optional
-        Why listing stopped early, where it did.
-    n_bytes : int, optional
-        Size of the file, where that was looked at.
-    """
-
-    n_frames: int
+    n_frames: int  # packets with data that are meant to be shown
+    # shape (n_frames,), in units of `time_base`, sorted; None if a frame has none
     pts: NDArray[np.int64] | None
-    time_base: Fraction
-    width_px: int
+    time_base: Fraction  # seconds per unit
+    width_px: int  # 0 where the header does not say
     height_px: int
-    damage: str | None = None
-    n_bytes: int | None = None
+    damage: str | None = None  # why listing stopped early, where it did
+    n_bytes: int | None = None  # of the file, where that was looked at
 
     def pts_ns(self) -> NDArray[Any] | None:
-        """Return the presentation times in whole nanoseconds, rounded to nearest.
+        """Return the presentation times in whole nanoseconds, rounded, shape (n_frames,).
 
-        Returns
-        -------
-        ndarray of int64, shape (n_frames,), or None
-            Of Python's integers (dtype object) where int64 would overflow on the way.
+        They are Python's integers (dtype object) where int64 would overflow on the way.
         """
         if self.pts is None:
             return None

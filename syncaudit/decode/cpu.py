@@ -1,4 +1,4 @@
-"""Decode on the CPU through PyAV (video) and OpenCV (single pictures), one thread."""
+"""Decode on the CPU through PyAV (video) and OpenCV (single images), one thread."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.image_file import image_bytes, image_error
 from syncaudit.decode.luma import DecodeTally, LumaFrames
 from syncaudit.decode.picture import Picture
-from syncaudit.decode.picture_file import picture_bytes, picture_error
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
-from syncaudit.decode.stored import stored_pictures
+from syncaudit.decode.stored import stored_images
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.model import FrameFiles
@@ -44,8 +44,8 @@ _DEEP_LUMA = {
     for depth in (9, 10, 12, 14, 16)
 } | {"gray10le": 2, "gray12le": 4, "gray16le": 8, "p010le": 8, "p012le": 8, "p016le": 8}
 
-# FFmpeg shows damaged pictures of this codec without a word. Told to stop at errors, it fails, and
-# the picture is decoded again for what it is worth.
+# FFmpeg shows damaged images of this codec without a word. Told to stop at errors, it fails, and
+# the image is decoded again for what it is worth.
 _LENIENT = "mjpeg"
 
 
@@ -64,16 +64,10 @@ class CpuDecoder:
         return None
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding; a file that is no video fails here and not at the first frame.
-
-        Raises
-        ------
-        StreamReadError
-            If there is nothing to decode.
-        """
+        """Start decoding; a file that is no video fails here and not at the first frame."""
         tally = DecodeTally()
         if not files.paths:
-            raise StreamReadError("the camera has no picture files", code="empty")
+            raise StreamReadError("the camera has no image files", code="empty")
         if files.is_images:
             return LumaFrames(_images(files, tally), tally)
         frames = _video(files, tally)
@@ -90,10 +84,10 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
         try:
             luma = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
         except cv2.error as error:
-            tally.note_error(f"{name}: {picture_error(error)}")
+            tally.note_error(f"{name}: {image_error(error)}")
             continue
         if luma is None:
-            what = "no picture that OpenCV knows" if data else "empty (0 bytes)"
+            what = "not an image that OpenCV can read" if data else "empty (0 bytes)"
             tally.note_error(f"{name}: {what}")
             continue
         is_cut = _is_cut_off(data)
@@ -104,11 +98,11 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
 
 
 def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes | None]]:
-    """Yield (name for people, bytes) of every picture; None where they cannot be read."""
+    """Yield (name for people, bytes) of every image; None where they cannot be read."""
     if files.column is not None:
         row = 0 if files.rows is None else files.rows[0]
         try:
-            for number, data in enumerate(stored_pictures(files), start=row):
+            for number, data in enumerate(stored_images(files), start=row):
                 yield f"{files.paths[0]}: row {number}", data
         except StreamReadError as error:
             if error.machine_fault is not None:
@@ -117,7 +111,7 @@ def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes
         return
     for path in files.paths:
         try:
-            yield path, picture_bytes(path)
+            yield path, image_bytes(path)
         except OSError as error:
             if machine_fault(error) is not None:
                 raise StreamReadError(f"cannot be read ({error.strerror})", path=path) from error
@@ -232,15 +226,11 @@ def _despite_damage(packet: Packet[VideoStream]) -> list[VideoFrame]:
 
 
 def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
-    """Return the luma of a decoded frame in 8 bits.
+    """Return the luma of a decoded frame in 8 bits, shape (height, width).
 
-    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits
-    (truncated, so that every back end can do the same). RGB and palettes go through FFmpeg's
-    conversion to full-range grey.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width)
+    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits (truncated,
+    so that every back end can do the same). RGB and palettes go through FFmpeg's conversion to
+    full-range grey.
     """
     name = frame.format.name
     if name in _DEEP_LUMA:

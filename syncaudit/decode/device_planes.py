@@ -1,4 +1,4 @@
-"""Luma planes that stay on a device: features are computed there, of many pictures at once."""
+"""Luma planes that stay on a device: features are computed there, of many frames at once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ __all__ = ["DeviceBatch", "DevicePlane"]
 
 
 class DeviceBatch:
-    """Some pictures of one camera in a row.
+    """Some frames of one camera in a row: a torch.Tensor of uint8, shape (n, height, width).
 
-    What is asked of one picture is computed and copied to the host for all of them, since it will
+    What is asked of one frame is computed and copied to the host for all of them, since it will
     be asked of the others too: one launch and one wait for the device instead of one each.
-
-    Parameters
-    ----------
-    planes : torch.Tensor of uint8, shape (n, height, width)
-        Kept, and not to be written to.
     """
 
     def __init__(self, planes: Any) -> None:
@@ -28,11 +23,11 @@ class DeviceBatch:
         self._computed: dict[tuple[object, ...], NDArray[Any]] = {}
 
     def __iter__(self) -> Iterator[DevicePlane]:
-        """Yield its pictures in order."""
+        """Yield its frames in order."""
         return (DevicePlane(self, place) for place in range(len(self.planes)))
 
     def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
-        """Return a feature of `syncaudit.decode.features` of all pictures, on the host."""
+        """Return a feature of `syncaudit.decode.features` of all frames, on the host."""
         key = (feature, *arguments)
         if key not in self._computed:
             self._computed[key] = feature(self.planes, *arguments).cpu().numpy()
@@ -40,7 +35,7 @@ class DeviceBatch:
 
 
 class DevicePlane:
-    """One picture of a batch: a `syncaudit.decode.picture.Plane`."""
+    """One frame of a batch: a `syncaudit.decode.picture.Plane`."""
 
     __slots__ = ("_batch", "_place")
 
@@ -55,11 +50,11 @@ class DevicePlane:
         return height, width
 
     def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
-        """Return a feature of this picture, on the host."""
+        """Return a feature of this frame, on the host."""
         found: NDArray[Any] = self._batch.computed(feature, arguments)[self._place]
         return found
 
     def to_host(self) -> NDArray[np.uint8]:
-        """Return the whole plane, of this picture alone."""
+        """Return the whole plane, of this frame alone."""
         luma: NDArray[np.uint8] = self._batch.planes[self._place].cpu().numpy()
         return luma

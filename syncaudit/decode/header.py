@@ -13,50 +13,24 @@ __all__ = ["VideoHeader", "VideoPart", "read_header"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoHeader:
-    """Codec and format of a video stream.
+    """Codec and format of a video stream."""
 
-    Parameters
-    ----------
-    codec : str
-        FFmpeg's name: h264, hevc, av1, vp9, mjpeg ...
-    pixel_format : str, optional
-        FFmpeg's name: yuv420p ...; None where only decoding would tell.
-    width_px, height_px : int
-        Picture size; 0 where the header does not say.
-    n_videos : int
-        Video streams of the file.
-    """
-
-    codec: str
-    pixel_format: str | None
-    width_px: int
+    codec: str  # FFmpeg's name: h264, hevc, av1, vp9, mjpeg ...
+    pixel_format: str | None  # FFmpeg's name: yuv420p ...; None where only decoding would tell
+    width_px: int  # 0 where the header does not say
     height_px: int
-    n_videos: int
+    n_videos: int  # video streams of the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoPart:
-    """Frames of a video that are wanted.
+    """Frames of a video that are wanted."""
 
-    Parameters
-    ----------
-    path : str
-        Local file with one video stream.
-    header : VideoHeader
-        What it says of it.
-    pts : tuple of int
-        Presentation times of all its frames, sorted, in units of `time_base`.
-    time_base : Fraction
-        Seconds per unit.
-    begin, stop : int
-        Half-open range of the wanted ones among them.
-    """
-
-    path: str
+    path: str  # local file with one video stream
     header: VideoHeader
-    pts: tuple[int, ...]
-    time_base: Fraction
-    begin: int
+    pts: tuple[int, ...]  # of all its frames, sorted, in units of `time_base`
+    time_base: Fraction  # seconds per unit
+    begin: int  # half-open range of the wanted ones among them
     stop: int
 
     @property
@@ -66,13 +40,7 @@ class VideoPart:
 
 
 def read_header(files: FrameFiles) -> VideoHeader:
-    """Return what the header of a video says.
-
-    Raises
-    ------
-    StreamReadError
-        If it cannot be opened or has no such stream.
-    """
+    """Return what the header of a video says."""
     quick = _read_header(files, fast=True)
     # Without decoding, the format of the pixels may stay unknown.
     return quick if quick.pixel_format is not None else _read_header(files, fast=False)

@@ -1,4 +1,4 @@
-"""What every decoder back end yields: pictures, and how many could not be had."""
+"""What every decoder back end yields: frames, and how many could not be had."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DecodeTally:
     fallback: str | None = None
 
     def note_error(self, message: str) -> None:
-        """Count one packet or picture that could not be decoded."""
+        """Count one packet or frame that could not be decoded."""
         self.n_errors += 1
         if self.first_error is None:
             self.first_error = message
@@ -36,12 +36,7 @@ class DecodeTally:
 class LumaFrames(Iterator[Picture]):
     """Iterator of the frames of one camera with the tally of its damage.
 
-    Parameters
-    ----------
-    frames : generator of Picture
-        Frames of the back end; it updates `tally` as it goes.
-    tally : DecodeTally
-        Counts, complete once the iterator is exhausted.
+    The tally is complete once the iterator is exhausted.
     """
 
     def __init__(self, frames: Generator[Picture, None, None], tally: DecodeTally) -> None:
@@ -66,7 +61,7 @@ class LumaFrames(Iterator[Picture]):
 
     @property
     def n_errors(self) -> int:
-        """Packets or pictures that could not be decoded so far."""
+        """Packets or frames that could not be decoded so far."""
         return self._tally.n_errors
 
     @property
@@ -99,7 +94,7 @@ class FrameDecoder(Protocol):
 
     name: str
     tells_damage: bool
-    """Whether pictures in which it concealed damage are marked; only the CPU's does so."""
+    """Whether frames in which it concealed damage are marked; only the CPU's does so."""
 
     def probe(self) -> str | None:
         """Return why the back end cannot be used here, or None if it can."""
@@ -110,5 +105,5 @@ class FrameDecoder(Protocol):
         ...
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding the pictures of one camera."""
+        """Start decoding the frames of one camera."""
         ...

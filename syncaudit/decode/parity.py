@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,43 +14,25 @@ from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
 from syncaudit.decode.header import VideoPart, read_header
 from syncaudit.decode.luma import UnfitError
-from syncaudit.decode.picture import Picture, Plane
+from syncaudit.decode.picture import Picture
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.model import FrameFiles
 
-__all__ = ["Agreement", "Source", "compare_with_cpu"]
+if TYPE_CHECKING:
+    from syncaudit.decode.back_end import BackEnd
+
+__all__ = ["Agreement", "compare_with_cpu"]
 
 # JPEG leaves the rounding of its transform open; all other codecs prescribe every bit.
 _LEVELS = {"mjpeg": 1}
 
 
-class Source(Protocol):
-    """A decoder that gives its pictures with their times."""
-
-    def probe(self) -> str | None:
-        """Return why it cannot be used here, or None if it can."""
-        ...
-
-    def pictures(
-        self, part: VideoPart
-    ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
-        """Yield presentation time and luma of the wanted frames."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """What a back end may decode in place of the CPU.
+    """What a back end may decode in place of the CPU."""
 
-    Parameters
-    ----------
-    general : str, optional
-        Why it may decode nothing.
-    by_codec : mapping of str to (str or None)
-        By FFmpeg's name of a codec, why that is left to the CPU; None where they agree.
-    """
-
-    general: str | None = None
+    general: str | None = None  # why it may decode nothing
+    # by FFmpeg's name, why that is left to the CPU; None: they agree
     by_codec: Mapping[str, str | None] = field(default_factory=dict)
 
     def unavailable_reason(self, codec: str) -> str | None:
@@ -60,18 +42,10 @@ class Agreement:
         return self.by_codec.get(codec, f"there is no sample of {codec} to compare it by")
 
 
-def compare_with_cpu(back_end: Source) -> Agreement:
+def compare_with_cpu(back_end: BackEnd) -> Agreement:
     """Decode the samples with a back end and with the CPU, and compare integer features.
 
-    Parameters
-    ----------
-    back_end : Source
-        To be compared.
-
-    Returns
-    -------
-    Agreement
-        In general none where it cannot be used, or does not agree on H.264.
+    They agree on nothing where it cannot be used, or does not agree on H.264.
     """
     why = back_end.probe()
     if why is not None:
@@ -95,12 +69,12 @@ def compare_with_cpu(back_end: Source) -> Agreement:
     return Agreement(by_codec=by_codec)
 
 
-def _difference(back_end: Source, files: FrameFiles, part: VideoPart) -> str | None:
+def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | None:
     """Return the first thing in which the back end differs from the CPU, or None."""
     n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
     try:
-        with CpuDecoder().open(files) as frames, closing(back_end.pictures(part)) as pictures:
-            for frame, (pts, plane) in zip(frames, pictures, strict=False):
+        with CpuDecoder().open(files) as frames, closing(back_end.decoded(part)) as theirs:
+            for frame, (pts, plane) in zip(frames, theirs, strict=False):
                 picture = Picture(frame.index, plane)
                 if pts != part.pts[n_frames]:
                     return f"frame {n_frames} of a sample has another time"
@@ -124,7 +98,7 @@ def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
 
 
 def _asked_of(picture: Picture) -> Iterator[NDArray[Any]]:
-    """Yield what detectors ask of a picture, and all of it."""
+    """Yield what detectors ask of a frame, and all of it."""
     yield picture.block_sums(16)
     yield picture.block_sums(4, 4)
     yield from (picture.reduced(factor) for factor in (1, 2, 13))

@@ -1,4 +1,4 @@
-"""One decoded picture as every watcher gets it: what is computed of it is computed once."""
+"""One decoded frame as every watcher gets it: what is computed of it is computed once."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Plane(Protocol):
 
 
 class Picture:
-    """The brightness of one picture, in 8 bits.
+    """The brightness of one frame, in 8 bits.
 
-    A picture may be kept: it holds on to its memory, which is the decoder's own (1.5 bytes a pixel)
+    A frame may be kept: it holds on to its memory, which is the decoder's own (1.5 bytes a pixel)
     and not a copy. Nothing may write to it.
 
     Parameters
@@ -53,10 +53,10 @@ class Picture:
     is_corrupt : bool
         Whether the decoder had to conceal damage in it.
     is_key : bool
-        Whether it is decoded without any other picture.
+        Whether it is decoded without any other frame.
     """
 
-    # A frozen dataclass would take three times as long to make, once a picture.
+    # A frozen dataclass would take three times as long to make, once a frame.
     __slots__ = (
         "_computed",
         "_luma",
@@ -109,7 +109,7 @@ class Picture:
         return self._feature(features.block_sums, n_blocks, every)
 
     def reduced(self, factor: int) -> NDArray[np.uint8]:
-        """Return the picture at a fraction of its size, as `features.reduced`."""
+        """Return the frame at a fraction of its size, as `features.reduced`."""
         return self._feature(features.reduced, factor)
 
     def rows(self, first: int, every: int) -> NDArray[np.uint8]:

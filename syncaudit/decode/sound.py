@@ -26,42 +26,22 @@ _MAX_ERRORS = 100_000  # a demuxer that fails for ever must not hang
 class SoundTrack:
     """First audio track of a file.
 
-    Parameters
-    ----------
-    rate_hz : int
-        Sampling rate.
-    samples : ndarray of float32, shape (n,)
-        Mean of the channels, full scale 1.
-    n_channels : int
-        Channels in the file.
-    n_errors : int
-        Packets that could not be decoded.
-    start_s : float
-        Presentation time of the first sample.
-    jumps : tuple of (int, float)
-        Samples before which presentation time leaps ahead of the sample count (or back), and by
-        how many seconds: packets that the recorder lost.
-    is_priming_unknown : bool
-        The codec puts samples in front of the sound, and the container does not say how many.
+    Before the samples of `jumps` presentation time jumps ahead of the sample count (or back) by so
+    many seconds: packets that the recorder lost.
     """
 
     rate_hz: int
-    samples: NDArray[np.float32]
+    samples: NDArray[np.float32]  # mean of the channels, full scale 1, shape (n,)
     n_channels: int
-    n_errors: int
-    start_s: float
+    n_errors: int  # packets that could not be decoded
+    start_s: float  # presentation time of the first sample
     jumps: tuple[tuple[int, float], ...] = ()
+    # the codec puts samples in front, the container does not say how many
     is_priming_unknown: bool = False
 
 
 def decode_sound(path: str) -> SoundTrack:
-    """Decode the first audio track of a local file.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened or has no audio track.
-    """
+    """Decode the first audio track of a local file."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
@@ -122,13 +102,7 @@ def decode_sound(path: str) -> SoundTrack:
 
 
 def refuse_endless(path: str, n_samples: int) -> None:
-    """Refuse sound with more samples than any that is decoded at once.
-
-    Raises
-    ------
-    StreamReadError
-        With what to do.
-    """
+    """Refuse sound with more samples than any that is decoded at once."""
     if n_samples > SOUND_SAMPLES:
         raise StreamReadError(
             f"holds more than {SOUND_SAMPLES} samples of sound (6 hours at 48 kHz)",

@@ -40,17 +40,7 @@ def is_inside(pts: int | None, time_base: Fraction, span_ns: tuple[int, int] | N
 def ticks_of(span_ns: tuple[int, int] | None, time_base: Fraction) -> range:
     """Return the presentation times of a span in units of the container: exactly `is_inside`.
 
-    Parameters
-    ----------
-    span_ns : tuple of int, optional
-        Half-open range; None: all times.
-    time_base : Fraction
-        Seconds per unit.
-
-    Returns
-    -------
-    range
-        Of whole units, in which a look-up costs no fraction.
+    A look-up in such a range costs no fraction. Without a span it holds all times.
     """
     if span_ns is None:
         return range(-(2**63), 2**63)
@@ -62,17 +52,10 @@ def ticks_of(span_ns: tuple[int, int] | None, time_base: Fraction) -> range:
 def packets_of(
     container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
 ) -> Iterator[Packet[VideoStream]]:
-    """Yield the packets that pictures of a span need, from the key frame before it on.
+    """Yield the packets that frames of a span need, from the key frame before it on.
 
-    Without a span, and where the container cannot be sought in, from the beginning. The last
-    packet is empty: it flushes the decoder.
-
-    Parameters
-    ----------
-    container, stream
-        Open container, nothing read from it yet.
-    span_ns : tuple of int, optional
-        Half-open range of presentation times.
+    Without a span, and where the container cannot be sought in, from the beginning. The last packet
+    is empty: it flushes the decoder. Nothing was read from the container yet.
     """
     import av
 
@@ -95,7 +78,7 @@ def packets_of(
         packets = container.demux(stream)
         first = next(packets)
     for packet in chain([first], packets):
-        # No picture is shown before it is decoded, so nothing of the span comes after this.
+        # No frame is shown before it is decoded, so nothing of the span comes after this.
         if packet.dts is not None and in_ns(packet.dts, time_base) >= span_ns[1]:
             break
         yield packet

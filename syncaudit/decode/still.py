@@ -1,4 +1,4 @@
-"""Decode one picture in colour, for people to look at."""
+"""Decode one image in colour, for people to look at."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.picture_file import picture_bytes
+from syncaudit.decode.image_file import image_bytes
 from syncaudit.decode.spans import has_clock, in_ns, packets_of
 from syncaudit.model import FrameFiles
 
 __all__ = ["decode_still"]
 
-# Frames decoded on the way from a key frame: a picture is not worth more.
+# Frames decoded on the way from a key frame: an image is not worth more.
 _MAX_DECODED = 300
 
 
 def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArray[np.uint8] | None:
-    """Return one picture, or None where it cannot be had.
+    """Return one image, or None where it cannot be had.
 
     Parameters
     ----------
     files : FrameFiles
-        Where the pictures lie.
+        Where the images lie.
     index : int
-        Which of single pictures, from 0.
+        Which of single images, from 0.
     pts_ns : int, optional
         Presentation time in a video; the last frame at or before it is taken, within 300 frames
         of its key frame. None takes the first frame.
@@ -50,9 +50,9 @@ def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArra
 
 def _image(path: str) -> NDArray[np.uint8] | None:
     with suppress(OSError, cv2.error):
-        data = np.frombuffer(picture_bytes(path), np.uint8)
-        picture = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
-        return None if picture is None else picture.astype(np.uint8, copy=False)
+        data = np.frombuffer(image_bytes(path), np.uint8)
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+        return None if image is None else image.astype(np.uint8, copy=False)
     return None
 
 

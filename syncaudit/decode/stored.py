@@ -1,4 +1,4 @@
-"""Pictures in a column of a Parquet file, as Hugging Face data sets keep them: read one by one."""
+"""Images in a column of a Parquet file, as Hugging Face data sets keep them: read one by one."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ from syncaudit.model import FrameFiles
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-__all__ = ["list_stored", "stored_pictures"]
+__all__ = ["broken_parquet", "list_stored", "stored_images"]
 
-# Pictures handed on at a time, and bytes read of the file: row groups may be large.
+# Images handed on at a time, and bytes read of the file: row groups may be large.
 _BATCH = 4
 _BUFFER_BYTES = 1 << 20
-# Pictures that are looked at for their size.
+# Images that are looked at for their size.
 _TRIED = 20
 
 
 def list_stored(files: FrameFiles) -> ContainerFrames:
-    """Return the number of pictures, and the size of the first that can be decoded.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no Parquet or has no such column of pictures.
-    """
+    """Return the number of images, and the size of the first that can be decoded."""
     import cv2
     import numpy as np
 
@@ -39,10 +33,10 @@ def list_stored(files: FrameFiles) -> ContainerFrames:
         n_frames = max(0, min(stop, file.metadata.num_rows) - first)
         height_px = width_px = 0
         flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
-        for data in islice(_pictures(file, files), _TRIED):
-            picture = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
-            if picture is not None:
-                height_px, width_px = picture.shape[:2]
+        for data in islice(_images(file, files), _TRIED):
+            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
+            if image is not None:
+                height_px, width_px = image.shape[:2]
                 break
     return ContainerFrames(
         n_frames=n_frames,
@@ -53,19 +47,14 @@ def list_stored(files: FrameFiles) -> ContainerFrames:
     )
 
 
-def stored_pictures(files: FrameFiles) -> Iterator[bytes]:
-    """Yield the encoded pictures of `files` in the order of the rows; b"" where a row has none.
+def stored_images(files: FrameFiles) -> Iterator[bytes]:
+    """Yield the encoded images of `files` in the order of the rows; b"" where a row has none.
 
-    Memory holds a page of the column, packed and unpacked; how many pictures are in it is up to
-    who wrote the file (pyarrow: at most 1024, and no more than a row group).
-
-    Raises
-    ------
-    StreamReadError
-        As `list_stored`, or if the file breaks off.
+    Memory holds a page of the column, packed and unpacked; how many images are in it is up to who
+    wrote the file (pyarrow: at most 1024, and no more than a row group).
     """
     with _opened(files) as file:
-        yield from _pictures(file, files)
+        yield from _images(file, files)
 
 
 def _opened(files: FrameFiles) -> ParquetFile:
@@ -80,7 +69,7 @@ def _opened(files: FrameFiles) -> ParquetFile:
             "file not found", code="missing_file", path=path, hint="Check the uri."
         ) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(path, error) from error
+        raise broken_parquet(path, error) from error
     names = file.schema_arrow.names
     kind: Any = None
     if names.count(files.column) == 1:
@@ -90,7 +79,7 @@ def _opened(files: FrameFiles) -> ParquetFile:
     if kind is None or not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         file.close()
         raise StreamReadError(
-            f"has no column '{files.column}' of pictures",
+            f"has no column '{files.column}' of images",
             code="manifest",
             path=path,
             hint="Expected one of bytes, or of objects with 'bytes'.",
@@ -98,7 +87,7 @@ def _opened(files: FrameFiles) -> ParquetFile:
     return file
 
 
-def _pictures(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
+def _images(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
     import pyarrow as pa
 
     first, stop = files.rows or (0, file.metadata.num_rows)
@@ -110,7 +99,7 @@ def _pictures(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
             for cell in part:
                 yield cell.as_py() or b""
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(files.paths[0], error) from error
+        raise broken_parquet(files.paths[0], error) from error
 
 
 def _columns(
@@ -133,9 +122,10 @@ def _columns(
         at += size
 
 
-def _broken(path: str, error: Exception) -> StreamReadError:
+def broken_parquet(path: str, error: Exception) -> StreamReadError:
+    """Return the error of a Parquet file that Arrow does not read."""
     return StreamReadError(
-        f"is no intact Parquet file ({one_line(error)})",
+        f"is not an intact Parquet file ({one_line(error)})",
         code="corrupt",
         path=path,
         hint="Write or copy it again.",

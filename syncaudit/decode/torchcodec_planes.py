@@ -15,7 +15,7 @@ from syncaudit.decode.picture import Plane
 __all__ = ["TorchcodecDecoder"]
 
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p", "nv12"})
-# Pictures whose features are computed at once.
+# Frames whose features are computed at once.
 BATCH = 16
 
 
@@ -32,7 +32,7 @@ class TorchcodecDecoder(BackEnd):
             return str(error)
         return None
 
-    def pictures(self, part: VideoPart) -> Generator[tuple[int, Plane], None, None]:
+    def decoded(self, part: VideoPart) -> Generator[tuple[int, Plane], None, None]:
         """Yield presentation time and luma, which stays on the device, as `BackEnd` asks."""
         if not part.wanted:
             return
@@ -53,7 +53,7 @@ def _from(part: VideoPart) -> Iterator[tuple[int, Any]]:
     if part.begin:
         frames = _decoded(part, float(first * part.time_base))
         head = next(frames, None)
-        # A key frame may be found that is shown later than pictures which follow it.
+        # A key frame may be found that is shown later than frames which follow it.
         if head is not None and head[0] <= first:
             yield head
             yield from frames
@@ -83,7 +83,7 @@ def _on_device(batch: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Plane]]:
 
 def _luma(frame: Any) -> Any:
     if frame.pixel_format not in _PIXEL_FORMATS:
-        raise UnfitError(f"its pictures come as {frame.pixel_format}")
+        raise UnfitError(f"its frames come as {frame.pixel_format}")
     # Copied, for planes are views of FFmpeg's memory and do not live as long as arrays may.
     return frame.planes[0].clone()
 

@@ -1,4 +1,4 @@
-"""Tell which sound and subtitles lie beside the pictures of a video file."""
+"""Tell which sound and subtitles lie beside the frames of a video file."""
 
 from __future__ import annotations
 
@@ -24,50 +24,30 @@ _ASS_FIELDS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtitles:
-    """A subtitle stream.
-
-    Parameters
-    ----------
-    codec, language : str
-        As the container names them; language '' where it does not say.
-    lines : tuple of (float, float, str)
-        Start and stop in presentation time, and text; none of a codec that holds images.
-    """
+    """A subtitle stream."""
 
     codec: str
-    language: str
+    language: str  # '' where the container does not say
+    # start, stop (presentation time) and text; none of codecs of images
     lines: tuple[tuple[float, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracks:
-    """What a file holds beside pictures.
+    """What a file holds beside frames.
 
-    Parameters
-    ----------
-    video_start_s, sound_start_s : float, optional
-        Presentation time of the first frame and of the first sample, edit lists and priming
-        counted; None: there is no such stream.
-    is_silent : bool
-        Whether the first sound track holds nothing but silence.
-    subtitles : tuple of Subtitles
-        In the order of the file.
+    Starts are presentation times of the first frame and of the first sample, edit lists and priming
+    counted; None: there is no such stream.
     """
 
     video_start_s: float | None = None
     sound_start_s: float | None = None
-    is_silent: bool = False
-    subtitles: tuple[Subtitles, ...] = ()
+    is_silent: bool = False  # the first sound track holds nothing but silence
+    subtitles: tuple[Subtitles, ...] = ()  # in the order of the file
 
 
 def find_tracks(path: str) -> Tracks:
-    """Return the tracks of a local file; sound is decoded up to the first that is heard.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened.
-    """
+    """Return the tracks of a local file; sound is decoded up to the first that is heard."""
     with open_container(path) as container:
         videos, sounds = container.streams.video, container.streams.audio
         starts = [
@@ -104,7 +84,7 @@ def _read_subtitles(container: InputContainer) -> Iterator[Subtitles]:
                     stop_s = start_s + float((packet.duration or 0) * packet.time_base)
                     lines[packet.stream.index].append((start_s, stop_s, text))
         except (av.FFmpegError, OSError, ValueError):
-            pass  # what could be read counts; the audit of the pictures tells of the damage
+            pass  # what could be read counts; the audit of the frames tells of the damage
     for stream in streams:
         yield Subtitles(
             codec=stream.codec_context.name,

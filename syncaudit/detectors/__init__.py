@@ -1,9 +1,16 @@
-"""What happened and when: stamps, rotation of pictures, flashes, motion, sound."""
+"""What happened and when: stamps, rotation of pictures, flashes, motion, sound.
+
+Outside packages add a `Detector` through the entry-point group ``syncaudit.detectors``, as
+estimators are added (`syncaudit.estimators`).
+"""
+
+from functools import cache
 
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.frames.audit import PictureAuditor
 from syncaudit.detectors.frames.motion import PictureMotionDetector
 from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.protocol import Detector
 from syncaudit.detectors.rotation.detector import RotationDetector
 from syncaudit.detectors.rotation.increment_choice import choose_increments
 from syncaudit.detectors.sound import find_clicks, find_loudness
@@ -14,12 +21,16 @@ from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream, audit
 from syncaudit.detectors.state import find_state, why_no_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
+from syncaudit.model import AudioStream, EventStream, SignalStream
+from syncaudit.plugins import DETECTORS, with_added
 
 __all__ = [
+    "Detector",
     "FlashDetector",
     "PictureAuditor",
     "PictureMotionDetector",
     "RotationDetector",
+    "all_detectors",
     "audit_stamps",
     "audit_stream",
     "audit_streams",
@@ -37,3 +48,23 @@ __all__ = [
     "spoken_tier",
     "why_no_state",
 ]
+
+_BUILT_IN = (
+    Detector(name="strobe", takes=SignalStream, fills="flashes", find=find_strobe),
+    Detector(name="taps", takes=SignalStream, fills="taps", find=find_taps),
+    Detector(name="triggers", takes=EventStream, fills="triggers", find=find_triggers),
+    Detector(name="loudness", takes=AudioStream, fills="loudness", find=find_loudness),
+    Detector(name="clicks", takes=AudioStream, fills="clicks", find=find_clicks),
+)
+
+
+@cache
+def all_detectors() -> tuple[Detector, ...]:
+    """Return every detector of samples, built in ones first.
+
+    Raises
+    ------
+    UsageError
+        If one of another package cannot be imported, or is no `Detector`.
+    """
+    return with_added(_BUILT_IN, DETECTORS)

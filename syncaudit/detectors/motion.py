@@ -1,6 +1,6 @@
 """Turn IMU and CAN channels into clean activities in SI units.
 
-Streams are kept as read; this is where samples that are no evidence (not finite, or stamped before
+Streams are kept as read; this is where samples that are not evidence (not finite, or stamped before
 their predecessor) are left out, and those of one stamp become their mean. What was wrong with them
 is said by the stamp audit and by the readers.
 """
@@ -39,11 +39,6 @@ def quantity_of(channel: str) -> Quantity | None:
 
 def detect_motion(stream: SignalStream) -> list[Activity]:
     """Return one activity for each channel of an IMU or CAN stream that holds motion.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        As read.
 
     Returns
     -------

@@ -14,6 +14,8 @@ __all__ = ["find_clicks", "find_loudness"]
 # Analysis window of the energy: short enough that the logarithm, which jumps as soon as the
 # window touches a click, is early by at most half of it.
 WINDOW_S = 0.002
+# Distance of the values of loudness, rounded to whole samples.
+HOP_S = 0.001
 # A click must rise above the loudest of this span before it (the reverberation of the last one).
 LOOK_BACK_S = 0.03
 # Two clicks closer than this are one.
@@ -27,8 +29,8 @@ PICK_BEFORE_S = 0.012
 PICK_AFTER_S = 0.003
 
 
-def find_loudness(stream: AudioStream, *, hop_s: float = 0.001) -> Activity | None:
-    """Return the log energy of a sound, about every `hop_s`.
+def find_loudness(stream: AudioStream) -> Activity | None:
+    """Return the log energy of a sound, about every millisecond.
 
     The sound is differentiated (central difference: high-pass without phase), squared and
     averaged over a symmetric Hann window of 2 ms: nothing is delayed, a click at sample s peaks
@@ -39,8 +41,6 @@ def find_loudness(stream: AudioStream, *, hop_s: float = 0.001) -> Activity | No
     ----------
     stream : AudioStream
         Sound.
-    hop_s : float
-        Distance of the values, rounded to whole samples.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def find_loudness(stream: AudioStream, *, hop_s: float = 0.001) -> Activity | No
         `Quantity.LOUDNESS` in nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
         silence.
     """
-    hop = max(1, round(hop_s * stream.rate_hz)) if stream.rate_hz > 0.0 else 1
     if stream.rate_hz <= 0.0 or stream.samples.size < max(16, 0.1 * stream.rate_hz):
         return None
+    hop = max(1, round(HOP_S * stream.rate_hz))
     energy = _energy(stream, hop)
     top = float(np.max(energy))
     if top <= 0.0:
@@ -95,7 +95,7 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     loudness = find_loudness(stream)
     if loudness is None:
         return None
-    hop = max(1, round(0.001 * stream.rate_hz))
+    hop = max(1, round(HOP_S * stream.rate_hz))
     level = loudness.values[:, 0]
     rise = _rise(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)))
     middle = float(np.median(rise))

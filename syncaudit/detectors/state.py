@@ -25,7 +25,7 @@ __all__ = ["find_state", "why_no_state"]
 Floats = NDArray[np.float64]
 
 MIN_SAMPLES = 16
-# Switches and grippers that know few positions are no motion.
+# Switches and grippers that know few positions are not motion.
 MIN_VALUES = 9
 # A column that holds fewer numbers would cost the others more than it tells.
 MIN_USABLE = 0.5

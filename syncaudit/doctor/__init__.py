@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.extras import probe_extras
 from syncaudit.doctor.gpu import probe_gpu
 from syncaudit.doctor.machine import probe_machine
+from syncaudit.doctor.packages import probe_extras, probe_versions
 from syncaudit.doctor.speech import probe_speech
 from syncaudit.doctor.symptom import Status, Symptom
-from syncaudit.doctor.versions import probe_versions
 from syncaudit.doctor.viewer import probe_viewer
 
 __all__ = ["GROUPS", "Probe", "Status", "Symptom", "examine_machine"]
@@ -56,7 +55,7 @@ def examine_machine(
             found[name] = list(probe())
         except Exception as error:  # noqa: BLE001  # a diagnosis must not fail of what is ill
             why = f"the probe failed: {type(error).__name__}: {error}"
-            found[name] = [Symptom(name=name, status=Status.UNKNOWN, detail=why)]
+            found[name] = [Symptom(name, Status.UNKNOWN, why)]
 
     threads = [
         threading.Thread(target=run, args=item, daemon=True, name=f"doctor-{item[0]}")
@@ -67,7 +66,4 @@ def examine_machine(
     for thread in threads:
         thread.join(timeout_s)
     late = f"no answer within {timeout_s:g} s"
-    return {
-        name: found.get(name) or [Symptom(name=name, status=Status.UNKNOWN, detail=late)]
-        for name in groups
-    }
+    return {name: found.get(name) or [Symptom(name, Status.UNKNOWN, late)] for name in groups}

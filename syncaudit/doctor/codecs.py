@@ -34,6 +34,6 @@ def probe_codecs() -> list[Symptom]:
 
 def _symptom(codec: str, n_frames: int, why: str) -> Symptom:
     if n_frames == N_FRAMES and not why:
-        return Symptom(name=codec, status=Status.OK, detail="decodes on the CPU")
+        return Symptom(codec, Status.OK, "decodes on the CPU")
     detail = f"{n_frames} of {N_FRAMES} frames decoded" + (f": {why}" if why else "")
-    return Symptom(name=codec, status=Status.FAULTY, detail=detail, cure=_CURE)
+    return Symptom(codec, Status.FAULTY, detail, cure=_CURE)

@@ -1,4 +1,4 @@
-"""Whether pictures can be decoded on a GPU: the driver, its decoder library, the back ends."""
+"""Whether frames can be decoded on a GPU: the driver, its decoder library, the back ends."""
 
 from __future__ import annotations
 
@@ -23,30 +23,24 @@ _CAPABILITY = (
 
 
 def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
-    """Return which GPU, driver and decoder back ends there are.
-
-    Parameters
-    ----------
-    driver : Path
-        Where the kernel module tells its version.
-    """
+    """Return which GPU, driver and decoder back ends there are."""
     with ThreadPoolExecutor() as pool:
         back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
     devices = _devices()
     if not devices and not driver.exists():
-        detail = "no NVIDIA GPU is visible; pictures are decoded on the CPU"
-        return [Symptom(name="GPU", status=Status.ABSENT, detail=detail), *back_ends]
+        detail = "no NVIDIA GPU is visible; video is decoded on the CPU"
+        return [Symptom("GPU", Status.ABSENT, detail), *back_ends]
     library = ask_python(_LOAD)
     return [
         Symptom(
-            name="GPU",
-            status=Status.OK if devices else Status.UNKNOWN,
-            detail="; ".join(devices) or "a driver is loaded, but nvidia-smi names no device",
+            "GPU",
+            Status.OK if devices else Status.UNKNOWN,
+            "; ".join(devices) or "a driver is loaded, but nvidia-smi names no device",
         ),
         Symptom(
-            name="NVDEC library",
-            status=Status.OK if library.is_ok else Status.FAULTY,
-            detail=library.said,
+            "NVDEC library",
+            Status.OK if library.is_ok else Status.FAULTY,
+            library.said,
             cure=None if library.is_ok else _CAPABILITY,
         ),
         *back_ends,
@@ -80,7 +74,5 @@ def _back_end(name: str) -> Symptom:
         f"print(DECODERS[{name!r}]().unavailable_reason() or '')"
     )
     if answer.is_ok and not answer.said:
-        return Symptom(
-            name=f"decoder {name}", status=Status.OK, detail="decodes samples as the CPU does"
-        )
-    return Symptom(name=f"decoder {name}", status=Status.ABSENT, detail=answer.said)
+        return Symptom(f"decoder {name}", Status.OK, "decodes samples as the CPU does")
+    return Symptom(f"decoder {name}", Status.ABSENT, answer.said)

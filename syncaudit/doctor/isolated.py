@@ -13,15 +13,7 @@ __all__ = ["Answer", "ask_python"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the process said.
-
-    Parameters
-    ----------
-    is_ok : bool
-        Whether it ended well.
-    said : str
-        Its output; if it failed, why in one line.
-    """
+    """What the process said; if it failed, why in one line."""
 
     is_ok: bool
     said: str
@@ -30,17 +22,7 @@ class Answer:
 def ask_python(
     code: str, *, timeout_s: float = 15.0, environment: Mapping[str, str] | None = None
 ) -> Answer:
-    """Run `code` and return its output.
-
-    Parameters
-    ----------
-    code : str
-        Prints its answer; an exception, a crash or silence is an answer too.
-    timeout_s : float
-        After that the process is killed.
-    environment : mapping of str to str, optional
-        Of the process; default: that of this one.
-    """
+    """Run `code` and return its output; an exception, a crash or silence is an answer too."""
     try:
         done = subprocess.run(  # noqa: S603  # our own interpreter, our own lines
             [sys.executable, "-c", code],

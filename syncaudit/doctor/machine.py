@@ -22,10 +22,7 @@ _LOW_SHARED = 80 * 2**20
 def probe_machine(root: Path = Path("/")) -> list[Symptom]:
     """Return what the machine offers, and what a container leaves of it.
 
-    Parameters
-    ----------
-    root : Path
-        Where ``proc``, ``sys`` and ``dev`` lie.
+    `root` is where ``proc``, ``sys`` and ``dev`` lie.
     """
     return [
         _cores(root),
@@ -45,12 +42,12 @@ def _cores(root: Path) -> Symptom:
     quota = _quota_cores(root / "sys/fs/cgroup")
     if quota is not None and quota < usable:
         return Symptom(
-            name="cores",
-            status=Status.OK,
-            detail=f"{detail}, but the container's quota is {quota:.3g}",
+            "cores",
+            Status.OK,
+            f"{detail}, but the container's quota is {quota:.3g}",
             cure=f"--workers {max(1, round(quota))}",
         )
-    return Symptom(name="cores", status=Status.OK, detail=detail)
+    return Symptom("cores", Status.OK, detail)
 
 
 def _quota_cores(cgroup: Path) -> float | None:
@@ -76,20 +73,15 @@ def _memory(root: Path) -> Symptom:
     }
     total, free = figures.get("MemTotal"), figures.get("MemAvailable")
     if total is None or free is None:
-        return Symptom(name="memory", status=Status.UNKNOWN, detail="/proc/meminfo says nothing")
+        return Symptom("memory", Status.UNKNOWN, "/proc/meminfo says nothing")
     detail = f"{free / _GIB:.1f} of {total / _GIB:.1f} GiB free"
     limit = _memory_limit(root / "sys/fs/cgroup")
     if limit is not None and limit < total:
         detail += f", but the container's limit is {limit / _GIB:.1f} GiB"
         free = min(free, limit)
     if free < _LOW_MEMORY:
-        return Symptom(
-            name="memory",
-            status=Status.FAULTY,
-            detail=detail,
-            cure="--workers 1, or a machine with more",
-        )
-    return Symptom(name="memory", status=Status.OK, detail=detail)
+        return Symptom("memory", Status.FAULTY, detail, cure="--workers 1, or a machine with more")
+    return Symptom("memory", Status.OK, detail)
 
 
 def _memory_limit(cgroup: Path) -> int | None:
@@ -104,16 +96,13 @@ def _room(name: str, folder: Path, low: int, cure: str) -> Symptom:
     try:
         usage = shutil.disk_usage(folder)
     except OSError as error:
-        return Symptom(name=name, status=Status.UNKNOWN, detail=f"{folder}: {error.strerror}")
+        return Symptom(name, Status.UNKNOWN, f"{folder}: {error.strerror}")
     detail = f"{usage.free / _GIB:.2f} of {usage.total / _GIB:.2f} GiB free in {folder}"
     if not os.access(folder, os.W_OK):
-        return Symptom(name=name, status=Status.FAULTY, detail=f"{folder}: not writable", cure=cure)
+        return Symptom(name, Status.FAULTY, f"{folder}: not writable", cure=cure)
     is_low = usage.free < low
     return Symptom(
-        name=name,
-        status=Status.FAULTY if is_low else Status.OK,
-        detail=detail,
-        cure=cure if is_low else None,
+        name, Status.FAULTY if is_low else Status.OK, detail, cure=cure if is_low else None
     )
 
 

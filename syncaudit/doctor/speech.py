@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from syncaudit.aligners.mfa_program import find_mfa
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 from syncaudit.errors import SyncAuditError
+from syncaudit.speech.aligners.mfa.program import find_mfa
 
 __all__ = ["probe_speech"]
 
@@ -22,23 +22,14 @@ def _pocketsphinx() -> Symptom:
         "import pocketsphinx; pocketsphinx.get_model_path('en-us'); print('model en-us')"
     )
     if answer.is_ok:
-        return Symptom(name="pocketsphinx", status=Status.OK, detail=answer.said)
+        return Symptom("pocketsphinx", Status.OK, answer.said)
     return Symptom(
-        name="pocketsphinx",
-        status=Status.ABSENT,
-        detail=answer.said,
-        cure="pip install 'syncaudit[speech]'",
+        "pocketsphinx", Status.ABSENT, answer.said, cure="pip install 'syncaudit[speech]'"
     )
 
 
 def _mfa() -> Symptom:
     found = find_mfa()
     if isinstance(found, SyncAuditError):
-        return Symptom(
-            name="MFA", status=Status.ABSENT, detail=found.message, cure=str(found.hint or "")
-        )
-    return Symptom(
-        name="MFA",
-        status=Status.OK,
-        detail=f"{found.version} (called by: {shlex.join(found.command)})",
-    )
+        return Symptom("MFA", Status.ABSENT, found.message, cure=str(found.hint or ""))
+    return Symptom("MFA", Status.OK, f"{found.version} (called by: {shlex.join(found.command)})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = ["Status", "Symptom"]
@@ -17,26 +17,14 @@ class Status(StrEnum):
     UNKNOWN = "unknown"  # could not be found out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Symptom:
-    """What was found out about one thing.
-
-    Parameters
-    ----------
-    name : str
-        The thing.
-    status : Status
-        How good it is.
-    detail : str
-        Version, size, or why not.
-    cure : str, optional
-        What to do to have it.
-    """
+    """What was found out about one thing."""
 
     name: str
     status: Status
-    detail: str
-    cure: str | None = None
+    detail: str  # version, size, or why not
+    cure: str | None = field(default=None, kw_only=True)  # what to do to have it
 
     def to_json(self) -> dict[str, object]:
         """Return the fields for programs."""

@@ -27,26 +27,26 @@ def probe_viewer() -> list[Symptom]:
         is_absent = "No module named" in offscreen.said
         return [
             Symptom(
-                name="Qt",
-                status=Status.ABSENT if is_absent else Status.FAULTY,
-                detail=offscreen.said,
+                "Qt",
+                Status.ABSENT if is_absent else Status.FAULTY,
+                offscreen.said,
                 cure="pip install 'syncaudit[gui]'" if is_absent else _LIBRARIES,
             )
         ]
-    qt = Symptom(name="Qt", status=Status.OK, detail=f"PyQt {offscreen.said.partition(chr(9))[0]}")
+    qt = Symptom("Qt", Status.OK, f"PyQt {offscreen.said.partition(chr(9))[0]}")
     if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
         return [qt, _without_display("neither DISPLAY nor WAYLAND_DISPLAY is set")]
     window = ask_python(_OPEN)
     if not window.is_ok:
         return [qt, _without_display(window.said)]
     platform = window.said.partition("\t")[2]
-    return [qt, Symptom(name="display", status=Status.OK, detail=f"windows open on {platform}")]
+    return [qt, Symptom("display", Status.OK, f"windows open on {platform}")]
 
 
 def _without_display(why: str) -> Symptom:
     return Symptom(
-        name="display",
-        status=Status.ABSENT,
-        detail=f"no window can be opened: {why}",
-        cure="Run the viewer at a desktop or over 'ssh -X'; pictures and reports need no display.",
+        "display",
+        Status.ABSENT,
+        f"no window can be opened: {why}",
+        cure="Run the viewer at a desktop or over 'ssh -X'; images and reports need no display.",
     )

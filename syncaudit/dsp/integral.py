@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.ndimage import uniform_filter1d
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import median, quantiles
 
 __all__ = [
     "GAP_PERIODS",
@@ -140,16 +140,8 @@ def integrate_samples(times_s: Floats, values: Floats, *, is_smooth: bool) -> Ru
     """
     if times_s.size < 4:
         raise ValueError(f"an integral needs at least 4 samples, got {times_s.size}")
-    gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
-    return RunningIntegral(
-        integral=_curve(times_s, values, is_smooth=is_smooth).antiderivative(),
-        n_channels=values.shape[1],
-        start_s=float(times_s[0]),
-        stop_s=float(times_s[-1]),
-        gap_start_s=gap_start_s,
-        gap_stop_s=gap_stop_s,
-        period_s=period_s,
-    )
+    curve = _curve(times_s, values, is_smooth=is_smooth).antiderivative()
+    return _through(curve, times_s, is_smooth=is_smooth)
 
 
 def interpolate_angle(
@@ -178,16 +170,7 @@ def interpolate_angle(
     """
     if angles.shape[0] < 4:
         raise ValueError(f"an interpolation needs at least 4 samples, got {angles.shape[0]}")
-    gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
-    return RunningIntegral(
-        integral=_curve(times_s, angles, is_smooth=is_smooth),
-        n_channels=angles.shape[1],
-        start_s=float(times_s[0]),
-        stop_s=float(times_s[-1]),
-        gap_start_s=gap_start_s,
-        gap_stop_s=gap_stop_s,
-        period_s=period_s,
-    )
+    return _through(_curve(times_s, angles, is_smooth=is_smooth), times_s, is_smooth=is_smooth)
 
 
 def smooth_angle(
@@ -251,13 +234,22 @@ def _curve(times_s: Floats, values: Floats, *, is_smooth: bool) -> PPoly:
     return PPoly(np.stack([slopes, values[:-1]]), times_s)
 
 
-def _gaps(times_s: Floats, *, is_even: bool) -> tuple[Floats, Floats, float]:
+def _through(curve: PPoly, times_s: Floats, *, is_smooth: bool) -> RunningIntegral:
+    """Return the integral of a curve through samples, with their gaps."""
     intervals = np.diff(times_s)
     period_s = median(intervals)
     # Bunched stamps have a tiny median; the mean keeps their pauses from being called gaps.
     usual_s = max(period_s, float(np.mean(intervals)) * 0.5)
-    if not is_even:
+    if not is_smooth:
         # Bunches of up to nine: a tenth of the intervals are pauses, and no gap is so frequent.
         usual_s = max(usual_s, quantiles(intervals, [0.9])[0] / 3.0)
     is_gap = intervals > GAP_PERIODS * usual_s
-    return times_s[:-1][is_gap], times_s[1:][is_gap], period_s
+    return RunningIntegral(
+        integral=curve,
+        n_channels=curve.c.shape[2],
+        start_s=float(times_s[0]),
+        stop_s=float(times_s[-1]),
+        gap_start_s=times_s[:-1][is_gap],
+        gap_stop_s=times_s[1:][is_gap],
+        period_s=period_s,
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import AudioStream, seconds_since
 
 __all__ = ["SampleClock", "cut_piece", "robust_line", "sample_clock"]

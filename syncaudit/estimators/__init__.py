@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from syncaudit.errors import UsageError
 from syncaudit.estimators.events import EventEvidence, measure_flashes
-from syncaudit.estimators.events.pairs import LIGHT
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.motion_pairs import BUSES, IMUS
+from syncaudit.estimators.pairs import BUSES, IMUS, KNOCKS, LIGHT, MICROPHONES, ROBOT, SPEECH
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
@@ -23,12 +21,10 @@ from syncaudit.estimators.rotation.measure import (
 )
 from syncaudit.estimators.rotation.pairs import MAX_HUBS, ROTATION, rank_by_motion
 from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.sound_pairs import KNOCKS, MICROPHONES, SPEECH
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states
-from syncaudit.estimators.state.pairs import ROBOT
 from syncaudit.estimators.vehicle import measure_can_imu
-from syncaudit.plugins import ESTIMATORS, entry_points_of, package_of
+from syncaudit.plugins import ESTIMATORS, with_added
 
 __all__ = [
     "MAX_HUBS",
@@ -62,23 +58,4 @@ def all_estimators() -> tuple[Estimator, ...]:
     UsageError
         If one of another package cannot be imported, or is no `Estimator`.
     """
-    found = {each.name: each for each in _BUILT_IN}
-    for point in entry_points_of(ESTIMATORS):
-        package = package_of(point)
-        try:
-            added = point.load()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # others' code breaks itself alone
-            raise _unusable(package, f"cannot be imported ({error!r})") from error
-        if not isinstance(added, Estimator) or added.name in found:
-            raise _unusable(package, "is no Estimator with a name of its own")
-        found[added.name] = added
-    return tuple(found.values())
-
-
-def _unusable(package: str, why: str) -> UsageError:
-    return UsageError(
-        f"the estimator of the package {package} {why}",
-        hint=f"Install it again, or remove it with: pip uninstall {package}",
-    )
+    return with_added(_BUILT_IN, ESTIMATORS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from syncaudit.model import Activity, PairMeasurement, Quantity
 __all__ = ["BUS_METHODS", "measure_can_imu"]
 
 PERIODS_PER_INCREMENT = 4
-# Increments of 0.2 s make lobes three times as wide, and the fit starts from a finer search.
+MIN_WIDTH_S = 0.2
+# Increments of that width make lobes three times as wide, and the fit starts from a finer search.
 SEARCH_STEP_S = 0.04
 # Half of that: nearer peaks are ripples of one lobe.
 LOBE_S = 0.1
@@ -66,65 +67,46 @@ class _Relation:
 
     method: str
     target: Quantity
-    units: Mapping[str, float]
-    min_width_s: float
+    units: Mapping[str, float] = field(default_factory=dict)
     gain_range: tuple[float, float] = (0.5, 2.0)
     systematic_std_s: float = CONTROL_UNIT_STD_S
     is_baseline_only: bool = False
 
 
-_SPEED_UNITS = {"m/s": 1.0, "km/h": 3.6, "mph": 1.0 / 0.44704}
+def _acceleration(method: str) -> _Relation:
+    return _Relation(
+        method=method,
+        target=Quantity.SPECIFIC_FORCE,
+        units={"m/s^2": 1.0},
+        systematic_std_s=ACCELERATION_STD_S,
+    )
+
+
+def _speed(method: str) -> _Relation:
+    return _Relation(
+        method=method,
+        target=Quantity.SPECIFIC_FORCE,
+        units={"m/s": 1.0, "km/h": 3.6, "mph": 1.0 / 0.44704},
+        gain_range=SPEED_GAIN,
+        is_baseline_only=True,
+    )
+
 
 _RELATIONS: Mapping[Quantity, _Relation] = {
     Quantity.YAW_RATE: _Relation(
         method="yaw_rate",
         target=Quantity.ANGULAR_RATE,
         units={"rad/s": 1.0, "deg/s": 180.0 / math.pi},
-        min_width_s=0.2,
     ),
-    Quantity.LATERAL_ACCEL: _Relation(
-        method="lateral_accel",
-        target=Quantity.SPECIFIC_FORCE,
-        units={"m/s^2": 1.0},
-        min_width_s=0.2,
-        systematic_std_s=ACCELERATION_STD_S,
-    ),
-    Quantity.LONG_ACCEL: _Relation(
-        method="long_accel",
-        target=Quantity.SPECIFIC_FORCE,
-        units={"m/s^2": 1.0},
-        min_width_s=0.2,
-        systematic_std_s=ACCELERATION_STD_S,
-    ),
-    Quantity.SPEED: _Relation(
-        method="speed",
-        target=Quantity.SPECIFIC_FORCE,
-        units=_SPEED_UNITS,
-        min_width_s=0.2,
-        gain_range=SPEED_GAIN,
-        is_baseline_only=True,
-    ),
-    Quantity.WHEEL_SPEED: _Relation(
-        method="wheel_speed",
-        target=Quantity.SPECIFIC_FORCE,
-        units=_SPEED_UNITS,
-        min_width_s=0.2,
-        gain_range=SPEED_GAIN,
-        is_baseline_only=True,
-    ),
+    Quantity.LATERAL_ACCEL: _acceleration("lateral_accel"),
+    Quantity.LONG_ACCEL: _acceleration("long_accel"),
+    Quantity.SPEED: _speed("speed"),
+    Quantity.WHEEL_SPEED: _speed("wheel_speed"),
     Quantity.STEERING_ANGLE: _Relation(
-        method="steering",
-        target=Quantity.ANGULAR_RATE,
-        units={},
-        min_width_s=0.2,
-        is_baseline_only=True,
+        method="steering", target=Quantity.ANGULAR_RATE, is_baseline_only=True
     ),
     Quantity.BRAKE: _Relation(
-        method="brake",
-        target=Quantity.SPECIFIC_FORCE,
-        units={},
-        min_width_s=0.2,
-        is_baseline_only=True,
+        method="brake", target=Quantity.SPECIFIC_FORCE, is_baseline_only=True
     ),
 }
 
@@ -199,7 +181,7 @@ def _measure(
         return refuse(task, float(activity.times_s.mean()), f"{quantity} never changes")
     signal = _running_integral(quantity, activity, signals)
     period_s = float(np.mean(np.diff(activity.times_s)))
-    width_s = max(relation.min_width_s, PERIODS_PER_INCREMENT * period_s)
+    width_s = max(MIN_WIDTH_S, PERIODS_PER_INCREMENT * period_s)
     measured = _measured(task, signal, width_s, driver)
     if measured.accepted and measured.diagnostics["followed"] < MIN_FOLLOWED:
         wider = _measured(task, signal, 2.0 * width_s, driver)

@@ -11,6 +11,7 @@ from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.evaluation.change import Quantity
+from syncaudit.model import ClockMap
 
 __all__ = ["TRUTH", "Injected", "read_truth"]
 
@@ -84,7 +85,8 @@ class Injected:
         """Return the offset to undo at another instant, in seconds."""
         if not self.drift_ppm or self.at_ns is None or at_ns is None:
             return self.offset_s
-        return self.offset_s + self.drift_ppm * 1e-6 * ((at_ns - self.at_ns) * 1e-9)
+        undo = ClockMap(offset_s=self.offset_s, drift_ppm=self.drift_ppm, at_ns=self.at_ns)
+        return undo.change_at(at_ns)
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``truth.jsonl``."""

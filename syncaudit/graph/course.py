@@ -2,8 +2,7 @@
 
 Each clip gives one offset with its standard error. The clock is a state of offset and rate that
 both wander (`clock_filter`) by strengths that are averaged over (`wander`); clips that disagree
-with all others weigh less (`outlying_clips`), and steps are looked for in every gap
-(`course_steps`).
+with all others weigh less, and steps are looked for in every gap.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from syncaudit.graph.clock_filter import smooth
 from syncaudit.graph.clock_model import Noise, Readings, Smoothed
-from syncaudit.graph.outlying_clips import first_weights, weighed, weights_from
 from syncaudit.graph.wander import (
     Belief,
     believe,
@@ -27,7 +25,7 @@ from syncaudit.graph.wander import (
 )
 from syncaudit.model import ClockCourse, CourseStep
 
-__all__ = ["find_step", "follow_clock"]
+__all__ = ["find_step", "first_weights", "follow_clock"]
 
 # Prior size of a step, as reboots and lost frames make it.
 _PRIOR_STEP_STD_S = 0.03
@@ -40,9 +38,7 @@ _STEP_COST = 5.0
 _CALM_OFFSET, _CALM_RATE, _CALM_WIDTH = 1e-5, 1e-8, 3.0
 # Clips that a step leaves on either side.
 _N_ALONE = 2
-
 _Floats = NDArray[np.float64]
-
 _MAX_STEPS = 12
 # Prior of known steps: so wide that it takes nothing off them, and 1e-16 of its square is nothing.
 _STEP_STD_S = 100.0
@@ -51,6 +47,14 @@ _N_ROUNDS = 4
 _LEAST_SHARE = 0.3
 # Wander is told as what it does in an hour.
 _HOUR_S = 3600.0
+# Student's t of the clips' errors: single clips may be wrong.
+_FREEDOM = 4.0
+# Standard errors that nothing is doubted within.
+_TRUSTED = 2.5
+# Clips on either side that a clip is first compared with.
+_N_NEAR = 3
+# Fewer clips than these cannot tell which of them is wrong.
+_N_LEAST = 5
 
 
 def follow_clock(
@@ -131,13 +135,13 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
     places: list[int] = []
     weights, belief = _robust(readings, places, first_weights(readings))
     for _ in range(_MAX_STEPS):
-        place = find_step(weighed(readings, weights), places)
+        place = find_step(_weighed(readings, weights), places)
         if place is None:
             break
         places.append(place)
         for known in places[:-1]:
             others = [other for other in places if other != known]
-            moved = find_step(weighed(readings, weights), others)
+            moved = find_step(_weighed(readings, weights), others)
             places = others if moved is None else [*others, moved]
         weights, belief = _robust(readings, places, weights)
     return sorted(places), belief
@@ -145,13 +149,13 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
 
 def _robust(readings: Readings, places: Sequence[int], weights: _Floats) -> tuple[_Floats, Belief]:
     """Fit with single clips weighed down that disagree with all others."""
-    belief = believe(weighed(readings, weights), places, among=candidate_noises())
+    belief = believe(_weighed(readings, weights), places, among=candidate_noises())
     for _ in range(_N_ROUNDS):
-        updated = weights_from(belief, readings, weights)
+        updated = _weights_from(belief, readings, weights)
         if float(np.max(np.abs(updated - weights))) < 1e-2:
             break
         weights = updated
-        belief = believe(weighed(readings, weights), places, among=belief.noise)
+        belief = believe(_weighed(readings, weights), places, among=belief.noise)
     return weights, belief
 
 
@@ -240,3 +244,56 @@ def _gaps(readings: Readings, steps: Collection[int]) -> NDArray[np.int64]:
         for k in range(first + _N_ALONE, last - _N_ALONE + 1)
     ]
     return np.array(gaps, dtype=np.int64)
+
+
+def _weighed(readings: Readings, weights: _Floats) -> Readings:
+    """Return readings whose precisions are multiplied by weights, shape (n,)."""
+    return Readings(
+        times_s=readings.times_s,
+        offsets_s=readings.offsets_s,
+        precision=readings.precision * weights,
+        step_std_s=readings.step_std_s,
+    )
+
+
+def _weights_from(belief: Belief, readings: Readings, weights: _Floats) -> _Floats:
+    """Return weights by what all other clips say of each, shape (n,)."""
+    is_read = readings.precision > 0.0
+    claimed = np.where(is_read, 1.0 / np.where(is_read, readings.precision, 1.0), 0.0)
+    widened = (claimed * (1.0 / weights - 1.0))[:, None] * belief.noise.scale**2
+    variance = np.maximum(belief.smoothed.deleted_variance - widened, claimed[:, None])
+    apart = belief.smoothed.deleted_s
+    z2 = np.divide(apart**2, variance, out=np.zeros_like(apart), where=variance > 0.0)
+    return _student(z2 @ belief.share)
+
+
+def first_weights(readings: Readings) -> _Floats:
+    """Return low weights for clips that agree with neither the ones before nor the ones after.
+
+    A walk of unknown strength could follow single wrong clips anywhere. What lies about as far off
+    as most clips do, as with a clock that wanders much, keeps its weight.
+    """
+    known = np.flatnonzero(readings.precision)
+    weights = np.ones(readings.times_s.size)
+    n = known.size
+    if n < _N_LEAST:
+        return weights
+    offsets = readings.offsets_s[known]
+    apart = np.full((2, n), np.inf)
+    for side in range(2):
+        row = offsets if side == 0 else offsets[::-1]
+        for k in (2, *range(_N_NEAR, min(n, _N_NEAR + 1))):
+            apart[side, k] = abs(row[k] - np.median(row[max(0, k - _N_NEAR) : k]))
+        windows = np.lib.stride_tricks.sliding_window_view(row, _N_NEAR)[:-1]
+        apart[side, _N_NEAR:] = np.abs(row[_N_NEAR:] - np.median(windows, axis=1))
+    nearer = np.minimum(apart[0], apart[1, ::-1])
+    usual = np.median(nearer[np.isfinite(nearer)])
+    precision = readings.precision[known]
+    is_far = nearer**2 > _TRUSTED**2 * (1.0 / precision + (1.5 * usual) ** 2)
+    weights[known] = np.where(is_far, _student(nearer**2 * precision), 1.0)
+    return weights
+
+
+def _student(z2: _Floats) -> _Floats:
+    """Return Student's weights of what lies beyond some errors; what lies within keeps its own."""
+    return np.minimum((_FREEDOM + _TRUSTED**2) / (_FREEDOM + z2), 1.0)

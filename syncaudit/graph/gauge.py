@@ -1,4 +1,4 @@
-"""Choose the clock that reference time is read from, and so say who is wrong.
+"""Choose the clock that reference time is read from, and express all others relative to it.
 
 Measurements fix offsets only up to a common shift. The consensus is the clock that leaves the
 fewest others outside their tolerance, so that one shifted IMU is told as such and not as "six
@@ -11,19 +11,24 @@ vaguest clock, from which nobody is surely off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["Spread", "choose_reference", "find_suspects"]
+from syncaudit.graph.edges import Graph
+from syncaudit.graph.network import Network
+from syncaudit.graph.steps import SAME_EVENT_S, ClockStep
+from syncaudit.model import ClockEstimate
+
+__all__ = ["Spread", "choose_reference", "estimate_of", "find_suspects", "spread_of"]
 
 _COUNT_TIE = 0.5
 _DISTANCE_TIE = 0.25
 _SURE = 1.96
-
 _Floats = NDArray[np.float64]
 
 
@@ -86,3 +91,118 @@ def find_suspects(
         if clock != reference and float(np.max(excess)) > tolerance_s[clock]:
             suspects.append(clock)
     return suspects
+
+
+def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
+    """Tabulate every clock against every other at the ends and the middle of the clip."""
+    n = len(graph.clocks)
+    first = graph.anchors_ns[0] if graph.anchors_ns else 0
+    anchors_s = np.array([(anchor - first) * 1e-9 for anchor in graph.anchors_ns])
+    groups = np.array(graph.drift_group)
+    shares_drift = groups[:, None] == groups[None, :]
+    xx = network.covariance[:n, :n]
+    xd = network.covariance[:n, n:]
+    dd = network.covariance[n:, n:]
+    steps = np.zeros(n)
+    for clock, step in network.steps.items():
+        steps[clock] = -step.size_s if step.is_past else step.size_s
+    # Correction of [c] relative to [r]: both anchors mark the same instant.
+    middle = (anchors_s[None, :] - anchors_s[:, None]) + (
+        network.x_s[:, None] - network.x_s[None, :]
+    )
+    variance = _difference_variance(xx)
+    offsets, stds = [], []
+    for at_s in (0.0, -0.5 * span_s, 0.5 * span_s):
+        lever = 1e-6 * at_s
+        drift = lever * (network.drift_ppm[:, None] - network.drift_ppm[None, :])
+        moved = _difference_variance(xx + lever * (xd + xd.T) + lever**2 * dd)
+        offsets.append(middle + np.where(shares_drift, drift, 0.0))
+        stds.append(np.sqrt(np.where(shares_drift, moved, variance)))
+    if network.steps:
+        offsets.append(middle + steps[:, None] - steps[None, :])
+        stds.append(np.sqrt(variance))
+    return Spread(offset_s=np.array(offsets), std_s=np.array(stds))
+
+
+def _difference_variance(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    own = np.diag(covariance)
+    return np.maximum(own[:, None] + own[None, :] - covariance - covariance.T, 0.0)
+
+
+def estimate_of(
+    graph: Graph, network: Network, clock: int, reference: int | None, at_ns: int
+) -> ClockEstimate:
+    """Express one clock relative to the reference: ``C_r^-1 . C_c`` as an offset at `at_ns`."""
+    name = graph.clocks[clock]
+    n_measurements = network.support[clock]
+    if reference is None or graph.component[clock] != graph.component[reference]:
+        return ClockEstimate(clock=name, is_observable=False, n_measurements=n_measurements)
+    if clock == reference:
+        is_measured = n_measurements > 0 or any(edge.source == clock for edge in graph.edges)
+        return ClockEstimate(
+            clock=name,
+            is_observable=is_measured,
+            offset_s=0.0 if is_measured else None,
+            offset_std_s=0.0 if is_measured else None,
+            drift_ppm=0.0 if is_measured else None,
+            drift_std_ppm=0.0 if is_measured else None,
+            n_measurements=n_measurements,
+        )
+    n = len(graph.clocks)
+    has_drift = graph.drift_group[clock] == graph.drift_group[reference]
+    rate_c = 1.0 + 1e-6 * network.drift_ppm[clock] if has_drift else 1.0
+    rate_r = 1.0 + 1e-6 * network.drift_ppm[reference] if has_drift else 1.0
+    drift = (rate_c - rate_r) / rate_r
+    since_c = (at_ns - graph.anchors_ns[clock]) * 1e-9
+    apart = (graph.anchors_ns[reference] - graph.anchors_ns[clock]) * 1e-9
+    dx = float(network.x_s[clock] - network.x_s[reference])
+    gradient = np.zeros(2 * n)
+    gradient[clock], gradient[reference] = 1.0 / rate_r, -1.0 / rate_r
+    drift_gradient = np.zeros(2 * n)
+    if has_drift:
+        drift_gradient[n + clock] = 1.0 / rate_r
+        drift_gradient[n + reference] = -rate_c / rate_r**2
+        gradient += 1e-6 * since_c * drift_gradient
+        gradient[n + reference] -= 1e-6 * dx / rate_r**2
+    step = _relative_step(network.steps, clock, reference)
+    # A drift that rests on assumption alone is used, but is not a result.
+    is_drift_known = has_drift and any(
+        not edge.is_drift_assumed
+        for edge in graph.edges
+        if not edge.is_loop and clock in (edge.source, edge.target)
+    )
+    return ClockEstimate(
+        clock=name,
+        is_observable=True,
+        offset_s=apart + dx / rate_r + drift * since_c,
+        offset_std_s=_root(float(gradient @ network.covariance @ gradient)),
+        drift_ppm=1e6 * drift if is_drift_known else None,
+        drift_std_ppm=_root(float(drift_gradient @ network.covariance @ drift_gradient))
+        if is_drift_known
+        else None,
+        step_s=None if step is None else step.size_s,
+        step_std_s=None if step is None else step.std_s,
+        step_at_ns=None if step is None else graph.anchors_ns[clock] + round(step.after_s * 1e9),
+        step_at_std_s=0.0 if step is None else step.after_std_s,
+        is_step_past=step is not None and step.is_past,
+        n_measurements=n_measurements,
+    )
+
+
+def _relative_step(steps: Mapping[int, ClockStep], clock: int, reference: int) -> ClockStep | None:
+    """Return the larger of the clock's own step and the reference's, seen from the reference."""
+    own, other = steps.get(clock), steps.get(reference)
+    if other is None:
+        return own
+    mirrored = replace(other, size_s=-other.size_s)
+    if own is None:
+        return mirrored
+    if abs(own.after_s - other.after_s) < SAME_EVENT_S:
+        return replace(
+            own, size_s=own.size_s - other.size_s, std_s=math.hypot(own.std_s, other.std_s)
+        )
+    return max(own, mirrored, key=lambda step: abs(step.size_s))
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(max(variance, 0.0))

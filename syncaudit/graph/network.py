@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.graph.adjustment import CRITICAL, fit
+from syncaudit.graph.adjustment import CRITICAL, Adjustment, adjust, fit
 from syncaudit.graph.edges import Edge, Graph
-from syncaudit.graph.equations import Equations
 from syncaudit.graph.loops import blocks_of, find_loops
 from syncaudit.graph.steps import ClockStep, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
@@ -18,6 +17,171 @@ from syncaudit.model import EdgeResidual, LoopClosure
 __all__ = ["Network", "solve_network"]
 
 _Floats = NDArray[np.float64]
+# Weight that is reported for a measurement that was left out: it must be above zero.
+_NO_WEIGHT = 1e-6
+# No oscillator drifts more, and no measurement of a drift is more wrong.
+_MAX_DRIFT_PPM = 2e4
+
+
+class _Equations:
+    """Linear equations of all edges between different clocks.
+
+    Parameters
+    ----------
+    graph : Graph
+        Clocks and their groups.
+    edges : sequence of Edge
+        Edges between different clocks.
+    steps : mapping of int to ClockStep
+        Steps of clocks, known beforehand.
+    """
+
+    def __init__(self, graph: Graph, edges: Sequence[Edge], steps: Mapping[int, ClockStep]) -> None:
+        n = len(graph.clocks)
+        self.graph = graph
+        self.edges = edges
+        self.steps = steps
+        # The first clock of each component (group) carries no unknown: that is the gauge.
+        self.x_column = self._columns(graph.component, 0)
+        self.d_column = self._columns(
+            graph.drift_group, max(self.x_column.values(), default=-1) + 1
+        )
+        k = len(self.x_column) + len(self.d_column)
+        self.n = n
+        rows = [(edge, False) for edge in edges]
+        rows += [(edge, True) for edge in edges if edge.drift_ppm is not None]
+        self.rows = rows
+        self.row_of = {(edge.index, is_drift): r for r, (edge, is_drift) in enumerate(rows)}
+        self.A = np.zeros((len(rows), k))
+        self.y = np.zeros(len(rows))
+        self.variance = np.ones(len(rows))
+        for r, (edge, is_drift) in enumerate(rows):
+            if is_drift:
+                drift_ppm = edge.drift_ppm or 0.0
+                self._add(r, self.d_column, edge.source, 1.0)
+                self._add(r, self.d_column, edge.target, -(1.0 + 1e-6 * drift_ppm))
+                self.y[r] = drift_ppm
+                self.variance[r] = (edge.drift_std_ppm or 1.0) ** 2
+            else:
+                self._add(r, self.x_column, edge.source, 1.0)
+                self._add(r, self.x_column, edge.target, -1.0)
+                self._add(r, self.d_column, edge.source, 1e-6 * edge.source_s)
+                self._add(r, self.d_column, edge.target, -1e-6 * edge.target_s)
+                self.y[r] = edge.y_s - self._stepped(edge)
+                self.variance[r] = edge.std_s**2 + self._step_variance(edge)
+
+    @staticmethod
+    def _columns(group: Sequence[int], start: int) -> dict[int, int]:
+        free = [i for i, first in enumerate(group) if i != first]
+        return {i: start + k for k, i in enumerate(free)}
+
+    def _add(self, row: int, columns: Mapping[int, int], clock: int, value: float) -> None:
+        if clock in columns:
+            self.A[row, columns[clock]] += value
+
+    def _stepped(self, edge: Edge) -> float:
+        source, target = self.steps.get(edge.source), self.steps.get(edge.target)
+        added_s = 0.0 if source is None else source.added_to(edge, edge.source_s)
+        return added_s - (0.0 if target is None else target.added_to(edge, edge.target_s))
+
+    def _step_variance(self, edge: Edge) -> float:
+        """Return what a step adds to the variance of an edge's offset."""
+        if edge.step_s is None or edge.step_std_s is None:
+            # Fitted without knowing of the step.
+            touched = [self.steps[c].size_s for c in (edge.source, edge.target) if c in self.steps]
+            return sum((0.5 * size) ** 2 for size in touched)
+        if not self._stepped(edge):
+            return 0.0
+        # Both sides of a step are measured apart, so its variance is the sum of theirs. That of the
+        # side that the edge did not hold at is never taken to be less.
+        return max(0.0, edge.step_std_s**2 - 2.0 * edge.std_s**2)
+
+    def adjust(self) -> Adjustment:
+        """Solve the equations and blame contradictions."""
+        group = np.array([edge.index for edge, _ in self.rows], dtype=np.int64)
+        limit = np.array([_MAX_DRIFT_PPM if is_drift else np.inf for _, is_drift in self.rows])
+        return adjust(self.A, self.y, self.variance, group, limit)
+
+    def outliers(self, solved: Adjustment) -> set[int]:
+        """Return the indices of the measurements that are left out."""
+        return {
+            edge.index for (edge, _), bad in zip(self.rows, solved.is_outlier, strict=True) if bad
+        }
+
+    def freed(self, edge: Edge, x: _Floats) -> float:
+        """Return an edge's offset without what drift and steps explain."""
+        if edge.is_loop:
+            return edge.y_s
+        row = self.row_of[edge.index, False]
+        drift = sum(
+            self.A[row, self.d_column[c]] * x[self.d_column[c]]
+            for c in (edge.source, edge.target)
+            if c in self.d_column
+        )
+        return float(self.y[row] - drift)
+
+    def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> _Floats:
+        """Widen the variances of a block whose residuals are larger than they claim."""
+        variance = solved.variance.copy()
+        sums: dict[tuple[int, bool], list[float]] = {}
+        keys = [
+            (blocks[edge.index], is_drift) if edge.index in blocks else None
+            for edge, is_drift in self.rows
+        ]
+        for r, key in enumerate(keys):
+            if key is not None and not solved.is_outlier[r]:
+                total = sums.setdefault(key, [0.0, 0.0])
+                total[0] += solved.fit.residuals[r] ** 2 / variance[r]
+                total[1] += solved.redundancy[r]
+        for r, key in enumerate(keys):
+            if key is not None and key in sums and sums[key][1] > 0.5:
+                variance[r] *= max(1.0, sums[key][0] / sums[key][1])
+        return variance
+
+    def full(self, x: _Floats, covariance: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+        """Put zeros back where the gauge took unknowns away."""
+        n = self.n
+        place = np.zeros(len(self.x_column) + len(self.d_column), dtype=np.int64)
+        for clock, column in self.x_column.items():
+            place[column] = clock
+        for clock, column in self.d_column.items():
+            place[column] = n + clock
+        values = np.zeros(2 * n)
+        values[place] = x
+        wide = np.zeros((2 * n, 2 * n))
+        wide[np.ix_(place, place)] = covariance
+        return values[:n], values[n:], wide
+
+    def residual(self, edge: Edge, solved: Adjustment) -> EdgeResidual:
+        """Return how one measurement fits."""
+        row = self.row_of[edge.index, False]
+        drift_row = self.row_of.get((edge.index, True))
+        rows = [row] if drift_row is None else [row, drift_row]
+        is_outlier = bool(solved.is_outlier[row])
+        return EdgeResidual(
+            index=edge.index,
+            residual_s=float(solved.fit.residuals[row]),
+            z=float(solved.z[row]),
+            weight=_NO_WEIGHT
+            if is_outlier
+            else max(_NO_WEIGHT, float(self.variance[row] / solved.variance[row])),
+            is_contradicted=is_outlier or bool(np.any(solved.is_ambiguous[rows])),
+            is_outlier=is_outlier,
+            drift_residual_ppm=None
+            if drift_row is None
+            else float(solved.fit.residuals[drift_row]),
+            drift_z=None if drift_row is None else float(solved.z[drift_row]),
+        )
+
+    def chi2(self, solved: Adjustment) -> tuple[tuple[int, float, float], ...]:
+        """Return component, weighted sum of squares and degrees of freedom of each component."""
+        sums: dict[int, list[float]] = {}
+        for r, (edge, _) in enumerate(self.rows):
+            if not solved.is_outlier[r]:
+                total = sums.setdefault(self.graph.component[edge.source], [0.0, 0.0])
+                total[0] += float(solved.fit.residuals[r] ** 2 / solved.variance[r])
+                total[1] += float(solved.redundancy[r])
+        return tuple((component, a, b) for component, (a, b) in sums.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,13 +213,13 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]]) -> Network:
     """
     between = [edge for edge in graph.edges if not edge.is_loop]
     steps = attribute_steps(between, trust.__getitem__)
-    equations = Equations(graph, between, steps)
+    equations = _Equations(graph, between, steps)
     solved = equations.adjust()
     outliers = equations.outliers(solved)
     if outliers and steps:
         # A step that only a blamed measurement saw has no witness left.
         steps = attribute_steps([e for e in between if e.index not in outliers], trust.__getitem__)
-        equations = Equations(graph, between, steps)
+        equations = _Equations(graph, between, steps)
         solved = equations.adjust()
         outliers = equations.outliers(solved)
     loops = find_loops(

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.graph.edge_building import build_graph
 from syncaudit.graph.edges import Graph
-from syncaudit.graph.estimates import estimate_of, spread_of
-from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
+from syncaudit.graph.gauge import Spread, choose_reference, estimate_of, find_suspects, spread_of
 from syncaudit.graph.network import Network, solve_network
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement
 

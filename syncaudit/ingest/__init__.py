@@ -10,9 +10,9 @@ from syncaudit.ingest.filters import (
     PassedRows,
     PassedStream,
     passed_samples,
+    torch_stream,
 )
 from syncaudit.ingest.guard import BadSampleError, Expected, bisect, guard
-from syncaudit.ingest.torch_stream import torch_stream
 from syncaudit.ingest.verdict_index import UnknownClipError, VerdictIndex
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from syncaudit.errors import UsageError
+from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.ingest.verdict_index import VerdictIndex
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "PassedRows",
     "PassedStream",
     "passed_samples",
+    "torch_stream",
 ]
 
 _Sample = TypeVar("_Sample")
@@ -88,6 +89,38 @@ class PassedStream(Generic[_Sample]):
         for sample in self._dataset:
             if self._verdicts.admits(self._clip_id_of(sample)):
                 yield sample
+
+
+def torch_stream(
+    dataset: Iterable[Any], verdicts: VerdictIndex, clip_id_of: Callable[[Any], str]
+) -> Any:
+    """Return an `IterableDataset` without clips that did not pass.
+
+    The wrapped data set splits its work among the loader's workers as before.
+
+    Parameters
+    ----------
+    dataset : iterable
+        An `IterableDataset`.
+    verdicts : VerdictIndex
+        What may pass.
+    clip_id_of : callable
+        Clip id of a sample.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyTorch is not installed.
+    """
+    try:
+        from torch.utils.data import IterableDataset
+    except ImportError as error:
+        raise MissingExtraError("torch", extra="torch", purpose="torch_stream") from error
+
+    class _Passed(PassedStream[Any], IterableDataset):  # type: ignore[misc]  # torch is untyped
+        """A `PassedStream` that PyTorch's loader takes."""
+
+    return _Passed(dataset, verdicts, clip_id_of)
 
 
 def _ids_of(sample: Mapping[str, Any]) -> tuple[str, ...]:

@@ -157,11 +157,6 @@ def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
     """Return the verdict file of an output folder, or the file that was named itself.
 
     With `partial` the one that verdicts are appended to as they come, where there are two.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
     """
     from syncaudit.readers.uris import resolve  # heavy
 
@@ -181,7 +176,8 @@ def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
 
 
 def _exists(place: str) -> bool:
-    from syncaudit.readers.uris import local_path, reworded
+    from syncaudit.readers.file_errors import reworded
+    from syncaudit.readers.uris import local_path
 
     path = local_path(place)
     if path is not None:
@@ -215,7 +211,7 @@ def _json_lines(place: str) -> Iterator[tuple[str, str]]:
             for number, line in enumerate(file, start=1):
                 row = _row(line)
                 if row is None:
-                    raise ValueError(f"line {number} is no verdict")
+                    raise ValueError(f"line {number} is not a verdict")
                 yield str(row["clip_id"]), row["verdict"]
     except (StreamReadError, OSError, ValueError) as error:
         raise _unreadable(place, error) from error

@@ -1,5 +1,14 @@
 """Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
 
+from syncaudit.model.arrays import MOST_VALUE, is_usable
+from syncaudit.model.audits import (
+    ArrivalAudit,
+    PictureAudit,
+    PictureFault,
+    PictureSpell,
+    StampAudit,
+    StampRemark,
+)
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -15,6 +24,7 @@ from syncaudit.model.clip import (
     TranscriptSpec,
     clock_of,
 )
+from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.clocks import (
     ClockEstimate,
     ClockJump,
@@ -24,7 +34,6 @@ from syncaudit.model.clocks import (
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
 from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
-from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
     Activity,
@@ -42,7 +51,6 @@ from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
-from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
@@ -59,8 +67,6 @@ from syncaudit.model.stream import (
     TranscriptStream,
 )
 from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
-from syncaudit.model.usable import MOST_VALUE, is_usable
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
@@ -81,10 +87,10 @@ __all__ = [
     "ClipEvidence",
     "ClipRecord",
     "ClipVerdict",
-    "ClockCorrection",
     "ClockCourse",
     "ClockEstimate",
     "ClockJump",
+    "ClockMap",
     "ClockSolution",
     "CommonOffset",
     "CommonOffsets",

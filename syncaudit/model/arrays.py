@@ -7,9 +7,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_T = TypeVar("_T", bound=np.generic)
+__all__ = ["MOST_VALUE", "finite_column", "finite_matrix", "is_usable", "stamps"]
 
-__all__ = ["finite_column", "finite_matrix", "stamps"]
+_T = TypeVar("_T", bound=np.generic)
+MOST_VALUE = 1e30
+"""No quantity in any unit reaches it: larger numbers are damaged bytes, a wrong type, or a mark for
+"no value" (the largest float32, 3.4e38, is one). Fourth powers of smaller ones stay finite."""
 
 
 def stamps(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.int64]:
@@ -66,6 +69,28 @@ def finite_matrix(
     return _frozen(_finite(name, array))
 
 
+def freeze_columns(record: object, *names: str, n: int | None = None) -> None:
+    """Check columns of a frozen record, but for those that are None, and make them read-only."""
+    for name in names:
+        if (values := getattr(record, name)) is not None:
+            object.__setattr__(record, name, finite_column(name, values, n=n))
+
+
+def freeze_matrices(
+    record: object, *names: str, n: int | None = None, width: int | None = None
+) -> None:
+    """Check matrices of a frozen record and make them read-only."""
+    for name in names:
+        checked = finite_matrix(name, getattr(record, name), n=n, width=width)
+        object.__setattr__(record, name, checked)
+
+
+def freeze_stamps(record: object, *names: str, n: int | None = None) -> None:
+    """Check integer columns of a frozen record and make them read-only."""
+    for name in names:
+        object.__setattr__(record, name, stamps(name, getattr(record, name), n=n))
+
+
 def _finite(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
     bad = int(np.count_nonzero(~np.isfinite(array)))
     if bad:
@@ -77,3 +102,18 @@ def _frozen(array: NDArray[_T]) -> NDArray[_T]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def is_usable(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return where `values` are neither NaN nor beyond what can be calculated with.
+
+    Parameters
+    ----------
+    values : array_like of float, any shape
+
+    Returns
+    -------
+    ndarray of bool, of the same shape
+    """
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values) <= MOST_VALUE)

@@ -1,19 +1,11 @@
-"""One consistent set of clocks: the solution of the graph of measurements.
-
-A clock's correction at its own stamp `t` is
-
-    offset_s + drift_ppm * 1e-6 * (t - at_ns) + step_s * ((t >= step_at_ns) - is_step_past)
-
-so `offset_s` holds at the instant `at_ns` of reference time, and a step moves only what lies on the
-other side of it. On which side the instant lies is said by `is_step_past` and by nothing else: the
-stamps of a clock that jumps repeat or leave a hole, and those of one that is far off reach the step
-earlier or later, so that near it own stamps and reference time do not agree.
-"""
+"""One consistent set of clocks: the solution of the graph of measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from syncaudit.model.clock_map import ClockMap
 
 __all__ = ["ClockEstimate", "ClockJump", "ClockSolution", "EdgeResidual", "LoopClosure"]
 
@@ -56,6 +48,23 @@ class ClockEstimate:
     step_at_std_s: float = 0.0
     is_step_past: bool = False
     n_measurements: int = 0
+
+    def clock_map(self, at_ns: int) -> ClockMap:
+        """Return the map of the clock's stamps; none where it is not observable.
+
+        Parameters
+        ----------
+        at_ns : int
+            Instant of the solution, at which the offset holds.
+        """
+        return ClockMap(
+            offset_s=self.offset_s or 0.0,
+            drift_ppm=self.drift_ppm,
+            at_ns=at_ns,
+            step_s=self.step_s or 0.0,
+            step_at_ns=self.step_at_ns,
+            is_step_past=self.is_step_past,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,13 +64,10 @@ class ClockCourse:
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        at_ns = arrays.stamps("at_ns", self.at_ns)
-        object.__setattr__(self, "at_ns", at_ns)
-        for name in ("offset_s", "offset_std_s"):
-            column = arrays.finite_column(name, getattr(self, name), n=at_ns.size)
-            object.__setattr__(self, name, column)
-        if np.asarray(self.is_measured).shape != at_ns.shape:
-            raise ValueError(f"is_measured must have shape ({at_ns.size},)")
+        arrays.freeze_stamps(self, "at_ns")
+        arrays.freeze_columns(self, "offset_s", "offset_std_s", n=self.at_ns.size)
+        if np.asarray(self.is_measured).shape != self.at_ns.shape:
+            raise ValueError(f"is_measured must have shape ({self.at_ns.size},)")
 
     def is_bracketed(self, k: int) -> bool:
         """Tell whether clip `k`, or clips on both sides of it with no step between, measured it."""

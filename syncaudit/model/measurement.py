@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
-from syncaudit.model.time import nanoseconds
 
 __all__ = ["PairMeasurement"]
 
@@ -103,30 +103,35 @@ class PairMeasurement:
 
     def offset_at(self, time_ns: int) -> float | None:
         """Return the offset in seconds at a source stamp: with drift, and past a step with it."""
-        if self.offset_s is None:
-            return None
-        offset_s = self.offset_s + 1e-15 * (self.drift_ppm or 0.0) * (time_ns - self.at_ns)
-        if self.step_s is not None and self.step_at_ns is not None:
-            is_past, holds_past = time_ns >= self.step_at_ns, self.at_ns >= self.step_at_ns
-            offset_s += self.step_s * (int(is_past) - int(holds_past))
-        return offset_s
+        return None if self.offset_s is None else self.clock_map().change_at(time_ns)
+
+    def clock_map(self) -> ClockMap:
+        """Return the map from the source's stamps to the target's.
+
+        Of a refused measurement, as far as it is known.
+        """
+        offset_s, step_at_ns = self.offset_s, self.step_at_ns
+        return ClockMap(
+            offset_s=self.diagnostics.get("offset_s", 0.0) if offset_s is None else offset_s,
+            drift_ppm=self.drift_ppm,
+            at_ns=self.at_ns,
+            step_s=self.step_s or 0.0,
+            step_at_ns=step_at_ns,
+            is_step_past=step_at_ns is not None and self.at_ns >= step_at_ns,
+        )
 
     def turned(self) -> PairMeasurement:
         """Return the same measurement from the target to the source."""
-        drift_ppm = self.drift_ppm
-        offset_s = self.offset_s
-        if offset_s is None:  # refused: as far as it is known
-            offset_s = self.diagnostics.get("offset_s", 0.0)
-        after_ns = nanoseconds(offset_s)
+        inverse = self.clock_map().inverse()
         return replace(
             self,
             source=self.target,
             target=self.source,
-            at_ns=self.at_ns + after_ns,
+            at_ns=inverse.at_ns or 0,
             offset_s=_negative(self.offset_s),
-            drift_ppm=None if drift_ppm is None else -drift_ppm / (1.0 + 1e-6 * drift_ppm),
+            drift_ppm=inverse.drift_ppm,
             step_s=_negative(self.step_s),
-            step_at_ns=None if self.step_at_ns is None else self.step_at_ns + after_ns,
+            step_at_ns=inverse.step_at_ns,
             diagnostics={
                 name: -value if name in _SIGNED else value
                 for name, value in self.diagnostics.items()

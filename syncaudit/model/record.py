@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syncaudit.model.audits import PictureAudit, StampAudit
 from syncaudit.model.finding import Finding, ReasonCode
 from syncaudit.model.measurement import PairMeasurement
-from syncaudit.model.pictures import PictureAudit
-from syncaudit.model.timing import StampAudit
 
 __all__ = ["ClipRecord"]
 

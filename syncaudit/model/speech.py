@@ -29,7 +29,7 @@ class SpokenTier:
         Whether the tier itself says when the sound starts; else that was guessed (the burst of a
         stop, sounds inside a word).
     classes : tuple of str, length n
-        Broad class of each (`syncaudit.phonetics.PhoneClass`).
+        Broad class of each (`syncaudit.speech.phonetics.PhoneClass`).
     is_words : bool
         Whether sounds were spread over words, and their borders are guesses.
     n_labels : int
@@ -52,8 +52,7 @@ class SpokenTier:
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = len(self.classes)
-        for name in ("start_s", "stop_s"):
-            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        arrays.freeze_columns(self, "start_s", "stop_s", n=n)
         stated = np.asarray(self.is_stated, dtype=np.bool_).view()
         if stated.shape != (n,):
             raise ValueError(f"is_stated must have shape ({n},), got {stated.shape}")
@@ -96,8 +95,5 @@ class BandEnergies:
         """Check and freeze the arrays."""
         if not self.hop_s > 0.0:
             raise ValueError(f"hop_s must be positive, got {self.hop_s}")
-        centres = arrays.finite_column("centres_hz", self.centres_hz)
-        object.__setattr__(self, "centres_hz", centres)
-        object.__setattr__(
-            self, "values", arrays.finite_matrix("values", self.values, width=centres.size)
-        )
+        arrays.freeze_columns(self, "centres_hz")
+        arrays.freeze_matrices(self, "values", width=self.centres_hz.size)

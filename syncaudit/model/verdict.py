@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from syncaudit.model.audits import StampAudit
 from syncaudit.model.clocks import ClockEstimate
 from syncaudit.model.common_offsets import CommonOffsets
 from syncaudit.model.field_names import known_fields
 from syncaudit.model.finding import Finding
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
-from syncaudit.model.timing import StampAudit
 
 __all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
 

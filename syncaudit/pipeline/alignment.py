@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.aligners import ALIGNERS, Aligner, Alignment, Utterance
 from syncaudit.errors import AlignmentError, SyncAuditError, UsageError, nearest_name
 from syncaudit.formatting import word_measure
 from syncaudit.model import AudioStream, PairMeasurement, SourceKind
 from syncaudit.pipeline.tiers import measure_tier
+from syncaudit.speech.aligners import ALIGNERS, Aligner, Alignment, Utterance
 
 __all__ = ["AUTO", "Choice", "JudgedAlignment", "align_and_judge", "choose_aligners"]
 
@@ -71,7 +71,7 @@ def choose_aligners(
     Parameters
     ----------
     name : str
-        ``auto``, or a name of `syncaudit.aligners.ALIGNERS`.
+        ``auto``, or a name of `syncaudit.speech.aligners.ALIGNERS`.
     language : str
         Of the text.
     is_phones : bool

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.at_work import at_work_on
+from syncaudit.decode import LumaFrames, Picture, iter_luma
 from syncaudit.detectors import (
     FlashDetector,
+    PictureAuditor,
     PictureMotionDetector,
     RotationDetector,
     choose_increments,
 )
+from syncaudit.errors import SyncAuditError
 from syncaudit.estimators.events import why_bands_contradict
 from syncaudit.model import (
     Activity,
@@ -23,14 +28,23 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.pipeline.decode_pass import Watcher, watch
+from syncaudit.model.time import spans_too_long
 from syncaudit.pipeline.pictures import PictureLook
+from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.window import part_of
 
 __all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
 
 # Fewer rotations say nothing about a clock.
 MIN_INCREMENTS = 8
+
+
+class _Watcher(Protocol):
+    """A detector that looks at every picture of a camera."""
+
+    def update(self, picture: Picture) -> None:
+        """Take one picture."""
 
 
 def find_in_pictures(
@@ -95,7 +109,7 @@ def find_rotation(
     """Return the rotation of one camera between all of its frames, as `find_in_pictures`."""
     part = ClipEvidence()
     detector = RotationDetector(stream)
-    watch(stream, (detector,), stages, wanted=wanted.get(stream.name), decoder=decoder)
+    _decode_once(stream, (detector,), stages, wanted=wanted.get(stream.name), decoder=decoder)
     with stages.timed("detect"):
         _keep_rotation(detector, part)
     return part
@@ -114,14 +128,14 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
 
 def _watch(
     stream: CameraStream,
-    detectors: Sequence[Watcher],
+    detectors: Sequence[_Watcher],
     evidence: ClipEvidence,
     stages: Stages,
     *,
     wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
 ) -> PictureLook | None:
-    look, findings = watch(stream, detectors, stages, wanted=wanted, decoder=decoder)
+    look, findings = _decode_once(stream, detectors, stages, wanted=wanted, decoder=decoder)
     evidence.findings += findings
     if look is not None and look.frames.fallback is not None:
         evidence.fallbacks[stream.name] = look.frames.fallback
@@ -163,3 +177,65 @@ def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:
 def _n_in_order(times_s: NDArray[np.float64]) -> int:
     """Count the times that are later than all before them."""
     return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1
+
+
+def _decode_once(
+    stream: CameraStream,
+    detectors: Sequence[_Watcher],
+    stages: Stages,
+    *,
+    wanted: NDArray[np.bool_] | None = None,
+    decoder: str = "cpu",
+) -> tuple[PictureLook | None, list[Finding]]:
+    """Decode a camera once, hand every frame to its detectors and look at it."""
+    if stream.time_ns.size == 0 or not stream.files.paths:
+        return None, []  # nothing to look at: no frames, or stamps alone
+    if spans_too_long(stream.time_ns):
+        return None, []  # the stamp audit says so; such stamps place no picture anywhere
+    auditor = PictureAuditor(stream)
+    watchers = (*detectors, auditor)
+    try:
+        with stages.timed("decode"):
+            files = stream.files if wanted is None else part_of(stream, wanted)
+            frames = iter_luma(files, decoder=decoder)
+        seen = frames if wanted is None else _wanted(frames, wanted)
+        with at_work_on(f"decoding source {stream.name!r}"):
+            for picture in stages.split("decode", seen, "detect"):
+                for watcher in watchers:
+                    watcher.update(picture)
+    except SyncAuditError as error:
+        refuse_machine_fault(error, error.path, source=stream.name)
+        return None, [unreadable(stream.name, error)]
+    findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
+    return PictureLook(auditor, frames, wanted), findings
+
+
+def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
+    last = int(np.flatnonzero(wanted)[-1])
+    for picture in frames:
+        if picture.index > last:
+            frames.close()
+            return
+        if wanted[picture.index]:
+            yield picture
+
+
+def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
+    if stream.files.is_images:
+        return []  # each has its own stamp: the look at the pictures tells which are no pictures
+    n_stamps = stream.time_ns.size
+    is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
+    if n_decoded == n_stamps or is_said:
+        return []
+    return [
+        Finding(
+            code=ReasonCode.LENGTH_MISMATCH,
+            source=stream.name,
+            message=(
+                f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
+                "Which stamp belongs to which picture is unknown: export both again."
+            ),
+            value=float(n_decoded),
+            limit=float(n_stamps),
+        )
+    ]

@@ -11,8 +11,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
+import numpy as np
+
+from syncaudit.dsp.random_effects import RandomEffects, fit_random_effects
 from syncaudit.graph import solve_clocks
 from syncaudit.model import (
     Clip,
@@ -24,13 +28,53 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
-from syncaudit.pipeline.pair_agreement import MIN_RECORDINGS, Agreement, PairOffsets, agreement
 from syncaudit.policy import Policy, is_outside, is_undecided
 
 __all__ = ["DataSet"]
 
 # Clips that are listed for not sharing the common offset.
 MAX_UNLIKE = 1000
+# A majority of fewer recordings may be chance.
+MIN_RECORDINGS = 4
+
+
+@dataclass(slots=True)
+class _PairOffsets:
+    """What clips, by their numbers, say of two clocks: offsets from the first to the second."""
+
+    clips: list[int] = field(default_factory=list)
+    offsets_s: list[float] = field(default_factory=list)
+    stds_s: list[float] = field(default_factory=list)
+    systematic_s: list[float] = field(default_factory=list)
+
+    def add(self, clip: int, offset_s: float, std_s: float, systematic_s: float) -> None:
+        """Take what one more clip says."""
+        self.clips.append(clip)
+        self.offsets_s.append(offset_s)
+        self.stds_s.append(std_s)
+        self.systematic_s.append(systematic_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    """What recordings agree on.
+
+    Parameters
+    ----------
+    effects : RandomEffects
+        Of the recordings.
+    systematic_s : float
+        Typical systematic part of an error.
+    share : dict of int to float
+        By clip: probability of sharing what is common.
+    offset_s : dict of int to float
+        By clip: what it measured.
+    """
+
+    effects: RandomEffects
+    systematic_s: float
+    share: dict[int, float]
+    offset_s: dict[int, float]
 
 
 class DataSet:
@@ -56,7 +100,7 @@ class DataSet:
         self._lasting: set[str] = set()
         self._tolerance_s: dict[str, float] = {}
         self._preference: dict[str, int] = {}
-        self._pairs: defaultdict[tuple[str, str], PairOffsets] = defaultdict(PairOffsets)
+        self._pairs: defaultdict[tuple[str, str], _PairOffsets] = defaultdict(_PairOffsets)
 
     def add(self, clip: Clip, measurements: Sequence[PairMeasurement]) -> None:
         """Take one clip and what was measured of it.
@@ -118,7 +162,7 @@ class DataSet:
         found = {
             ends: common
             for ends, pair in sorted(self._pairs.items())
-            if (common := agreement(pair, self._recordings, width_s=width_s)) is not None
+            if (common := _agreement(pair, self._recordings, width_s=width_s)) is not None
         }
         if not found:
             return None
@@ -145,7 +189,7 @@ class DataSet:
             else None,
         )
 
-    def _solved(self, found: Mapping[tuple[str, str], Agreement]) -> ClockSolution:
+    def _solved(self, found: Mapping[tuple[str, str], _Agreement]) -> ClockSolution:
         (stated, *others) = self._references
         return solve_clocks(
             [
@@ -170,7 +214,7 @@ class DataSet:
         )
 
     def _told(
-        self, found: Mapping[tuple[str, str], Agreement], solution: ClockSolution, reference: str
+        self, found: Mapping[tuple[str, str], _Agreement], solution: ClockSolution, reference: str
     ) -> Iterator[CommonOffset]:
         for name, clock in sorted(solution.clocks.items()):
             if name == reference or clock.offset_s is None or clock.offset_std_s is None:
@@ -200,7 +244,7 @@ class DataSet:
             )
 
 
-def _shares(commons: Sequence[Agreement]) -> dict[int, float]:
+def _shares(commons: Sequence[_Agreement]) -> dict[int, float]:
     """Return how far each clip shares what is common, by the pair that says so best."""
     shares: dict[int, float] = {}
     for common in commons:
@@ -210,10 +254,44 @@ def _shares(commons: Sequence[Agreement]) -> dict[int, float]:
 
 
 def _measured(
-    direct: Sequence[tuple[tuple[str, str], Agreement]], name: str, clip: int
+    direct: Sequence[tuple[tuple[str, str], _Agreement]], name: str, clip: int
 ) -> float | None:
     """Return what a clip measured of a clock against the reference, if it did."""
     for (source, _), common in direct:
         if clip in common.offset_s:
             return common.offset_s[clip] * (1.0 if source == name else -1.0)
     return None
+
+
+def _agreement(
+    pair: _PairOffsets, recordings: Sequence[str], *, width_s: float
+) -> _Agreement | None:
+    """Return what recordings agree on; None where too few do, or no majority.
+
+    Errors count in full here: whether a systematic part is the same in all recordings is not
+    known, so that it must neither be told as scatter between them nor averaged away by whoever
+    uses the mean.
+    """
+    offsets_s, stds_s = np.array(pair.offsets_s), np.array(pair.stds_s)
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, clip in enumerate(pair.clips):
+        places[recordings[clip]].append(place)
+    if len(places) < MIN_RECORDINGS:
+        return None
+    means_s, mean_stds_s = np.empty(len(places)), np.empty(len(places))
+    for k, own in enumerate(places.values()):
+        if len(own) == 1:  # most data sets have nothing else, and many of them
+            means_s[k], mean_stds_s[k] = offsets_s[own[0]], stds_s[own[0]]
+        else:
+            fit = fit_random_effects(offsets_s[own], stds_s[own], width=width_s)
+            means_s[k], mean_stds_s[k] = fit.mean, fit.std
+    effects = fit_random_effects(means_s, mean_stds_s, width=width_s)
+    if 2.0 * float(effects.share.sum()) <= len(places):
+        return None
+    share = effects.share_of(offsets_s, stds_s)
+    return _Agreement(
+        effects=effects,
+        systematic_s=float(np.sqrt(np.mean(np.square(pair.systematic_s)))),
+        share=dict(zip(pair.clips, share.tolist(), strict=True)),
+        offset_s=dict(zip(pair.clips, pair.offsets_s, strict=True)),
+    )

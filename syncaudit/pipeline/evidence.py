@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors import (
+    all_detectors,
     audit_tier,
     detect_motion,
     find_band_energies,
-    find_clicks,
-    find_loudness,
     find_spoken_tier,
     find_state,
-    find_strobe,
-    find_taps,
-    find_triggers,
     why_no_state,
 )
 from syncaudit.model import (
@@ -26,7 +22,6 @@ from syncaudit.model import (
     AudioStream,
     CameraStream,
     ClipEvidence,
-    EventStream,
     Quantity,
     SignalStream,
     SourceKind,
@@ -97,12 +92,9 @@ def find_evidence(
                 looks.append(pictures)
             continue
         with stages.timed("detect"):
-            if isinstance(stream, SignalStream):
-                _keep_strobe(stream, evidence)
-            elif isinstance(stream, AudioStream) and stream.samples.size:
-                _listen(stream, evidence)
-            elif isinstance(stream, EventStream):
-                _keep_triggers(stream, evidence)
+            _detect(stream, evidence, leaving_out=("taps",))
+            if isinstance(stream, AudioStream) and stream.samples.size:
+                evidence.sounds[stream.name] = stream
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
     with stages.timed("detect"):
@@ -144,7 +136,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
     Parameters and result as for `find_evidence`.
     """
     evidence = ClipEvidence()
-    for name, stream in streams.items():
+    for stream in streams.values():
         if isinstance(stream, CameraStream):
             part, look = find_flashes(stream, stages)
             evidence.add(part)
@@ -153,17 +145,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
                     evidence.pictures |= audit_pictures([look], streams, {}, {})
             continue
         with stages.timed("detect"):
-            if isinstance(stream, SignalStream):
-                _keep_strobe(stream, evidence)
-                taps = find_taps(stream)
-                if taps is not None:
-                    evidence.taps[name] = taps
-            elif isinstance(stream, AudioStream) and stream.samples.size:
-                clicks = find_clicks(stream)
-                if clicks is not None:
-                    evidence.clicks[name] = clicks
-            elif isinstance(stream, EventStream):
-                _keep_triggers(stream, evidence)
+            _detect(stream, evidence, leaving_out=("loudness",))
     return evidence
 
 
@@ -189,26 +171,15 @@ def _is_robot(streams: Mapping[str, Stream]) -> bool:
     return SourceKind.STATE in kinds and SourceKind.CAN not in kinds
 
 
-def _keep_strobe(stream: SignalStream, evidence: ClipEvidence) -> None:
-    strobe = find_strobe(stream)
-    if strobe is not None:
-        evidence.flashes[stream.name] = strobe
-
-
-def _keep_triggers(stream: EventStream, evidence: ClipEvidence) -> None:
-    triggers = find_triggers(stream)
-    if triggers is not None:
-        evidence.triggers[stream.name] = triggers
-
-
-def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
-    evidence.sounds[stream.name] = stream
-    loudness = find_loudness(stream)
-    if loudness is not None:
-        evidence.loudness[stream.name] = loudness
-    clicks = find_clicks(stream)
-    if clicks is not None:
-        evidence.clicks[stream.name] = clicks
+def _detect(stream: Stream, evidence: ClipEvidence, *, leaving_out: Collection[str]) -> None:
+    """Run the detectors of samples over one stream, but for those that fill some fields."""
+    if isinstance(stream, AudioStream) and not stream.samples.size:
+        return
+    for detector in all_detectors():
+        if isinstance(stream, detector.takes) and detector.fills not in leaving_out:
+            found = detector.find(stream)
+            if found is not None:
+                getattr(evidence, detector.fills)[stream.name] = found
 
 
 def _keep_spoken(stream: TranscriptStream, audio: Stream | None, evidence: ClipEvidence) -> None:

@@ -35,9 +35,8 @@ from syncaudit.pipeline.known_corrections import (
     windows_before,
 )
 from syncaudit.pipeline.misplaced_files import find_misplaced_files
-from syncaudit.pipeline.pairing import measure_pairs
+from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
-from syncaudit.pipeline.second_look import cameras_to_track
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (

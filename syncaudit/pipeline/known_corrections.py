@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.model import Channel, Clip, ClockCorrection, SignalStream, Stream, clock_of
+from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream, clock_of
 
 __all__ = ["apply_calibration", "check_calibration", "windows_before"]
 
@@ -117,7 +117,7 @@ def windows_before(
 
 def _correction(
     name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
-) -> ClockCorrection | None:
+) -> ClockMap | None:
     """Return the correction of a source; None where the calibration does not know it."""
     known = _known(name, clock, calibration, clip)
     if known is None:
@@ -126,7 +126,7 @@ def _correction(
     if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
         drift_ppm, at_ns = None, None
     intended_s = _intended_s(clip, name) - _intended_s(clip, calibration.get("reference"))
-    return ClockCorrection(
+    return ClockMap(
         offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from syncaudit.aligners import Utterance, words_of_text
 from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import (
     AudioStream,
@@ -20,6 +19,7 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
 from syncaudit.pipeline.stages import Stages
+from syncaudit.speech.aligners import Utterance, words_of_text
 
 __all__ = ["METHOD", "AlignedTexts", "align_texts"]
 

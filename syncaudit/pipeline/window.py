@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import nearest_quantiles
+from syncaudit.dsp.robust import nearest_quantiles
 from syncaudit.model import (
     AudioStream,
     CameraStream,

@@ -8,8 +8,7 @@ import numpy as np
 
 from syncaudit.formatting import word_count, word_drift, word_duration, word_measure
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import remark
+from syncaudit.policy.case import Case, Findings, remark
 
 __all__ = ["check_arrivals"]
 

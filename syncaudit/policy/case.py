@@ -1,10 +1,11 @@
-"""A clip as the checks see it: what was measured, its clocks, and the policy."""
+"""A clip as the checks see it (what was measured, its clocks, the policy), and what they return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from syncaudit.formatting import word_duration
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -12,12 +13,40 @@ from syncaudit.model import (
     ClockSolution,
     Finding,
     PairMeasurement,
+    ReasonCode,
+    Severity,
+    Verdict,
     clock_of,
 )
-from syncaudit.policy.equivalence import quantile
+from syncaudit.policy.equivalence import QUARTZ_PPM, quantile
 from syncaudit.policy.limits import Limits, Policy
 
-__all__ = ["Case", "Check", "Findings"]
+__all__ = ["Case", "Check", "CheckResult", "ClockCase", "Findings", "defect", "remark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """Verdict of one check and the findings behind it.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Of this check alone.
+    defects : tuple of Finding
+        What rejects.
+    gaps : tuple of Finding
+        What is missing to tell (code ``unobservable``).
+    warnings : tuple of Finding
+        What decides nothing.
+    why_unmeasured : str, optional
+        Where no measurement tells of its clock: what was tried and refused.
+    """
+
+    verdict: Verdict
+    defects: tuple[Finding, ...] = ()
+    gaps: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    why_unmeasured: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +106,55 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockCase:
+    """The clock of one source as it is judged.
+
+    Parameters
+    ----------
+    name, clock : str
+        Source, and the clock that stamps it.
+    limits : Limits
+        Of this source.
+    solution : ClockSolution
+        All clocks; holds what is left after intended offsets are taken off.
+    measurements : sequence of PairMeasurement
+        In the order given to the solver; refused ones tell why nothing is known.
+    clocks : mapping of str to str
+        Clock of every source.
+    expected_offset_s : float
+        Intended offset of the source, for the wording.
+    span_s : float
+        Length of the clip.
+    z : float
+        Standard errors of the confidence interval.
+    period_s : float, optional
+        Frame period of a camera: offsets and steps of whole periods are told as lost frames.
+    is_counted : bool
+        Whether the stamps only count samples: then only the content can tell an offset.
+    prior_ppm : float
+        Largest drift that such a clock has as a rule, for where none was measured.
+    """
+
+    name: str
+    clock: str
+    limits: Limits
+    solution: ClockSolution
+    measurements: Sequence[PairMeasurement]
+    clocks: Mapping[str, str]
+    expected_offset_s: float
+    span_s: float
+    z: float
+    period_s: float | None = None
+    is_counted: bool = False
+    prior_ppm: float = QUARTZ_PPM
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether reference time is read from this clock."""
+        return self.clock == self.solution.reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """What one check found on a clip.
 
@@ -96,3 +174,71 @@ class Findings:
 
 
 Check = Callable[[Case], Findings]
+
+
+def defect(
+    code: ReasonCode,
+    source: str | None,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that rejects."""
+    return Finding(code=code, source=source, message=message, value=value, limit=limit)
+
+
+def limited(
+    code: ReasonCode,
+    source: str,
+    message: str,
+    value: float,
+    limit: float | None,
+    *,
+    word: Callable[[float], str] = word_duration,
+    is_over: bool | None = None,
+) -> Finding:
+    """Return a defect where a figure is over its limit, else a remark; a limit is told.
+
+    Parameters
+    ----------
+    code, source, message
+        Of the finding.
+    value : float
+        The figure.
+    limit : float, optional
+        None: nothing is over it.
+    word : callable
+        Words the limit.
+    is_over : bool, optional
+        Whether it is, where the figure alone does not tell.
+    """
+    if limit is None:
+        return remark(code, source, message, value=value)
+    is_over = value > limit if is_over is None else is_over
+    make = defect if is_over else remark
+    return make(code, source, f"{message}; limit {word(limit)}", value=value, limit=limit)
+
+
+def percentage(share: float) -> str:
+    """Return a share for people: ``2.5 %``."""
+    return f"{100.0 * share:.3g} %"
+
+
+def remark(
+    code: ReasonCode,
+    source: str | None,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that rejects nothing."""
+    return Finding(
+        code=code,
+        source=source,
+        message=message,
+        value=value,
+        limit=limit,
+        severity=Severity.WARNING,
+    )

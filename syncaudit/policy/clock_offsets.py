@@ -6,28 +6,19 @@ from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_drift, word_duration, word_measure
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, defect
+from syncaudit.policy.case import CheckResult, ClockCase, defect
 from syncaudit.policy.equivalence import Course, Equivalence, compare, worst
 from syncaudit.policy.frame_words import word_hidden, word_slip
-from syncaudit.policy.limits import Limits
 from syncaudit.policy.unobservable import unknown
 
 __all__ = ["judge_offset"]
 
 
 def judge_offset(
-    name: str,
-    estimate: ClockEstimate,
-    course: Sequence[Course],
-    limits: Limits,
-    z: float,
-    beyond: str,
-    period_s: float | None,
-    moment: str,
-    is_counted: bool,
+    case: ClockCase, estimate: ClockEstimate, course: Sequence[Course], moment: str
 ) -> CheckResult:
     """Judge the offset at every instant; say which of offset, drift and step takes it out."""
-    limit = limits.offset_s
+    name, limit, z, period_s = case.name, case.limits.offset_s, case.z, case.period_s
     standings = [compare(point.value_s, point.std_s, limit, z) for point in course]
     overall = worst(standings)
     if overall is Equivalence.INSIDE:
@@ -54,11 +45,13 @@ def judge_offset(
         point, code = course[0], ReasonCode.OFFSET
         figure = word_correction(point.value_s, point.std_s)
         # Too far off on both sides: of which one the figure is.
+        intended_s = case.expected_offset_s
+        beyond = f" beyond the intended {word_duration(intended_s)}" if intended_s else ""
         told = f" {half}, as its clock jumps {moment}" if beyond_step else ""
         message = (
             f"{name} is {figure}{beyond}{told}; limit {word_duration(limit)}"
-            f"{word_hidden(point.value_s, period_s) if is_counted else ''}"
-            f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
+            f"{word_hidden(point.value_s, period_s) if case.is_counted else ''}"
+            f"{'' if case.is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
         )
     else:
         outside = [p for p, s in zip(course, standings, strict=True) if s is Equivalence.OUTSIDE]

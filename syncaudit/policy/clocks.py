@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from syncaudit.formatting import rounded, word_drift, word_duration, word_measure
 from syncaudit.model import (
     ClockEstimate,
-    ClockSolution,
     Finding,
-    PairMeasurement,
     ReasonCode,
     Verdict,
 )
-from syncaudit.policy.check_result import CheckResult, defect, remark
+from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
 from syncaudit.policy.clock_offsets import judge_offset
 from syncaudit.policy.equivalence import (
-    QUARTZ_PPM,
     Equivalence,
     compare,
     course_of,
     seconds_to_step,
 )
 from syncaudit.policy.frame_words import word_slip
-from syncaudit.policy.limits import Limits
 from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 __all__ = ["judge_clock"]
@@ -35,66 +31,25 @@ LEAST_STD_S = 0.05
 _QUARTZ_PPM = 200.0
 
 
-def judge_clock(
-    name: str,
-    clock: str,
-    *,
-    limits: Limits,
-    solution: ClockSolution,
-    measurements: Sequence[PairMeasurement],
-    clock_of_source: Mapping[str, str],
-    expected_offset_s: float,
-    span_s: float,
-    z: float,
-    period_s: float | None = None,
-    is_counted: bool = False,
-    prior_ppm: float = QUARTZ_PPM,
-) -> CheckResult:
-    """Return the result on one source from its clock's estimate.
-
-    Parameters
-    ----------
-    name, clock : str
-        Source, and the clock that stamps it.
-    limits : Limits
-        Of this source.
-    solution : ClockSolution
-        All clocks; holds what is left after intended offsets are taken off.
-    measurements : sequence of PairMeasurement
-        In the order given to the solver; refused ones tell why nothing is known.
-    clock_of_source : mapping of str to str
-        Clock of every source.
-    expected_offset_s : float
-        Intended offset of the source, for the wording.
-    span_s : float
-        Length of the clip.
-    z : float
-        Standard errors of the confidence interval.
-    period_s : float, optional
-        Frame period of a camera: offsets and steps of whole periods are told as lost frames.
-    is_counted : bool
-        Whether the stamps only count samples: then only the content can tell an offset.
-    prior_ppm : float
-        Largest drift that such a clock has as a rule, for where none was measured.
-    """
-    estimate = solution.clocks.get(clock)
+def judge_clock(case: ClockCase) -> CheckResult:
+    """Return the result on one source from its clock's estimate."""
+    solution, span_s = case.solution, case.span_s
+    estimate = solution.clocks.get(case.clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
-        why = why_unobservable(name, clock, solution, measurements, clock_of_source)
-        return unmeasured(name, why)
-    if clock == solution.reference and estimate.n_measurements == 0:
-        return _judge_companions(name, clock, limits, solution, measurements, clock_of_source, z)
-    beyond = f" beyond the intended {word_duration(expected_offset_s)}" if expected_offset_s else ""
+        return unmeasured(case.name, why_unobservable(case))
+    if case.is_reference and estimate.n_measurements == 0:
+        return _judge_companions(case)
     course = course_of(
         estimate,
         at_ns=solution.at_ns,
         span_s=span_s,
-        prior_ppm=0.0 if clock == solution.reference else prior_ppm,
+        prior_ppm=0.0 if case.is_reference else case.prior_ppm,
     )
     moment = _word_moment(estimate, solution.at_ns, span_s)
     results = [
-        judge_offset(name, estimate, course, limits, z, beyond, period_s, moment, is_counted),
-        _judge_drift(name, clock == solution.reference, estimate, limits, z),
-        _judge_step(name, estimate, limits, z, period_s, moment),
+        judge_offset(case, estimate, course, moment),
+        _judge_drift(case, estimate),
+        _judge_step(case, estimate, moment),
     ]
     defects = _one_per_code([finding for result in results for finding in result.defects])
     verdicts = {result.verdict for result in results}
@@ -122,33 +77,24 @@ def _one_per_code(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(kept.values())
 
 
-def _judge_companions(
-    name: str,
-    clock: str,
-    limits: Limits,
-    solution: ClockSolution,
-    measurements: Sequence[PairMeasurement],
-    clock_of_source: Mapping[str, str],
-    z: float,
-) -> CheckResult:
+def _judge_companions(case: ClockCase) -> CheckResult:
     """Judge a source whose clock is tied to no other by the sources of the same clock."""
+    name, clocks, limits = case.name, case.clocks, case.limits
     same = [
         m
-        for m in measurements
+        for m in case.measurements
         if m.accepted
         and not m.is_baseline_only
         and name in (m.source, m.target)
-        and clock_of_source.get(m.source) == clock_of_source.get(m.target)
+        and clocks.get(m.source) == clocks.get(m.target)
     ]
     standings = [
-        compare(m.offset_s or 0.0, m.offset_std_s or 0.0, limits.offset_s, z) for m in same
+        compare(m.offset_s or 0.0, m.offset_std_s or 0.0, limits.offset_s, case.z) for m in same
     ]
     if Equivalence.INSIDE in standings and Equivalence.OUTSIDE not in standings:
         return CheckResult(verdict=Verdict.PASS)
     if not same:
-        return unmeasured(
-            name, why_unobservable(name, clock, solution, measurements, clock_of_source)
-        )
+        return unmeasured(name, why_unobservable(case))
     m = same[0]
     other = m.target if m.source == name else m.source
     return unknown(
@@ -160,12 +106,10 @@ def _judge_companions(
     )
 
 
-def _judge_drift(
-    name: str, is_reference: bool, estimate: ClockEstimate, limits: Limits, z: float
-) -> CheckResult:
+def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     """Return the result on a drift by itself, and a warning where no oscillator has it."""
-    limit = limits.drift_ppm
-    if limit is None or is_reference:
+    name, limit, z = case.name, case.limits.drift_ppm, case.z
+    if limit is None or case.is_reference:
         return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
         return unknown(
@@ -203,16 +147,9 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
     return (remark(ReasonCode.DRIFT, name, text, value=drift),)
 
 
-def _judge_step(
-    name: str,
-    estimate: ClockEstimate,
-    limits: Limits,
-    z: float,
-    period_s: float | None,
-    moment: str,
-) -> CheckResult:
+def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckResult:
     """Return the result on the size of a jump by itself."""
-    limit = limits.step_s
+    name, limit, z = case.name, case.limits.step_s, case.z
     if limit is None or estimate.step_s is None:
         return CheckResult(verdict=Verdict.PASS)
     if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Equivalence.OUTSIDE:
@@ -220,7 +157,7 @@ def _judge_step(
     message = (
         f"{name} jumps {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
-        f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
+        f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, case.period_s, z)}"
     )
     return CheckResult(
         verdict=Verdict.REJECT,

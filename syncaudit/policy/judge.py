@@ -18,11 +18,9 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.policy.arrivals import check_arrivals
-from syncaudit.policy.baselines import check_baselines
-from syncaudit.policy.case import Case, Check
-from syncaudit.policy.check_result import CheckResult, remark
+from syncaudit.policy.case import Case, Check, CheckResult, ClockCase, remark
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.contradictions import check_contradictions
+from syncaudit.policy.contradictions import check_baselines, check_contradictions
 from syncaudit.policy.coverage import check_coverage
 from syncaudit.policy.limits import Policy
 from syncaudit.policy.pictures import check_pictures
@@ -101,19 +99,20 @@ def _of_clock(case: Case, name: str, *, is_unseen: bool) -> CheckResult:
         )
     if is_unseen and not case.measurements:
         return _UNSEEN
-    return judge_clock(
-        name,
-        case.clocks[name],
+    own = ClockCase(
+        name=name,
+        clock=case.clocks[name],
         limits=case.limits[name],
         solution=case.solution,
         measurements=case.measurements,
-        clock_of_source=case.clocks,
+        clocks=case.clocks,
         expected_offset_s=spec.expected_offset_s,
         span_s=case.record.span_s,
         z=case.z,
         period_s=_frame_period_s(case.kinds[name], case.record.stamps.get(name)),
         is_counted=spec.stamp_kind == "counter",
     )
+    return judge_clock(own)
 
 
 def _frame_period_s(kind: str, timing: StampAudit | None) -> float | None:

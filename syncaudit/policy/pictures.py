@@ -15,8 +15,7 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import Case, Findings, defect, limited, percentage, remark
 from syncaudit.policy.limits import Limits
 
 __all__ = ["check_pictures", "judge_pictures"]
@@ -125,27 +124,15 @@ def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
         text = f"{name} shows the same picture {_range(longest)} although time goes on"
         if len(spells) > 1:
             text += f", the longest of {len(spells)} such spells"
-        if limit_s is not None:
-            text += f"; limit {word_duration(limit_s)}"
-        findings.append(
-            (defect if is_long else remark)(
-                ReasonCode.DUPLICATE, name, text, value=longest.duration_s, limit=limit_s
-            )
-        )
+        findings.append(limited(ReasonCode.DUPLICATE, name, text, longest.duration_s, limit_s))
     share, limit = n / max(1, audit.frames), limits.frozen_share
     is_many = limit is not None and share > limit
     if len(spells) > 1 or is_many:
         text = (
             f"{name} repeats the picture before in {n} of {word_count(audit.frames, 'frame')} "
-            f"({100.0 * share:.3g} %): {_places(spells)}"
+            f"({percentage(share)}): {_places(spells)}"
         )
-        if limit is not None:
-            text += f"; limit {100.0 * limit:.3g} %"
-        findings.append(
-            (defect if is_many else remark)(
-                ReasonCode.DUPLICATE, name, text, value=share, limit=limit
-            )
-        )
+        findings.append(limited(ReasonCode.DUPLICATE, name, text, share, limit, word=percentage))
     return findings
 
 
@@ -166,7 +153,7 @@ def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None)
     if wanted_hz is None or tolerance is None:
         return [remark(ReasonCode.RATE, name, text, value=new_hz)]
     is_wrong = abs(new_hz / wanted_hz - 1.0) > tolerance
-    text += f"; expected {wanted_hz:.6g} Hz, limit {100.0 * tolerance:.3g} %"
+    text += f"; expected {wanted_hz:.6g} Hz, limit {percentage(tolerance)}"
     return [
         (defect if is_wrong else remark)(ReasonCode.RATE, name, text, value=new_hz, limit=wanted_hz)
     ]
@@ -183,14 +170,7 @@ def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
     text = f"{name} is {_colour(longest.level)} {_range(longest)}"
     if len(spells) > 1:
         text += f", in {n} of {word_count(audit.frames, 'frame')} altogether"
-    if limit_s is not None:
-        text += f"; limit {word_duration(limit_s)}"
-    is_long = limit_s is not None and longest.duration_s > limit_s
-    return [
-        (defect if is_long else remark)(
-            ReasonCode.EMPTY, name, text, value=longest.duration_s, limit=limit_s
-        )
-    ]
+    return [limited(ReasonCode.EMPTY, name, text, longest.duration_s, limit_s)]
 
 
 def _blank_throughout(
@@ -205,8 +185,7 @@ def _blank_throughout(
         "shows nothing that could tell its time. Check lens, cable and exposure, or leave it out"
     )
     if limit is not None and share > limit:
-        text += f"; limit {100.0 * limit:.3g} %"
-        return defect(ReasonCode.EMPTY, name, text, value=share, limit=limit)
+        return limited(ReasonCode.EMPTY, name, text, share, limit, word=percentage)
     return Finding(
         code=ReasonCode.EMPTY,
         source=name,

@@ -19,7 +19,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.policy.check_result import remark
+from syncaudit.policy.case import ClockCase, remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
@@ -70,17 +70,18 @@ def judge_with_recording(
         if estimate is None or not estimate.is_observable:
             continue
         sources[name] = replace(own, recording=estimate)
-        result = judge_clock(
-            name,
-            estimate.clock,
+        case = ClockCase(
+            name=name,
+            clock=estimate.clock,
             limits=policy.limits(name, spec.kind),
             solution=pooled,
             measurements=(),
-            clock_of_source={other: clock_of(other, s) for other, s in clip.sources.items()},
+            clocks={other: clock_of(other, s) for other, s in clip.sources.items()},
             expected_offset_s=spec.expected_offset_s,
             span_s=span_s,
             z=z,
         )
+        result = judge_clock(case)
         is_about_clock = _is_unknown(name, verdict)
         if result.verdict is Verdict.REJECT and own.verdict is not Verdict.REJECT:
             sources[name] = replace(sources[name], verdict=Verdict.REJECT)

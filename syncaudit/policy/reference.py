@@ -7,8 +7,7 @@ from statistics import median
 
 from syncaudit.formatting import word_correction
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import Case, Findings, defect, remark
 from syncaudit.policy.equivalence import Equivalence, compare
 
 __all__ = ["check_reference", "is_undecided"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from syncaudit.formatting import word_duration
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, StampAudit
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import defect, limited, remark
 from syncaudit.policy.limits import Limits
 
 __all__ = ["Witness", "judge_jitter", "witness_of"]
@@ -99,9 +99,7 @@ def judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness)
         text = f"{name} waits {word_duration(waiting_s)} on average before being timestamped"
         if limit is not None and waiting_s > limit:
             return _weighed(name, text, waiting_s, limit, witness, is_shown=True)
-        if limit is not None:
-            text = f"{text}; limit {word_duration(limit)}"
-        findings = [remark(ReasonCode.JITTER, name, text, value=waiting_s, limit=limit)]
+        findings = [limited(ReasonCode.JITTER, name, text, waiting_s, limit)]
     if jitter_s is None or limits.jitter_s is None or jitter_s <= limits.jitter_s:
         return findings
     text = f"{name} jitters by {word_duration(jitter_s)} (one sigma)"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Finding, ReasonCode, StampAudit
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import Case, Findings, defect, limited, percentage, remark
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.stamp_jitter import Witness, judge_jitter, witness_of
 
@@ -117,15 +116,11 @@ def _share(
     if n <= 0:
         return []
     share = n / max(total, 1)
-    text = f"{name} {words} ({100.0 * share:.3g} %)"
-    if limit is None:
-        return [remark(code, name, text, value=share)]
-    text = f"{text}; limit {100.0 * limit:.3g} %"
+    text = f"{name} {words} ({percentage(share)})"
     # A single one tells no share: it would reject a short clip and pass a long one.
-    is_single = n == 1 and code is ReasonCode.DUPLICATE and limit > 0.0
-    if share > limit and not is_single:
-        return [defect(code, name, text, value=share, limit=limit)]
-    return [remark(code, name, text, value=share, limit=limit)]
+    is_single = n == 1 and code is ReasonCode.DUPLICATE and limit != 0.0
+    is_over = False if is_single else None
+    return [limited(code, name, text, share, limit, word=percentage, is_over=is_over)]
 
 
 def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Finding]:
@@ -178,19 +173,14 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
     # Verdicts of older versions state no lost time.
     lost_s = longest_s - usual_s if audit.lost_s is None else audit.lost_s
     limit_s = _most_lost(limits, usual_s)
-    is_long = limit_s is not None and lost_s > limit_s
-    if not (is_long or audit.gaps):
+    if not audit.gaps and (limit_s is None or lost_s <= limit_s):
         return findings
     periods = f" ({longest_s / usual_s:.3g} periods)" if usual_s else ""
     text = (
         f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap: "
         f"{word_duration(lost_s)} are lost"
     )
-    if limit_s is not None:
-        text = f"{text}; limit {word_duration(limit_s)}"
-    make = defect if is_long else remark
-    findings.append(make(ReasonCode.GAP, name, text, value=lost_s, limit=limit_s))
-    return findings
+    return [*findings, limited(ReasonCode.GAP, name, text, lost_s, limit_s)]
 
 
 def _most_lost(limits: Limits, usual_s: float) -> float | None:
@@ -215,7 +205,7 @@ def _rate(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
             ReasonCode.RATE,
             name,
             f"{name} runs at {audit.rate_hz:.6g} Hz instead of {wanted_hz:.6g} Hz; limit "
-            f"{100.0 * tolerance:.3g} %",
+            f"{percentage(tolerance)}",
             value=audit.rate_hz,
             limit=wanted_hz,
         )
@@ -230,8 +220,5 @@ def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
     text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at timestamp {at_ns}"
     if others:
         text = f"{text}, and {others} more times by less"
-    if limits.step_s is None:
-        return [remark(ReasonCode.STEP, name, text, value=step_s)]
-    text = f"{text}; limit {word_duration(limits.step_s)}"
-    make = defect if abs(step_s) > limits.step_s else remark
-    return [make(ReasonCode.STEP, name, text, value=step_s, limit=limits.step_s)]
+    is_over = limits.step_s is not None and abs(step_s) > limits.step_s
+    return [limited(ReasonCode.STEP, name, text, step_s, limits.step_s, is_over=is_over)]

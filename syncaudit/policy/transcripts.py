@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, defect, remark
+from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.limits import Limits
@@ -73,9 +73,9 @@ def judge_transcript(
     if heard_s < span_s:  # nothing is said, and nothing vouched for, beyond the tier
         at_ns, span_s = m.at_ns, heard_s
         estimate = _estimate(name, m, at_ns, expected_offset_s)
-    result = judge_clock(
-        name,
-        name,
+    own_case = ClockCase(
+        name=name,
+        clock=name,
         limits=limits,
         solution=ClockSolution(
             reference=audio,
@@ -84,13 +84,14 @@ def judge_transcript(
             clocks={name: estimate},
         ),
         measurements=own,
-        clock_of_source={name: name, audio: audio},
+        clocks={name: name, audio: audio},
         expected_offset_s=expected_offset_s,
         span_s=span_s,
         z=z,
         # Text that was aligned here has no times of its own.
         prior_ppm=_STRETCH_PPM if m.method == "speech" else QUARTZ_PPM,
     )
+    result = judge_clock(own_case)
     warning = limits.offset_warning_s
     value_s, std_s = estimate.offset_s or 0.0, estimate.offset_std_s or 0.0
     if (
@@ -117,25 +118,20 @@ def judge_transcript(
 def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: float) -> ClockEstimate:
     """Return the measurement as a clock's estimate at the middle of the clip."""
     after_s = (at_ns - m.at_ns) * 1e-9
-    offset_s, std_s = m.offset_s or 0.0, m.offset_std_s or 0.0
+    std_s = m.offset_std_s or 0.0
     if m.drift_ppm is not None:
-        offset_s += 1e-6 * m.drift_ppm * after_s
         std_s = math.hypot(std_s, 1e-6 * (m.drift_std_ppm or 0.0) * after_s)
-    is_step_past = m.step_at_ns is not None and at_ns >= m.step_at_ns
-    if m.step_at_ns is not None and m.step_s is not None:
-        # A measurement's offset holds on the side of the step on which its own stamp lies.
-        offset_s += m.step_s * (is_step_past - (m.at_ns >= m.step_at_ns))
     return ClockEstimate(
         clock=name,
         is_observable=True,
-        offset_s=offset_s - expected_offset_s,
+        offset_s=m.clock_map().change_at(at_ns) - expected_offset_s,
         offset_std_s=std_s,
         drift_ppm=m.drift_ppm,
         drift_std_ppm=m.drift_std_ppm,
         step_s=m.step_s,
         step_std_s=m.step_std_s,
         step_at_ns=m.step_at_ns,
-        is_step_past=is_step_past,
+        is_step_past=m.step_at_ns is not None and at_ns >= m.step_at_ns,
         n_measurements=1,
     )
 

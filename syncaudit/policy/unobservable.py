@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from syncaudit.formatting import word_count
-from syncaudit.model import ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, remark
+from syncaudit.model import PairMeasurement, ReasonCode, Verdict
+from syncaudit.policy.case import CheckResult, ClockCase, remark
 
 __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
@@ -44,13 +43,7 @@ def unmeasured(name: str, why: str | None) -> CheckResult:
     return replace(unknown(name, f"{name} cannot be judged: {known}"), why_unmeasured=why)
 
 
-def why_unobservable(
-    name: str,
-    clock: str,
-    solution: ClockSolution,
-    measurements: Sequence[PairMeasurement],
-    clock_of_source: Mapping[str, str],
-) -> str | None:
+def why_unobservable(case: ClockCase) -> str | None:
     """Say what is missing, citing the best of the measurements that were refused.
 
     Returns
@@ -58,61 +51,54 @@ def why_unobservable(
     str or None
         None where nothing was there to measure the source by.
     """
-    best, n_refused = _telling(name, clock, solution, measurements, clock_of_source)
+    clock, solution = case.clock, case.solution
+    best, n_refused = _telling(case)
     if best is not None:
         more = n_refused - 1
         also = f" ({word_count(more, 'other attempt')} failed too)" if more else ""
-        return f"{_word_refusal(name, clock, best, clock_of_source)}{also}"
+        return f"{_word_refusal(case, best)}{also}"
     home = next((c for c in solution.components if clock in c), (clock,))
     others = [c for c in home if c != clock]
     if others and solution.reference is not None:
         return f"it is tied to {', '.join(others)}, but nothing ties them to {solution.reference}"
-    only = [m for m in measurements if m.accepted and name in (m.source, m.target)]
+    only = [m for m in case.measurements if m.accepted and case.name in (m.source, m.target)]
     if only:
         methods = ", ".join(dict.fromkeys(word_method(m.method) for m in only))
         return f"{methods} can be judged only against a baseline in the policy"
     return None
 
 
-def _word_refusal(
-    name: str, clock: str, pair: PairMeasurement, clock_of_source: Mapping[str, str]
-) -> str:
+def _word_refusal(case: ClockCase, pair: PairMeasurement) -> str:
     """Return why one measurement of a source, or of another of its clock, was refused."""
-    mine, other = pair.source, pair.target
-    if mine != name and (other == name or clock_of_source.get(mine) != clock):
+    name, mine, other = case.name, pair.source, pair.target
+    if mine != name and (other == name or case.clocks.get(mine) != case.clock):
         mine, other = other, mine
     method = word_method(pair.method)
     subject = f"its {method}" if mine == name else f"the {method} of {mine}"
     return f"{subject} could not be matched to {other}: {pair.why}"
 
 
-def _telling(
-    name: str,
-    clock: str,
-    solution: ClockSolution,
-    measurements: Sequence[PairMeasurement],
-    clock_of_source: Mapping[str, str],
-) -> tuple[PairMeasurement | None, int]:
+def _telling(case: ClockCase) -> tuple[PairMeasurement | None, int]:
     """Return the one refusal that is told of a source, and how many there are.
 
     That of a pair with another clock before one of its own, of the source itself before others of
     its clock, then of the pair that came nearest to a measurement, and of those the one with a
     clock that is tied to the reference.
     """
+    clock, clocks, solution = case.clock, case.clocks, case.solution
     refused = [
         m
-        for m in measurements
-        if not m.accepted
-        and clock in (clock_of_source.get(m.source), clock_of_source.get(m.target))
+        for m in case.measurements
+        if not m.accepted and clock in (clocks.get(m.source), clocks.get(m.target))
     ]
 
     def rank(m: PairMeasurement) -> tuple[object, ...]:
-        ends = clock_of_source.get(m.source), clock_of_source.get(m.target)
+        ends = clocks.get(m.source), clocks.get(m.target)
         other_clock = ends[1] if ends[0] == clock else ends[0]
         is_tied = solution.reference is not None and any(
             solution.reference in c and other_clock in c for c in solution.components
         )
-        is_own = name in (m.source, m.target)
+        is_own = case.name in (m.source, m.target)
         return ends[0] != ends[1], is_own, m.nearness, is_tied, -(m.offset_std_s or 1e9)
 
     apart = [m for m in refused if rank(m)[0]]

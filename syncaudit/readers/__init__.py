@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow
 
-from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
+from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError, nearest_name
 from syncaudit.model import (
     CanSpec,
     EventsSpec,
@@ -22,35 +22,41 @@ from syncaudit.model import (
     SourceSpec,
     StateSpec,
     Stream,
+    TranscriptSpec,
 )
-from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.arrivals import read_arrivals
+from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, units_of
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.events import read_events
+from syncaudit.readers.events import read_arrivals, read_events
+from syncaudit.readers.file_errors import too_long_a_name
 from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
-from syncaudit.readers.near_rows import rows_near
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
-from syncaudit.readers.stated_units import check_units
+from syncaudit.readers.tables import rows_near
 from syncaudit.readers.transcript import read_transcript
-from syncaudit.readers.uris import resolve, too_long_a_name
+from syncaudit.readers.uris import files_named, resolve
 
 __all__ = ["READERS", "read_source"]
+
+
+def _in_memory(reader: Callable[..., Stream]) -> Callable[..., Stream]:
+    """Return a reader that needs no folder for copies of remote files."""
+    return lambda *source, scratch: reader(*source)  # noqa: ARG005  # one signature for every kind
+
 
 # Each takes (name, spec of its kind, base_uri, *, scratch) and returns its stream.
 READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
     {
         SourceKind.CAMERA: read_camera,
-        SourceKind.IMU: read_imu,
+        SourceKind.IMU: _in_memory(read_imu),
         SourceKind.CAN: read_can,
         SourceKind.AUDIO: read_audio,
-        SourceKind.TRANSCRIPT: read_transcript,
-        SourceKind.EVENTS: read_events,
-        SourceKind.STATE: read_state,
+        SourceKind.TRANSCRIPT: _in_memory(read_transcript),
+        SourceKind.EVENTS: _in_memory(read_events),
+        SourceKind.STATE: _in_memory(read_state),
     }
 )
 
@@ -80,7 +86,7 @@ def read_source(
         Folder that relative URIs start at (`Clip.base_uri`).
     scratch : Path, optional
         Folder for local copies of remote files, removed by the caller once the stream's frames
-        are decoded. Without it copies are removed at once, those of a camera's pictures when
+        are decoded. Without it copies are removed at once, those of a camera's images when
         the process ends.
     near_ns : tuple of two int, optional
         Of large tables no rows are kept but those from the first stamp in ``[low, high)`` to the
@@ -99,12 +105,11 @@ def read_source(
         If the format needs an optional package.
     """
     reader: Callable[..., Any] = READERS[spec.kind]
-    named = (getattr(spec, key, None) for key in ("uri", "timestamps", "dbc", "arrivals"))
-    places = [resolve(uri, base_uri) for uri in named if uri]
+    places = list(files_named(spec, base_uri).values())
     try:
         for place in places:
             refuse_outside(place)
-        check_units(name, spec)
+        _check_units(name, spec)
         near = spec if near_ns is None else _near(spec, base_uri, near_ns)
         stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
@@ -126,6 +131,27 @@ def read_source(
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
     return _with_source(stream, name)
+
+
+def _check_units(name: str, spec: SourceSpec) -> None:
+    """Refuse units of what a source does not have, and units that are not known."""
+    known: dict[str, Collection[str]] = {}
+    if not isinstance(spec, TranscriptSpec):
+        known[STAMPS_KEY] = NS_PER_UNIT
+    if isinstance(spec, ImuSpec):
+        known |= {triple: units_of(triple) for triple in ("gyro", "accel")}
+    if isinstance(spec, CanSpec):
+        known |= {role: units_of(role) for role in spec.signals}
+    for key, unit in spec.units.items():
+        if key not in known:
+            raise _wrong(f"'units' of {name} names '{key}', which it does not have", key, known)
+        if unit not in known[key]:
+            message = f"'units' of {name} says that {key} is in '{unit}', which is not known"
+            raise _wrong(message, unit, known[key])
+
+
+def _wrong(message: str, found: str, known: Collection[str]) -> StreamReadError:
+    return StreamReadError(message, code="manifest", hint=nearest_name(found, known))
 
 
 def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSpec:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.readers.columns import Table
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes, reworded
+from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes
 
-__all__ = ["NPY_MAGIC", "array_name", "array_parts", "list_arrays", "read_arrays"]
+__all__ = ["NPY_MAGIC", "array_header", "array_name", "array_parts", "list_arrays", "read_arrays"]
 
 NPY_MAGIC = b"\x93NUMPY"
 _MANY_ROWS = 1 << 20
@@ -69,23 +70,9 @@ def read_arrays(
     wanted: set[str] | None,
     rows: Sequence[int] | None = None,
 ) -> Table:
-    """Read arrays of one length as the columns of a table.
+    """Read arrays of one length as the columns of a table; `files` is column name to URI.
 
-    Parameters
-    ----------
-    uri : str
-        The folder or file, for messages.
-    files : mapping of str to str
-        Column name to URI.
-    wanted : set of str, optional
-        Columns to read.
-    rows : sequence of two int, optional
-        First row and the one after the last; no others are read.
-
-    Raises
-    ------
-    StreamReadError
-        If one is no array of numbers in one or two dimensions, or the lengths differ.
+    StreamReadError where one is not an array of numbers in 1 or 2 dimensions, or lengths differ.
     """
     read = {name: place for name, place in files.items() if wanted is None or name in wanted}
     found = {name: _read(place, rows) for name, place in read.items()}
@@ -93,10 +80,10 @@ def read_arrays(
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise StreamReadError(
-            f"its arrays are not of one length ({listed})",
+            f"its arrays differ in length ({listed})",
             code="length_mismatch",
             path=uri,
-            hint="Which sample belongs to which stamp is unknown: export both again.",
+            hint="Which sample belongs to which timestamp is unknown: export both again.",
         )
     n_rows = next(iter(lengths.values()), 0)
     return Table(
@@ -126,12 +113,12 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
     """Return some rows of an array, and how many it has."""
     try:
         with open_file(uri) as file:
-            shape, is_fortran, dtype = _header(file)
+            shape, is_fortran, dtype = array_header(file)
             if dtype.hasobject:
                 raise _no_array(uri, ValueError("it holds Python objects"))
             if dtype.kind not in "fiub" or not shape:
                 raise StreamReadError(
-                    "is no array of numbers", path=uri, hint="Save it as a column."
+                    "is not an array of numbers", path=uri, hint="Save it as a column."
                 )
             if len(shape) > 2:
                 raise StreamReadError(
@@ -156,7 +143,7 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
                 raise StreamReadError(
                     f"holds more than {ARRAY_BYTES >> 30} GiB",
                     path=uri,
-                    hint="Split the recording into parts of some hours.",
+                    hint="Split the recording into parts of a few hours.",
                 )
             file.seek(start + first * width * dtype.itemsize)
             data = file.read((stop - first) * width * dtype.itemsize)
@@ -177,7 +164,8 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
     return array.astype(dtype.newbyteorder("="), copy=False), shape[0]
 
 
-def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns lie together, and type of a NumPy file."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)
@@ -186,7 +174,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _no_array(uri: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no intact NumPy array ({one_line(error)})",
+        f"is not an intact NumPy array ({one_line(error)})",
         code="corrupt",
         path=uri,
         hint="Save it with numpy.save, without Python objects in it.",

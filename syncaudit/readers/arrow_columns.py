@@ -1,7 +1,9 @@
-"""Arrow columns as plain values, and the first of them that something holds for."""
+"""Arrow columns as plain values, and what messages say of their cells."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -9,10 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "first_of", "is_digits", "is_text", "without_dictionary"]
+from syncaudit.errors import StreamReadError
+
+__all__ = ["Cells", "as_array", "first_of", "is_digits", "is_text", "without_dictionary"]
 
 _T = TypeVar("_T", bound=np.generic)
 _ZERO = np.uint8(ord("0"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """A column of a table, not looked up in a dictionary, with its name and file."""
+
+    column: pa.ChunkedArray
+    name: str
+    uri: str
+    where: Callable[[int], str]  # words for a row
+
+    def fault(self, index: int, what: str, hint: str, *, code: str = "corrupt") -> StreamReadError:
+        """Return the error of one cell: "line 118: 'timestamp_ns' is blank"."""
+        message = f"{self.where(index)}: '{self.name}' is {what}"
+        return StreamReadError(message, code=code, path=self.uri, hint=hint)
 
 
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,12 +16,11 @@ from syncaudit.model import (
     AudioStream,
     Finding,
     ReasonCode,
-    Severity,
     SourceKind,
     clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import assumed_start, empty_stream
+from syncaudit.readers.findings import assumed_start, empty_stream, warned
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
@@ -48,14 +47,9 @@ def read_audio(
 ) -> AudioStream:
     """Read a sound file, or the first audio track of a video, as the mean of its channels.
 
-    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
-    `start_ns`, to which `start_at` may add the track's own start. Without either they count from
-    zero, with a doubt: only what hangs on this audio (a transcript) can then be judged.
-
-    Raises
-    ------
-    StreamReadError
-        If sound or stamps cannot be read.
+    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from `start_ns`,
+    to which `start_at` may add the track's own start. Without either they count from zero, with a
+    doubt: only what hangs on this audio (a transcript) can then be judged.
     """
     uri = resolve(spec.uri, base_uri)
     with local_file(uri, scratch) as path:
@@ -76,7 +70,7 @@ def read_audio(
             Finding(
                 code=ReasonCode.NON_FINITE,
                 message=f"{uri}: {n_bad} of {len(sound.samples)} samples are NaN or infinite, "
-                f"the first is sample {first}. Export it again, as 16-bit integers say.",
+                f"the first is sample {first}. Export it again, for example as 16-bit integers.",
                 value=float(n_bad),
                 limit=0.0,
             )
@@ -84,24 +78,22 @@ def read_audio(
     findings += sound_defects(uri, sound.samples, sound.rate_hz)
     if sound.is_priming_unknown and spec.timestamps is None:
         findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: its codec puts samples in front of the sound, and this kind of "
-                f"file does not say how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
-                "'start_ns' is the time of the first sound recorded, take them off.",
-                severity=Severity.WARNING,
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: its codec puts samples in front of the sound, and this kind of "
+                f"file does not state how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
+                "'start_ns' is the time of the first sound recorded, subtract them.",
             )
         )
     is_placed = spec.start_at == "presentation_zero"
     if abs(sound.start_s) > _LATE_S and spec.timestamps is None and not is_placed:
         findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
                 "s, but 'start_ns' is taken as the time of its first sample. If it is that of "
                 "presentation time 0, set 'start_at' to 'presentation_zero'.",
-                value=sound.start_s,
-                severity=Severity.WARNING,
+                sound.start_s,
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
@@ -129,13 +121,12 @@ def read_audio(
 
 def _lost(uri: str, sound: _Sound) -> Finding:
     sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
-    return Finding(
-        code=ReasonCode.GAP,
-        message=f"{uri}: presentation time leaps {len(sound.jumps)} times against the sample "
+    return warned(
+        ReasonCode.GAP,
+        f"{uri}: presentation time jumps {len(sound.jumps)} times against the sample "
         f"count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What follows "
         "is placed by presentation time here; a program that counts samples would place it wrong.",
-        value=seconds,
-        severity=Severity.WARNING,
+        seconds,
     )
 
 
@@ -161,7 +152,7 @@ def _stamps(
         return np.array([spec.start_ns or 0], dtype=np.int64), zero, doubt
     table_uri = resolve(spec.timestamps, base_uri)
     table = read_table(table_uri, text_columns=(STAMPS, "sample"))
-    anchors = table.stamps("sample", purpose="sample that each stamp belongs to")
+    anchors = table.stamps("sample", purpose="sample that each timestamp belongs to")
     time_ns = table.stamps(unit=spec.units.get(STAMPS_KEY))
     findings = table.findings
     if not table.n_rows:
@@ -194,7 +185,7 @@ def _read_sound(path: Path, uri: str) -> _Sound:
         track = decode_sound(str(path))
     except StreamReadError as error:
         raise StreamReadError(
-            f"is no sound that can be read (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
+            f"cannot be read as sound (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
             code=error.code,
             path=uri,
             hint="Expected wav, flac, ogg, mp3 or a video with an audio track.",

@@ -23,20 +23,18 @@ from syncaudit.model import (
     Finding,
     FrameFiles,
     ReasonCode,
-    Severity,
     SourceKind,
     clock_of,
 )
-from syncaudit.readers.findings import assumed_start, empty_stream
-from syncaudit.readers.folders import list_folder, natural_key
+from syncaudit.readers.findings import assumed_start, empty_stream, warned
+from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.suffixes import PICTURES, is_picture, suffix_of
 from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
 __all__ = ["read_camera"]
 
-# A camera whose uri is such a table has stamps and no pictures.
+# A camera whose uri is such a table has stamps and no images.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})
 
 
@@ -45,23 +43,10 @@ def read_camera(
 ) -> CameraStream:
     """Read stamps and frame list of a camera.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : CameraSpec
-        A video file, a folder or glob of images in natural order of their names, or a table of
-        stamps: a camera without pictures, of which only the stamps are audited.
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Folder for copies of remote pictures, which decoders need as local files; the caller
-        removes it. Without it they lie in a temporary folder until the process ends.
-
-    Raises
-    ------
-    StreamReadError
-        If pictures or stamps cannot be read, or there is nothing to take stamps from.
+    It is a video file, a folder or glob of images in natural order of their names, or a table of
+    stamps: a camera without images, of which only the stamps are audited. Copies of remote
+    images, which decoders need as local files, go into `scratch`; without it they lie in a
+    temporary folder until the process ends.
     """
     uri = resolve(spec.uri, base_uri)
     suffix = suffix_of(uri)
@@ -76,18 +61,18 @@ def read_camera(
     elif named is not None:
         paths = tuple(_local(resolve(name, uri), scratch) for name in named)
         if not paths:
-            raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
+            raise StreamReadError("its timestamp table names no image", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif suffix not in PICTURES and (frames := _in_sample_tables(uri, spec)) is not None:
+    elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
     elif holds_data(uri):
-        files = _one_file(uri, spec, is_picture=suffix in PICTURES)
+        files = _one_file(uri, spec, is_image=suffix in IMAGES)
     elif (listed := list_folder(uri)) is not None:
-        files = _pictures(uri, listed, scratch)
+        files = _images(uri, listed, scratch)
     else:
         path = _local(uri, scratch)
         check_file(path)
-        files = _one_file(path, spec, is_picture=is_picture(path))
+        files = _one_file(path, spec, is_image=is_image(path))
     if frames is None:
         frames = _frames_of(files)
     pts_ns = frames.pts_ns()
@@ -148,12 +133,12 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
 
 
 def _one_file(
-    path: str, spec: CameraSpec, *, is_picture: bool = False, n_bytes: int | None = None
+    path: str, spec: CameraSpec, *, is_image: bool = False, n_bytes: int | None = None
 ) -> FrameFiles:
-    # A single picture is a folder of one; FFmpeg would give it a made-up clock.
+    # A single image is a folder of one; FFmpeg would give it a made-up clock.
     return FrameFiles(
         paths=(path,),
-        is_images=is_picture,
+        is_images=is_image,
         stream=spec.stream,
         span_ns=_span_ns(spec),
         n_bytes=n_bytes,
@@ -169,23 +154,23 @@ def _span_ns(spec: CameraSpec) -> tuple[int, int] | None:
     return None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
 
 
-def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
-    found = [path for path in listed if is_picture(path)]
+def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
+    found = [path for path in listed if is_image(path)]
     if not found:
         raise StreamReadError(
-            f"holds no pictures ({len(listed)} other files)",
+            f"holds no images ({len(listed)} other files)",
             code="empty" if listed else "missing_file",
             path=uri,
-            hint=f"Expected a folder or glob of {', '.join(sorted(PICTURES))}.",
+            hint=f"Expected a folder or glob of {', '.join(sorted(IMAGES))}.",
         )
     found.sort(key=natural_key)
-    # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
+    # An image of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
 
 
 def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
-    """Return the pictures in a column of a Parquet file; they stay there until decoded."""
+    """Return the images in a column of a Parquet file; they stay there until decoded."""
     path = str(keep_local(uri, scratch or _process_scratch()))
     rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
     return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
@@ -211,24 +196,24 @@ def _container_stamps(
     """Return ``start_ns`` + pts in whole nanoseconds."""
     if files.is_images:
         raise StreamReadError(
-            "pictures carry no stamps of their own",
+            "images carry no timestamps of their own",
             code="manifest",
             path=uri,
-            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a picture.",
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row per image.",
         )
     if pts_ns is None:
         raise StreamReadError(
             "no presentation times are in it (a raw stream, or it holds no frames)",
             code="manifest" if n_frames else "empty",
             path=uri,
-            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row per frame.",
         )
     if spec.start_ns is None and not spec.is_start_assumed:
         raise StreamReadError(
             "there are neither 'timestamps' nor 'start_ns' to date its frames",
             code="manifest",
             path=uri,
-            hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
+            hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row per frame), or "
             "'start_ns', the time of presentation time 0.",
         )
     start_ns, first_ns = spec.start_ns or 0, int(pts_ns[0])
@@ -242,13 +227,12 @@ def _container_stamps(
     findings: tuple[Finding, ...] = (assumed_start(uri),) if spec.is_start_assumed else ()
     if first_ns != 0 and spec.pts_ns is None and spec.start_ns is not None:
         findings += (
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
                 "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
-                "take that off it.",
-                value=first_ns / 1e9,
-                severity=Severity.WARNING,
+                "subtract that.",
+                first_ns / 1e9,
             ),
         )
     return (pts_ns + start_ns).astype(np.int64, copy=False), findings
@@ -270,8 +254,8 @@ def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:
 def _mismatch(uri: str, n_frames: int, timestamps: str, n_stamps: int) -> Finding:
     return Finding(
         code=ReasonCode.LENGTH_MISMATCH,
-        message=f"{uri} holds {n_frames} frames but {timestamps} {n_stamps} stamps: it is "
-        f"unknown which {abs(n_frames - n_stamps)} are missing. Export one row a frame.",
+        message=f"{uri} holds {n_frames} frames but {timestamps} {n_stamps} timestamps: it is "
+        f"unknown which {abs(n_frames - n_stamps)} are missing. Export one row per frame.",
         value=float(n_frames),
         limit=float(n_stamps),
     )

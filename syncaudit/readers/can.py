@@ -19,13 +19,12 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
-from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.roles import fault_of_role
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
 
 __all__ = ["read_can"]
@@ -34,24 +33,10 @@ __all__ = ["read_can"]
 def read_can(
     name: str, spec: CanSpec, base_uri: str, *, scratch: Path | None = None
 ) -> SignalStream:
-    """Read a vehicle bus: one channel a role, each with its own message's stamps.
+    """Read a vehicle bus: one channel for each role, with its own message's stamps.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : CanSpec
-        A raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a
-        table with ``timestamp_ns`` and `signals` (role to column).
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Folder for copies of remote logs.
-
-    Raises
-    ------
-    StreamReadError
-        If log, table, DBC, a role or a signal cannot be read.
+    It is a raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a table
+    with ``timestamp_ns`` and `signals` (role to column).
     """
     uri = resolve(spec.uri, base_uri)
     if not spec.signals:
@@ -68,7 +53,7 @@ def read_can(
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
     if suffix in RAW_LOGS and (spec.stamps is not None or spec.rows is not None):
         raise StreamReadError(
-            "'stamps' and 'rows' are of tables, and this is a raw log",
+            "'stamps' and 'rows' are for tables, and this is a raw log",
             code="manifest",
             path=uri,
             hint="Leave them out; the window of a clip is start_ns and end_ns.",
@@ -80,7 +65,7 @@ def read_can(
     elif suffix in RAW_LOGS:
         time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)
     else:
-        time_ns, channels, findings = _from_table(uri, spec)
+        time_ns, channels, findings = _from_table(uri, spec, base_uri)
     return SignalStream(
         name=name,
         clock=clock_of(name, spec),
@@ -100,25 +85,18 @@ def read_can(
 _Read = tuple[NDArray[np.int64], list[Channel], list[Finding]]
 
 
-def _from_table(uri: str, spec: CanSpec) -> _Read:
+def _from_table(uri: str, spec: CanSpec, base_uri: str) -> _Read:
     """Return the columns of a decoded table; a blank cell is no sample of that signal."""
     if spec.dbc is not None:
         raise StreamReadError(
-            "a 'dbc' is given, but this is no raw log",
+            "a 'dbc' is given, but this is not a raw log",
             code="manifest",
             path=uri,
             hint=f"Raw logs end in {', '.join(sorted(RAW_LOGS))}; leave 'dbc' out for tables.",
         )
-    stamps = spec.stamps or STAMPS
-    table = read_table(
-        uri, text_columns=(stamps,), rows=spec.rows, columns=(stamps, *spec.signals.values())
+    table, time_ns, findings = read_samples(
+        spec, base_uri, spec.signals.values(), what="bus samples"
     )
-    time_ns = table.stamps(
-        stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
-    )
-    findings = list(table.findings)
-    if not table.n_rows:
-        findings += empty_stream(uri, "bus samples")
     channels: list[Channel] = []
     is_used = np.zeros(table.n_rows, dtype=np.bool_)
     for role, column in spec.signals.items():
@@ -128,7 +106,9 @@ def _from_table(uri: str, spec: CanSpec) -> _Read:
         is_there = ~table.is_blank(column)
         is_used |= is_there
         if table.n_rows and not is_there.any():
-            findings.append(_silent(f"{uri}: column '{column}' (role {role}) is blank throughout"))
+            findings.append(
+                _silent(f"{uri}: column '{column}' (role {role}) is blank in every row")
+            )
         samples = values[is_there][:, None]
         findings += non_finite(samples, [column], uri=uri, first_row=table.first_row)
         channels.append(Channel(name=role, time_ns=time_ns[is_there], values=samples))

@@ -18,32 +18,14 @@ EXTENDED = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BusFrames:
-    """Frames with wanted identifiers, in file order.
+    """Frames with wanted identifiers, in file order."""
 
-    Parameters
-    ----------
-    time_ns : ndarray of int64, shape (n,)
-        Stamps.
-    ids : ndarray of int64, shape (n,)
-        Identifiers; 29-bit ones plus `EXTENDED`.
-    payload : ndarray of uint8, shape (n, width)
-        Data, padded with zeros.
-    lengths : ndarray of int64, shape (n,)
-        Bytes of data in each frame.
-    n_total : int
-        Frames in the log, wanted or not.
-    ids_seen : frozenset of int
-        Every identifier in the log.
-    findings : tuple of Finding
-        What is wrong with the log and leaves the rest usable.
-    """
-
-    time_ns: NDArray[np.int64]
-    ids: NDArray[np.int64]
-    payload: NDArray[np.uint8]
-    lengths: NDArray[np.int64]
-    n_total: int
-    ids_seen: frozenset[int]
+    time_ns: NDArray[np.int64]  # shape (n,)
+    ids: NDArray[np.int64]  # shape (n,); 29-bit ones plus `EXTENDED`
+    payload: NDArray[np.uint8]  # shape (n, width), padded with zeros
+    lengths: NDArray[np.int64]  # shape (n,); bytes of data in each frame
+    n_total: int  # frames in the log, wanted or not
+    ids_seen: frozenset[int]  # every identifier in the log
     findings: tuple[Finding, ...] = ()
 
 

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
-from syncaudit.readers.arrow_columns import as_array, without_dictionary
+from syncaudit.readers.arrow_columns import Cells, as_array, without_dictionary
 from syncaudit.readers.number_columns import numbers_of
 from syncaudit.readers.stamp_columns import (
     is_fraction,
-    stamps_from_counts,
-    stamps_from_numbers,
     stamps_from_seconds,
+    stamps_in,
     stamps_of,
 )
 
@@ -34,30 +33,14 @@ _ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Columns as the file holds them, with exact conversions.
+    """Columns as the file holds them, with exact conversions."""
 
-    Parameters
-    ----------
-    uri : str
-        Where it was read from, for messages.
-    data : pyarrow.Table
-        Columns under their stripped header names.
-    first_row : int
-        Number that people count the first data row as: the line in a CSV, else 0.
-    findings : tuple of Finding
-        What is wrong with the file and leaves the rest usable.
-    unread : tuple of str
-        Columns that were not asked for.
-    skipped_rows : int
-        Rows of the file before these.
-    """
-
-    uri: str
-    data: pa.Table
-    first_row: int
-    findings: tuple[Finding, ...] = ()
-    unread: tuple[str, ...] = ()
-    skipped_rows: int = 0
+    uri: str  # where it was read from, for messages
+    data: pa.Table  # columns under their stripped header names
+    first_row: int  # number that people count the first data row as: the line in a CSV, else 0
+    findings: tuple[Finding, ...] = ()  # what is wrong with the file and leaves the rest usable
+    unread: tuple[str, ...] = ()  # columns that were not asked for
+    skipped_rows: int = 0  # rows of the file before these
 
     @property
     def names(self) -> list[str]:
@@ -91,27 +74,15 @@ class Table:
         return replace(self, data=self.data.select([name for name in self.names if name in kept]))
 
     def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
-        """Check that columns exist.
-
-        Raises
-        ------
-        StreamReadError
-            If one is missing; lists those found and the nearest name.
-        """
+        """Check that columns exist; the error lists those found and the nearest name."""
         for name in names:
             if not self.has(name):
                 found = ", ".join((*self.names, *self.unread))
                 raise StreamReadError(
                     f"has no column '{name}' ({purpose}); found: {found or 'none'}",
                     path=self.uri,
-                    hint=" ".join(
-                        part
-                        for part in (
-                            nearest_name(name, (*self.names, *self.unread)),
-                            hint or "Rename the column, or export the table with it.",
-                        )
-                        if part
-                    ),
+                    hint=f"{nearest_name(name, (*self.names, *self.unread))} "
+                    + (hint or "Rename the column, or export the table with it."),
                 )
 
     def stamps(
@@ -120,7 +91,7 @@ class Table:
         *,
         may_be_seconds: bool = False,
         unit: str | None = None,
-        purpose: str = "stamps in integer nanoseconds",
+        purpose: str = "timestamps in integer nanoseconds",
     ) -> NDArray[np.int64]:
         """Return a column of integer nanoseconds (or other integers), exactly as written.
 
@@ -147,25 +118,15 @@ class Table:
         """
         name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
-        column = self.data.column(name)
+        cells = self._cells(name)
         if unit is not None and unit != "ns":
-            return self._stamps_in(name, unit)
-        if may_be_seconds and is_fraction(without_dictionary(column)):
-            times_s = self.numbers(name, purpose="stamps")
-            return stamps_from_seconds(times_s, name, uri=self.uri, where=self.where)
-        return stamps_of(column, name, uri=self.uri, where=self.where)
+            return stamps_in(cells, unit)
+        is_in_seconds = may_be_seconds and is_fraction(cells.column)
+        return stamps_from_seconds(cells) if is_in_seconds else stamps_of(cells)
 
-    def _stamps_in(self, name: str, unit: str) -> NDArray[np.int64]:
-        """Return stamps of another unit in nanoseconds: integers to the last digit."""
-        column = self.data.column(name)
-        if is_fraction(without_dictionary(column)):
-            numbers = self.numbers(name, purpose="stamps")
-            is_single = bool(pa.types.is_float32(column.type))
-            return stamps_from_numbers(
-                numbers, unit, name, is_single=is_single, uri=self.uri, where=self.where
-            )
-        counts = stamps_of(column, name, uri=self.uri, where=self.where)
-        return stamps_from_counts(counts, unit, name, uri=self.uri, where=self.where)
+    def _cells(self, name: str) -> Cells:
+        column = without_dictionary(self.data.column(name))
+        return Cells(column=column, name=name, uri=self.uri, where=self.where)
 
     def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
         """Return a column of numbers; blank cells are NaN.
@@ -184,7 +145,7 @@ class Table:
         self.require([name], purpose=purpose)
         if not self._holds(name):
             return self._element(name, purpose)
-        return numbers_of(self.data.column(name), name, uri=self.uri, where=self.where)
+        return numbers_of(self._cells(name))
 
     def _element(self, name: str, purpose: str) -> NDArray[np.float64]:
         base = base_column(name)
@@ -215,23 +176,17 @@ def base_column(name: str) -> str:
 
 
 def check_names(uri: str, names: list[str]) -> None:
-    """Refuse a table whose column names repeat, or that has more columns than any recording.
-
-    Raises
-    ------
-    StreamReadError
-        Naming one that is there most often.
-    """
+    """Refuse a table whose column names repeat, or that has more columns than any recording."""
     if len(names) > TABLE_COLUMNS:
         raise StreamReadError(
             f"has {len(names)} columns; at most {TABLE_COLUMNS} are read",
             path=uri,
-            hint="Time runs down a table: write one row a sample.",
+            hint="Write one row per sample.",
         )
     name, n_times = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
     if n_times > 1:
         raise StreamReadError(
             f"the column '{name[:80]}' appears {n_times} times in the header",
             path=uri,
-            hint="Give every column a name of its own.",
+            hint="Give every column a unique name.",
         )

@@ -13,8 +13,9 @@ from syncaudit.limits import LINE_BYTES
 from syncaudit.readers.arrow_columns import is_digits
 from syncaudit.readers.columns import Table
 from syncaudit.readers.csv_table import BLANKS, cut_off, read_header
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path, open_file, reworded
+from syncaudit.readers.uris import holds_data, local_path, open_file
 
 __all__ = ["CsvBlocks", "large_csv", "read_large_csv"]
 
@@ -24,27 +25,15 @@ _LEAST_BYTES = 1 << 26
 _BLOCK_BYTES = 1 << 24
 
 
-class _UnlikeError(StreamReadError):
-    """A block is not like the first one: what reads the file as a whole says why."""
+class _IrregularError(StreamReadError):
+    """A block is unlike the first one: what reads the file as a whole says why."""
 
     def __init__(self) -> None:
         super().__init__("is not plain throughout")
 
 
 class CsvBlocks:
-    """Blocks of lines of a plain local CSV file.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    names : list of str
-        Its columns.
-    delimiter : str
-        Between its cells.
-    start : int
-        Byte that the first row begins at.
-    """
+    """Blocks of lines of a plain local CSV file, whose first row begins at byte `start`."""
 
     def __init__(self, path: Path, names: list[str], delimiter: str, start: int) -> None:
         self.path, self.names, self._delimiter, self._start = path, names, delimiter, start
@@ -54,10 +43,7 @@ class CsvBlocks:
     def read(self, texts: set[str], wanted: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the wanted columns in order, of one schema; `texts` as integers if they are.
 
-        Raises
-        ------
-        _UnlikeError
-            Where a line is faulty, or a column changes what it holds.
+        _IrregularError where a line is faulty, or a column changes what it holds.
         """
         kinds: dict[str, pa.DataType] = {name: pa.string() for name in wanted if name in texts}
         schema = None
@@ -68,7 +54,7 @@ class CsvBlocks:
                     kinds |= _numeric(self._convert(block, kinds, wanted))
                 try:
                     found = _with_integers(self._convert(block, kinds, wanted), texts)
-                except _UnlikeError:
+                except _IrregularError:
                     n_found = block.count(self._delimiter.encode()) + 1
                     if block.endswith(b"\n") or n_found == len(self.names):
                         raise
@@ -76,7 +62,7 @@ class CsvBlocks:
                     return
                 schema = schema or found.schema
                 if found.schema != schema:
-                    raise _UnlikeError
+                    raise _IrregularError
                 yield found
 
     def _convert(
@@ -99,17 +85,11 @@ class CsvBlocks:
                 ),
             )
         except (pa.ArrowException, ValueError) as error:
-            raise _UnlikeError from error
+            raise _IrregularError from error
 
 
 def large_csv(uri: str) -> CsvBlocks | None:
-    """Return the blocks of a large local file that may be a plain CSV; None if it is not.
-
-    Raises
-    ------
-    StreamReadError
-        If its first line does not end.
-    """
+    """Return the blocks of a large local file that may be a plain CSV; None if it is not."""
     path = local_path(uri)
     if path is None or not holds_data(uri) or path.stat().st_size < _LEAST_BYTES:
         return None
@@ -127,24 +107,9 @@ def large_csv(uri: str) -> CsvBlocks | None:
 def read_large_csv(
     uri: str, csv: CsvBlocks, texts: set[str], rows: Sequence[int] | None, wanted: set[str] | None
 ) -> Table | None:
-    """Read some columns and rows of a large CSV file.
+    """Read some columns and rows of a large CSV file; None if it is not plain throughout.
 
-    Parameters
-    ----------
-    uri : str
-        Its name, for messages.
-    csv : CsvBlocks
-        Of the file.
-    texts : set of str
-        Columns that are no floats: integers, else texts.
-    rows : sequence of two int, optional
-        First row and the one after the last.
-    wanted : set of str, optional
-        Columns to read.
-
-    Returns
-    -------
-    Table, or None if it is not plain throughout
+    `texts` are columns that are no floats: integers, else texts.
     """
     names = [name for name in csv.names if wanted is None or name in wanted]
     first, stop = (0, None) if rows is None else rows
@@ -161,7 +126,7 @@ def read_large_csv(
             at += block.num_rows
             if stop is not None and at >= stop:
                 break
-    except _UnlikeError:
+    except _IrregularError:
         return None
     if at == 0:
         return None
@@ -183,7 +148,7 @@ def _blocks(file: BinaryIO, uri: str) -> Iterator[bytes]:
     rest = b""
     while data := file.read(_BLOCK_BYTES):
         if not data.isascii():
-            raise _UnlikeError
+            raise _IrregularError
         head, newline, tail = data.rpartition(b"\n")
         if not newline:
             raise _endless(uri)
@@ -203,7 +168,7 @@ def _numeric(found: pa.Table) -> dict[str, pa.DataType]:
             and not pa.types.is_null(field.type)
             and not pa.types.is_string(field.type)
         ):
-            raise _UnlikeError
+            raise _IrregularError
         kinds[field.name] = field.type if pa.types.is_string(field.type) else pa.float64()
     return kinds
 
@@ -215,7 +180,7 @@ def _with_integers(found: pa.Table, texts: set[str]) -> pa.Table:
             try:
                 found = found.set_column(place, name, column.cast(pa.int64()))
             except pa.ArrowInvalid as error:
-                raise _UnlikeError from error
+                raise _IrregularError from error
     return found
 
 
@@ -224,5 +189,5 @@ def _endless(uri: str) -> StreamReadError:
         f"a line is longer than {LINE_BYTES >> 20} MiB",
         code="corrupt",
         path=uri,
-        hint="Tables have one row a line; export it again.",
+        hint="Tables have one row per line; export it again.",
     )

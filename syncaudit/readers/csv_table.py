@@ -23,13 +23,7 @@ BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
 
 
 def decode_text(uri: str, data: bytes) -> str:
-    """Return text from UTF-8 (with or without mark) or marked UTF-16.
-
-    Raises
-    ------
-    StreamReadError
-        With code ``bad_text`` if it is neither.
-    """
+    """Return text from UTF-8 (with or without mark) or marked UTF-16; else code ``bad_text``."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -45,19 +39,13 @@ def decode_text(uri: str, data: bytes) -> str:
 
 
 def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
-    """Return the column names in the first line of a CSV, and what parts them.
-
-    Raises
-    ------
-    StreamReadError
-        If it is blank, too long or no text, or names repeat.
-    """
+    """Return the column names in the first line of a CSV, and what parts them."""
     if len(line) >= LINE_BYTES:
         raise StreamReadError(
             f"the first line is longer than {LINE_BYTES >> 20} MiB",
             code="corrupt",
             path=uri,
-            hint="Tables have one row a line, the names of columns in the first; export it again.",
+            hint="Tables have one row per line, column names in the first; export it again.",
         )
     header = decode_text(uri, line).strip("\r")
     if not header.strip():
@@ -128,10 +116,10 @@ def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         decode_text(uri, data)
         raise StreamReadError(
-            f"is no intact CSV ({one_line(error)})",
+            f"is not an intact CSV ({one_line(error)})",
             code="corrupt",
             path=uri,
-            hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
+            hint="Expected a header line and one row per line, cells separated by one of , ; tab.",
         ) from error
     findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
     return Table(uri=uri, data=found, first_row=2, findings=findings)
@@ -167,7 +155,7 @@ def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
     return Finding(
         code=ReasonCode.CORRUPT,
         message=f"{uri}: the last line ({line}) is cut off: {n_found} columns, expected "
-        f"{n_columns}. The file was not written to its end; copy it again.",
+        f"{n_columns}. The file is incomplete; copy it again.",
         value=float(n_found),
         limit=float(n_columns),
     )
@@ -185,10 +173,7 @@ def _blank_lines(rows: bytes) -> int:
 def digit_cells(lines: bytes) -> pa.StringArray | None:
     """Return every line as a text, or None if there is a line that is not all digits.
 
-    Parameters
-    ----------
-    lines : bytes
-        At least one line; the last may lack its newline.
+    There is at least one line; the last may lack its newline.
     """
     if len(lines) > _MAX_BYTES:
         return None

@@ -53,37 +53,17 @@ class BusSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decoded:
-    """Values of one signal.
+    """Values of one signal."""
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Rows of the `BusFrames` that carry the signal.
-    values : ndarray of float64, shape (n,)
-        Physical values; enumerations stay numbers.
-    n_short : int
-        Frames of its message that are too short to hold it.
-    """
-
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
-    n_short: int
+    rows: NDArray[np.int64]  # of the `BusFrames` that carry it, shape (n,)
+    values: NDArray[np.float64]  # physical, shape (n,); enumerations stay numbers
+    n_short: int  # frames of its message that are too short to hold it
 
 
 def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
-    """Return the signal for every role.
+    """Return the signal (``Signal`` or ``Message.Signal``) of every role in a bus description.
 
-    Parameters
-    ----------
-    uri : str
-        DBC, KCD, SYM or ARXML file.
-    names : mapping of str to str
-        Role to ``Signal`` or ``Message.Signal``.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no bus description, or a signal is not in it or in several messages.
+    StreamReadError where the file is none, or a signal is not in it or in several messages.
     """
     messages = _load(uri, read_bytes(uri))
     known: dict[str, list[BusSignal]] = {}
@@ -116,7 +96,7 @@ def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
                 f"has the signal '{name}' (role {role}) in {len(candidates)} messages",
                 code="manifest",
                 path=uri,
-                hint=f"Say which: {', '.join(one.name for one in candidates[:8])}.",
+                hint=f"Choose one: {', '.join(one.name for one in candidates[:8])}.",
             )
         chosen[role] = candidates[0]
     return chosen
@@ -162,7 +142,7 @@ def _load(uri: str, data: bytes) -> tuple[Any, ...]:
         ValueError,
     ) as error:
         raise StreamReadError(
-            f"is no bus description that cantools reads ({one_line(error)})",
+            f"is not a bus description that cantools reads ({one_line(error)})",
             path=uri,
             hint="Expected a DBC, KCD, SYM or ARXML file.",
         ) from error
@@ -186,7 +166,7 @@ def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
         selector = by_name.pop(switch, None)
         if selector is None:
             raise StreamReadError(
-                f"the multiplexers of {wanted.name} lead round in a circle, or to no signal",
+                f"the multiplexers of {wanted.name} form a loop, or lead to no signal",
                 hint="Correct the bus description.",
             )
         is_there &= lengths >= _n_bytes(selector)

@@ -1,45 +1,36 @@
-"""Read event logs: instants without values, such as triggers."""
+"""Read tables of instants: event logs, such as of triggers, and when samples arrived."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from syncaudit.model import EventsSpec, EventStream, SourceKind, clock_of
-from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.model import Arrivals, EventsSpec, EventStream, SourceKind, clock_of
+from syncaudit.readers.tables import STAMPS, read_samples, read_table
 from syncaudit.readers.uris import resolve
 
-__all__ = ["read_events"]
+__all__ = ["read_arrivals", "read_events"]
+
+_RECEIVE, _PUBLISH = "receive_ns", "publish_ns"
 
 
-def read_events(
-    name: str,
-    spec: EventsSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> EventStream:
-    """Read the column ``timestamp_ns`` of a CSV or Parquet table.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or the column cannot be read.
-    """
-    uri = resolve(spec.uri, base_uri)
-    column = spec.stamps or STAMPS
-    table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=(column,))
-    time_ns = table.stamps(
-        column, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
-    )
-    findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "events")
+def read_events(name: str, spec: EventsSpec, base_uri: str) -> EventStream:
+    """Read the column ``timestamp_ns`` of a CSV or Parquet table: instants without values."""
+    _, time_ns, findings = read_samples(spec, base_uri, what="events")
     return EventStream(
         name=name,
         clock=clock_of(name, spec),
         kind=SourceKind.EVENTS,
         time_ns=time_ns,
-        uri=uri,
+        uri=resolve(spec.uri, base_uri),
         stamp_kind=spec.stamp_kind,
-        findings=findings,
+        findings=tuple(findings),
+    )
+
+
+def read_arrivals(uri: str, base_uri: str) -> Arrivals:
+    """Read a table with ``timestamp_ns``, ``receive_ns`` and, where known, ``publish_ns``."""
+    columns = (STAMPS, _RECEIVE, _PUBLISH)
+    table = read_table(resolve(uri, base_uri), text_columns=columns, columns=columns)
+    return Arrivals(
+        capture_ns=table.stamps(),
+        receive_ns=table.stamps(_RECEIVE, purpose="times of arrival in integer nanoseconds"),
+        publish_ns=table.stamps(_PUBLISH) if _PUBLISH in table.names else None,
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
 
-__all__ = ["assumed_start", "empty_stream", "non_finite", "noted"]
+__all__ = ["assumed_start", "empty_stream", "non_finite", "noted", "warned"]
 
 
 def non_finite(
@@ -54,7 +54,7 @@ def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
     return (
         Finding(
             code=ReasonCode.EMPTY,
-            message=f"{uri} holds no {what}: the header is there, the rows are not. "
+            message=f"{uri} holds no {what}: there is a header, but no rows. "
             "Record or export it again.",
             value=0.0,
         ),
@@ -65,25 +65,18 @@ def assumed_start(uri: str) -> Finding:
     """Return the doubt about a source whose start nothing states: an offset is of a guess."""
     return Finding(
         code=ReasonCode.MANIFEST,
-        message=f"{uri}: nothing states when it began, so its start is assumed and what is "
+        message=f"{uri}: nothing states when it began, so its start is assumed, and what is "
         "measured is the offset of that assumption. Give 'start_ns', or 'timestamps'.",
         severity=Severity.DOUBT,
     )
 
 
-def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings that the importer of a data set left in the manifest: warnings.
+def warned(code: ReasonCode, message: str, value: float | None = None) -> Finding:
+    """Return a finding that rejects nothing."""
+    return Finding(code=code, message=message, value=value, severity=Severity.WARNING)
 
-    Parameters
-    ----------
-    lines : sequence of str
-        ``code: text``.
-    """
-    return tuple(
-        Finding(
-            code=ReasonCode(line.partition(":")[0]),
-            message=line.partition(":")[2].strip(),
-            severity=Severity.WARNING,
-        )
-        for line in lines
-    )
+
+def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings that the importer of a data set left in the manifest: warnings."""
+    parts = (line.partition(":") for line in lines)
+    return tuple(warned(ReasonCode(code), text.strip()) for code, _, text in parts)

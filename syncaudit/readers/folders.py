@@ -1,4 +1,4 @@
-"""List what a folder or glob holds, local or remote."""
+"""List what a folder or glob holds, local or remote, and tell by its name what a file is."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import re
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import is_url, reworded
+from syncaudit.readers.uris import is_url
 
-__all__ = ["list_folder", "natural_key"]
+__all__ = ["IMAGES", "is_image", "list_folder", "natural_key", "suffix_of"]
 
+IMAGES = frozenset(
+    {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
+    | {".webp"}
+)
 _MARKS = frozenset("*?[")
 
 
 def list_folder(uri: str) -> list[str] | None:
-    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
-
-    Raises
-    ------
-    StreamReadError
-        If nothing of that name exists.
-    """
+    """Return the files of a folder or glob, unsorted; None if `uri` names one file."""
     is_glob = not _MARKS.isdisjoint(uri)
     is_local = not is_url(uri)
     is_folder = is_local and os.path.isdir(uri)  # noqa: PTH112  # for every camera of every clip
@@ -61,3 +60,15 @@ def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
     """Return a sort key by which ``episode_9`` comes before ``episode_10``."""
     parts = re.split(r"([0-9]+)", name)
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
+
+
+def is_image(path: str) -> bool:
+    """Return whether a file is an image by its name."""
+    return suffix_of(path) in IMAGES
+
+
+def suffix_of(path: str) -> str:
+    """Return the ending of a file's name in lower case, of what is in an archive the archive's."""
+    name = path.split("::")[0].rstrip("/").rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of hidden files the dot is none

@@ -1,4 +1,4 @@
-"""Read the stamp table of a camera: one row a frame, which may name the frame's picture."""
+"""Read the stamp table of a camera: one row per frame, which may name the frame's image."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
 
-__all__ = ["FILE", "FrameStamps", "named_pictures"]
+__all__ = ["FILE", "FrameStamps", "named_images"]
 
-# Column of the stamp table that names each frame's picture, where a folder holds several clips'.
+# Column of the stamp table that names each frame's image, where a folder holds several clips'.
 FILE = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrameStamps:
-    """A stamp table: stamps, and with a column ``file`` the picture of each."""
+    """A stamp table: stamps, and with a column ``file`` the image of each."""
 
     time_ns: NDArray[np.int64]
     files: tuple[str, ...] | None
@@ -30,13 +30,7 @@ class FrameStamps:
 
     @classmethod
     def read(cls, spec: CameraSpec, base_uri: str) -> FrameStamps:
-        """Read the table that a camera names.
-
-        Raises
-        ------
-        StreamReadError
-            If it cannot be read, or a row names no picture.
-        """
+        """Read the table that a camera names."""
         uri = resolve(spec.timestamps or "", base_uri)
         columns = (spec.stamps or STAMPS, FILE)
         table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
@@ -47,10 +41,10 @@ class FrameStamps:
         names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
         if names is not None and not all(map(_is_name, names)):
             raise StreamReadError(
-                f"'{FILE}' is blank or no text in a row",
+                f"'{FILE}' is blank or not text in a row",
                 code="corrupt",
                 path=uri,
-                hint="It names the picture of each stamp, relative to the camera's uri.",
+                hint="It names the image of each timestamp, relative to the camera's uri.",
             )
         files = None if names is None else tuple(names)
         return cls(time_ns=time_ns, files=files, findings=findings)
@@ -60,14 +54,8 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name) and "\0" not in name
 
 
-def named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the pictures that a camera's stamp table names, resolved; None if it names none.
-
-    Raises
-    ------
-    StreamReadError
-        If the table cannot be read.
-    """
+def named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the images that a camera's stamp table names, resolved; None if it names none."""
     if spec.timestamps is None:
         return None
     uri = resolve(spec.timestamps, base_uri)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +13,12 @@ from syncaudit.model import (
     Finding,
     ImuSpec,
     ReasonCode,
-    Severity,
     SignalStream,
     SourceKind,
     clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.findings import empty_stream, non_finite, warned
 from syncaudit.readers.tables import STAMPS, Table, read_table
 from syncaudit.readers.uris import resolve
 
@@ -33,31 +31,11 @@ _TRIPLES = {
 _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
 
 
-def read_imu(
-    name: str,
-    spec: ImuSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> SignalStream:
+def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
     """Read an inertial table.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : ImuSpec
-        `columns` maps the contract's names to those of the file:
-        ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Not needed: tables are read into memory.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or a column that is needed cannot be read.
+    `columns` maps the contract's names to those of the file:
+    ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
     """
     uri = resolve(spec.uri, base_uri)
     actual = {canonical: canonical for canonical in _CANONICAL}
@@ -86,7 +64,7 @@ def read_imu(
             numbers = table.numbers(column, purpose=triple)
             if numbers.ndim != 1:
                 raise StreamReadError(
-                    f"column '{column}' holds lists, expected one number a row",
+                    f"column '{column}' holds lists, expected one number per row",
                     path=table.uri,
                     hint=f"Name an element in 'columns', such as {column}[0].",
                 )
@@ -131,11 +109,10 @@ def _looks_like_g(values: NDArray[np.float64], uri: str) -> list[Finding]:
     if not _LIKE_G[0] <= low <= high <= _LIKE_G[1]:
         return []
     return [
-        Finding(
-            code=ReasonCode.MANIFEST,
-            message=f"{uri}: accel looks like g, not m/s^2: its median size is {size:.3g}. If so, "
+        warned(
+            ReasonCode.MANIFEST,
+            f"{uri}: accel looks like g, not m/s^2: its median size is {size:.3g}. If so, "
             'state it in the manifest: "units": {"accel": "g"}.',
-            severity=Severity.WARNING,
         )
     ]
 
@@ -145,11 +122,11 @@ def _check_renames(columns: Mapping[str, str], uri: str) -> None:
         if key in _CANONICAL:
             continue
         if value in _CANONICAL:
-            hint = f"Turn it round: 'columns' maps ours to yours, {{'{value}': '{key}'}}."
+            hint = f"Swap them: 'columns' maps ours to yours, {{'{value}': '{key}'}}."
         else:
             hint = nearest_name(key, _CANONICAL)
         raise StreamReadError(
-            f"'columns' renames '{key}', which is no inertial column",
+            f"'columns' renames '{key}', which is not an inertial column",
             code="manifest",
             path=uri,
             hint=hint,
@@ -158,7 +135,7 @@ def _check_renames(columns: Mapping[str, str], uri: str) -> None:
 
 def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str]) -> list[str]:
     """Return the triples that the table holds; refuse half a triple and none at all."""
-    table.require([actual[STAMPS]], purpose="stamps in integer nanoseconds")
+    table.require([actual[STAMPS]], purpose="timestamps in integer nanoseconds")
     wanted: list[str] = []
     for triple, (columns, unit) in _TRIPLES.items():
         is_there = [table.has(actual[column]) for column in columns]

@@ -34,13 +34,6 @@ def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> 
     """Return the frames of MDF bus logging whose identifiers are wanted.
 
     Stamps are float64 seconds after the header's start (int64 ns), exact to 1 ns.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no MDF or logs no frames.
-    MissingExtraError
-        If asammdf is not installed.
     """
     parts: list[tuple[NDArray[Any], ...]] = []
     with _opened(uri, scratch) as mdf:
@@ -106,15 +99,7 @@ def _group_frames(mdf: Any, group: int, start_ns: int) -> tuple[NDArray[Any], ..
 def read_mdf_signals(
     uri: str, signals: Mapping[str, str], scratch: Path | None
 ) -> tuple[NDArray[np.int64], list[Channel], list[Finding]]:
-    """Return decoded signals of an MDF by channel name, each with its own stamps.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no MDF or lacks a channel.
-    MissingExtraError
-        If asammdf is not installed.
-    """
+    """Return decoded signals of an MDF by channel name, each with its own stamps."""
     channels: list[Channel] = []
     findings: list[Finding] = []
     with _opened(uri, scratch) as mdf:
@@ -192,7 +177,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
         # raise (IsalError, MdfException, UnboundLocalError ...).
         except Exception as error:
             raise StreamReadError(
-                f"is no intact MDF ({type(error).__name__}: {one_line(error)})",
+                f"is not an intact MDF ({type(error).__name__}: {one_line(error)})",
                 code="corrupt",
                 path=uri,
                 hint="Copy it again, or repair it with 'asammdf'.",

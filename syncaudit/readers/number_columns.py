@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -11,34 +10,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.arrow_columns import as_array, is_text, without_dictionary
+from syncaudit.readers.arrow_columns import Cells, as_array, is_text
 
 __all__ = ["numbers_of"]
 
 
-def numbers_of(
-    column: pa.ChunkedArray, name: str, *, uri: str, where: Callable[[int], str]
-) -> NDArray[np.float64]:
-    """Return a column of numbers, shape (n,), or (n, d) of lists; blank cells are NaN.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Numbers, texts, or lists.
-    name, uri : str
-        Column and file, for messages.
-    where : callable
-        Words for a row.
-
-    Raises
-    ------
-    StreamReadError
-        If a cell is no number, or lists differ in length.
-    """
-    column = without_dictionary(column)
-    kind = column.type
+def numbers_of(cells: Cells) -> NDArray[np.float64]:
+    """Return a column of numbers, shape (n,), or (n, d) of lists; blank cells are NaN."""
+    column, kind = cells.column, cells.column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _matrix(column, name, uri=uri)
+        return _matrix(cells)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if pa.types.is_boolean(kind):
@@ -48,36 +29,34 @@ def numbers_of(
     try:
         return as_array(column.cast(pa.float64(), safe=False), np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _bad_number(column, name, uri=uri, where=where) from error
+        raise _bad_number(cells, column) from error
 
 
-def _bad_number(
-    column: pa.ChunkedArray, name: str, *, uri: str, where: Callable[[int], str]
-) -> StreamReadError:
+def _bad_number(cells: Cells, column: pa.ChunkedArray) -> StreamReadError:
     for index, cell in enumerate(column.to_pylist()):
         try:
             float(cell if cell is not None else "nan")
         except (TypeError, ValueError):
             text = str(cell)
-            return StreamReadError(
-                f"{where(index)}: '{name}' is '{text[:60]}', expected a number",
-                code="corrupt",
-                path=uri,
-                hint="Write decimals with a point, as in 0.25."
+            hint = (
+                "Write decimals with a point, as in 0.25."
                 if re.fullmatch(r"[+-]?\d+,\d+", text)
-                else "Correct the cell, or export the table again.",
+                else "Correct the cell, or export the table again."
             )
-    return StreamReadError(f"column '{name}' is of type {column.type}, expected numbers", path=uri)
+            return cells.fault(index, f"'{text[:60]}', expected a number", hint)
+    return StreamReadError(
+        f"column '{cells.name}' is of type {column.type}, expected numbers", path=cells.uri
+    )
 
 
-def _matrix(column: pa.ChunkedArray, name: str, *, uri: str) -> NDArray[np.float64]:
-    lengths = pc.list_value_length(column)
-    widths = pc.unique(lengths.drop_null()).to_pylist()
+def _matrix(cells: Cells) -> NDArray[np.float64]:
+    column, name = cells.column, cells.name
+    widths = pc.unique(pc.list_value_length(column).drop_null()).to_pylist()
     if len(widths) > 1:
         raise StreamReadError(
             f"column '{name}' holds lists of different lengths ({min(widths)} to {max(widths)})",
             code="corrupt",
-            path=uri,
+            path=cells.uri,
             hint="Write the same number of values in every row.",
         )
     width = int(widths[0]) if widths else 1
@@ -87,8 +66,7 @@ def _matrix(column: pa.ChunkedArray, name: str, *, uri: str) -> NDArray[np.float
         flat = pc.list_flatten(column.filter(pa.array(is_set))).cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise StreamReadError(
-            f"column '{name}' is of type {column.type}, expected lists of numbers",
-            path=uri,
+            f"column '{name}' is of type {column.type}, expected lists of numbers", path=cells.uri
         ) from error
     matrix[is_set] = as_array(flat, np.float64).reshape(-1, width)
     return matrix

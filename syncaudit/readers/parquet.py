@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from syncaudit.errors import StreamReadError, one_line
+from syncaudit.decode.stored import broken_parquet
+from syncaudit.errors import StreamReadError
 from syncaudit.limits import TABLE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
-__all__ = ["check_size", "parquet_parts", "read_parquet_part", "too_short"]
+__all__ = ["parquet_parts", "read_parquet", "read_parquet_part", "too_short"]
 
 # Read at once below, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
@@ -25,22 +26,30 @@ _MANY_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 
 
+def read_parquet(uri: str, data: bytes) -> Table:
+    """Read a Parquet table as a whole."""
+    import pyarrow.parquet as pq
+
+    try:
+        # Through a buffer, so that memory-mapped files cannot change below us.
+        file = pq.ParquetFile(pa.BufferReader(data))
+        names = list(file.schema_arrow.names)
+        _check_size(uri, file.metadata, names)
+        found = file.read(use_threads=False)
+    except StreamReadError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
+        raise broken_parquet(uri, error) from error
+    names = [str(name).strip() for name in found.column_names]
+    check_names(uri, names)
+    return Table(uri=uri, data=found.rename_columns(names), first_row=0)
+
+
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
-    """Read a part of a Parquet file: data sets keep thousands of clips, and pictures, in one.
+    """Read a part of a Parquet file: data sets keep thousands of clips, and images, in one.
 
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    rows : sequence of two int, optional
-        First row and the one after the last. Only row groups that hold any are read.
-    wanted : set of str, optional
-        Columns to read; those that are not there are left to `Table.require`.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is missing, empty or no Parquet.
+    Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Columns
+    that are not there are left to `Table.require`.
     """
     import pyarrow.parquet as pq
 
@@ -51,18 +60,13 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
             columns = names if wanted is None else [name for name in names if name in wanted]
             check_names(uri, columns)
             groups, skipped = _groups(file.metadata, rows)
-            check_size(uri, file.metadata, columns, groups)
+            _check_size(uri, file.metadata, columns, groups)
             found, skipped = _read_groups(file, groups, columns, rows, skipped)
             n_rows = int(file.metadata.num_rows)
     except StreamReadError:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
-        raise StreamReadError(
-            f"is no intact Parquet file ({one_line(error)})",
-            code="corrupt",
-            path=uri,
-            hint="Write or copy it again.",
-        ) from error
+        raise broken_parquet(uri, error) from error
     findings: tuple[Finding, ...] = ()
     first = 0
     if rows is not None:
@@ -80,13 +84,7 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
 
 
 def parquet_parts(uri: str, column: str) -> Iterator[Table]:
-    """Yield a column of a large Parquet file in parts; nothing if it is small or lacks it.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no Parquet.
-    """
+    """Yield a column of a large Parquet file in parts; nothing if it is small or lacks it."""
     import pyarrow.parquet as pq
 
     try:
@@ -101,21 +99,16 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
         if isinstance(error, StreamReadError):
             raise
-        raise StreamReadError("is no intact Parquet file", code="corrupt", path=uri) from error
+        raise StreamReadError("is not an intact Parquet file", code="corrupt", path=uri) from error
 
 
-def check_size(
+def _check_size(
     uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> None:
     """Refuse columns that unpack to more than any recording, by what their pages must hold.
 
     A run of one value takes a few bytes in the file, whatever its length: every cell counts as
     eight bytes at least.
-
-    Raises
-    ------
-    StreamReadError
-        Naming the column.
     """
     taken = set(columns)
     total = 0
@@ -130,7 +123,7 @@ def check_size(
                         f"unpacks to more than {TABLE_BYTES >> 30} GiB, the limit being met in "
                         f"column '{chunk.path_in_schema[:80]}' of row group {number}",
                         path=uri,
-                        hint="Split the recording into parts of some hours.",
+                        hint="Split the recording into parts of a few hours.",
                     )
 
 
@@ -184,7 +177,7 @@ def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]
         Finding(
             code=ReasonCode.LENGTH_MISMATCH,
             message=f"{uri} has {n_rows} rows, but the clip is rows {rows[0]} to {rows[1] - 1} of "
-            "it. Copy the file again, or make the manifest anew.",
+            "it. Copy the file again, or create the manifest again.",
             value=float(n_rows),
             limit=float(rows[1]),
         ),

@@ -5,16 +5,25 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, TypeVar, cast
 
 from syncaudit.limits import REMOTE_BYTES_PER_S, REMOTE_TRIES, REMOTE_WAIT_S
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.readers.roots import RefusedError
 
-__all__ = ["PROTOCOLS", "answer_within", "file_system", "open_remote", "output_system"]
+__all__ = [
+    "PROTOCOLS",
+    "answer_within",
+    "file_system",
+    "is_url",
+    "open_remote",
+    "output_system",
+    "remote_version",
+]
 
 PROTOCOLS = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "hf", "http", "https"}
@@ -23,6 +32,10 @@ PROTOCOLS = frozenset(
 """Stores and archives that may be named. Others run programs, ask hosts of the local network or
 read further files by themselves (``reference``, ``simplecache``, ``webhdfs``, ``ssh``)."""
 
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
+_VERSION_KEYS = (
+    *("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "md5Hash", "created"),
+)
 _VARIABLE = "SYNCAUDIT_PROTOCOLS"
 
 _Answer = TypeVar("_Answer")
@@ -35,20 +48,19 @@ _BACK_OFF_S = 0.5
 _BUFFER_BYTES = 1 << 20
 
 
+def is_url(uri: str) -> bool:
+    """Return whether `uri` is an fsspec URL (``s3://``, ``memory://``, ``tar://a::b.tar``)."""
+    return "::" in uri or ("://" in uri and _SCHEME.match(uri) is not None)
+
+
 def file_system(uri: str) -> tuple[Any, str]:
     """Return (file system, path in it) of a URL.
 
-    Raises
-    ------
-    RefusedError
-        If a protocol is none of `PROTOCOLS` nor of the environment variable
-        ``SYNCAUDIT_PROTOCOLS``.
+    RefusedError where a protocol is none of `PROTOCOLS` nor of the environment variable
+    ``SYNCAUDIT_PROTOCOLS``.
     """
     _refuse_foreign(uri)
-    import fsspec
-
-    system, inner = _answered(uri, lambda: fsspec.core.url_to_fs(uri))
-    return _PatientSystem(system, uri), str(inner)
+    return output_system(uri)
 
 
 def output_system(uri: str) -> tuple[Any, str]:
@@ -57,6 +69,11 @@ def output_system(uri: str) -> tuple[Any, str]:
 
     system, inner = _answered(uri, lambda: fsspec.core.url_to_fs(uri))
     return _PatientSystem(system, uri), str(inner)
+
+
+def remote_version(info: Mapping[str, object]) -> dict[str, str]:
+    """Return what changes when a remote file does, out of what `fsspec` says of it."""
+    return {key: str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None}
 
 
 def open_remote(uri: str) -> BinaryIO:
@@ -140,12 +157,7 @@ class _PatientFile(io.RawIOBase):
 def _answered(uri: str, ask: Callable[[], _Answer], *, more_s: float = 0.0) -> _Answer:
     """Return what `ask` finds, within `REMOTE_WAIT_S` and `more_s`.
 
-    Faults that may pass are tried again.
-
-    Raises
-    ------
-    TimeoutError
-        If its store does not answer; it is given less time from then on.
+    Faults that may pass are tried again; a store that does not answer has less time from then on.
     """
     store = _store_of(uri)
     for trial in range(1, REMOTE_TRIES + 1):

@@ -32,18 +32,10 @@ class RefusedError(StreamReadError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
-    """Where the files of trusted data lie.
+    """Where the files of trusted data lie."""
 
-    Parameters
-    ----------
-    places : tuple of str
-        Local folders and URLs of folders.
-    is_strict : bool
-        Whether files elsewhere are refused; else their content is not quoted.
-    """
-
-    places: tuple[str, ...]
-    is_strict: bool = False
+    places: tuple[str, ...]  # local folders and URLs of folders
+    is_strict: bool = False  # files elsewhere are refused; else their content is not quoted
 
     def hold(self, uri: str) -> bool:
         """Return whether a resolved path or URL lies in one of them; links are followed."""
@@ -56,7 +48,7 @@ class Roots:
         return any(real == place or real.startswith(place.rstrip("/") + "/") for place in known)
 
 
-# Set for the time of one audit, so that readers of readers (tables that name pictures) are held
+# Set for the time of one audit, so that readers of readers (tables that name images) are held
 # to it as well; None trusts every place.
 _ROOTS: ContextVar[Roots | None] = ContextVar("roots", default=None)
 
@@ -120,13 +112,7 @@ def _holds_folder(roots: Roots, folder: str) -> bool:
 
 
 def refuse_outside(uri: str) -> None:
-    """Refuse a resolved path or URL outside of roots that are strict.
-
-    Raises
-    ------
-    RefusedError
-        With code ``manifest``.
-    """
+    """Refuse a resolved path or URL outside of roots that are strict."""
     roots = _roots_now()
     if roots is not None and roots.is_strict and not roots.hold(uri):
         raise RefusedError(

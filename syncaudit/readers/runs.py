@@ -24,7 +24,7 @@ __all__ = ["ExpectedRun", "FoundVerdicts", "clip_of_row", "finished_run", "is_in
 
 SUMMARY = "summary.json"
 _RESUME = (
-    "Run the same 'syncaudit validate' again: it goes on where it stopped. Or take what is there "
+    "Run the same 'syncaudit validate' again: it resumes where it stopped. Or use what is there "
     "with --partial (in Python, partial=True)."
 )
 _SEAL = ', "digest": "'
@@ -69,13 +69,7 @@ def _digest(line: bytes) -> str:
 
 
 class FoundVerdicts:
-    """Verdicts as they stand in a file: how many of each, and a digest of which in what order.
-
-    Parameters
-    ----------
-    pairs : iterable of (str, str)
-        Clip id and verdict, each clip once.
-    """
+    """Verdicts as they stand in a file: how many of each, and a digest of which in what order."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self.counts: Counter[str] = Counter()
@@ -96,39 +90,17 @@ class FoundVerdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedRun:
-    """What the summary of a finished run says of its verdicts.
-
-    Parameters
-    ----------
-    folder : str
-        Of the run.
-    counts : mapping of str to int
-        Clips by verdict.
-    digest : str, optional
-        Of its verdicts (`FoundVerdicts`); None of older versions.
-    has_digests : bool
-        Whether every row of ``verdicts.jsonl`` carries one.
-    """
+    """What the summary of a finished run says of its verdicts."""
 
     folder: str
-    counts: Mapping[str, int]
-    digest: str | None
-    has_digests: bool
+    counts: Mapping[str, int]  # clips by verdict
+    digest: str | None  # of its verdicts (`FoundVerdicts`); None of older versions
+    has_digests: bool  # every row of ``verdicts.jsonl`` carries one
 
     def check(self, found: FoundVerdicts, place: str) -> None:
         """Refuse verdicts that are not those of the run, or not as it wrote them.
 
-        Parameters
-        ----------
-        found : FoundVerdicts
-            In the order of the file.
-        place : str
-            The verdict file; of JSON Lines the digest of every row is looked at.
-
-        Raises
-        ------
-        UsageError
-            Naming both counts, or the first row that was edited.
+        They are in the order of the file; of JSON Lines the digest of every row is looked at.
         """
         self.check_verdicts(found, place)
         if not place.endswith(".jsonl"):
@@ -154,7 +126,7 @@ class ExpectedRun:
             )
         if self.digest is not None and found.digest != self.digest:
             raise UsageError(
-                "holds other verdicts than the run wrote whose summary lies beside it",
+                "does not hold the verdicts that the summary beside it describes",
                 path=place,
                 hint=f"It was changed, or one of the two is a copy from another run. {_RESUME}",
             )
@@ -168,15 +140,7 @@ def _words(counts: Mapping[str, int]) -> str:
 def finished_run(verdict_file: str) -> ExpectedRun:
     """Return what the run that wrote a verdict file says of it.
 
-    Parameters
-    ----------
-    verdict_file : str
-        Local path or any fsspec URL, resolved.
-
-    Raises
-    ------
-    UsageError
-        If the run was stopped or killed, or there is no summary beside the file.
+    UsageError where the run was stopped or killed, or there is no summary beside the file.
     """
     folder = parent_of(verdict_file)
     place = f"{folder.rstrip('/')}/{SUMMARY}"
@@ -188,13 +152,12 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             is_complete = summary["clips"].get("total") in (None, sum(counts.values()))
     except StreamReadError as error:
         raise UsageError(
-            f"the verdicts have no {SUMMARY} beside them that says that their run was finished "
-            f"({error.message})",
+            f"no {SUMMARY} beside the verdicts says that their run was finished ({error.message})",
             path=verdict_file,
             hint=_RESUME,
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError("is no summary of a run", path=place, hint=_RESUME) from error
+        raise UsageError("is not the summary of a run", path=place, hint=_RESUME) from error
     if not is_complete:
         raise UsageError(
             "the run that wrote these verdicts was stopped early or is still running",

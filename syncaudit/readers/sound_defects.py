@@ -21,16 +21,9 @@ DROPOUT_DEFECT_SHARE = 0.05
 
 
 def sound_defects(uri: str, samples: NDArray[np.float32], rate_hz: float) -> list[Finding]:
-    """Return findings on silent, clipped and interrupted sound.
+    """Return findings on silent, clipped and interrupted sound, shape (n,), full scale 1.
 
-    Parameters
-    ----------
-    uri : str
-        File.
-    samples : ndarray of float32, shape (n,)
-        Full scale 1; non-finite samples are passed over (a finding of their own).
-    rate_hz : float
-        Sampling rate.
+    Non-finite samples are passed over (a finding of their own).
     """
     if not samples.size or not rate_hz > 0.0:
         return []
@@ -82,8 +75,8 @@ def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]
     return [
         Finding(
             code=ReasonCode.CORRUPT,
-            message=f"{uri}: {len(found)} dropouts of exact zeros in the midst of sound, "
-            f"{lost_s * 1e3:.0f} ms together, the first at {found[0][0] / rate_hz:.3f} s. "
+            message=f"{uri}: {len(found)} dropouts (exact zeros within sound), "
+            f"{lost_s * 1e3:.0f} ms in total, the first at {found[0][0] / rate_hz:.3f} s. "
             "The recorder lost buffers there.",
             value=share,
             limit=DROPOUT_DEFECT_SHARE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -14,27 +13,14 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.model.time import stamps_of_seconds
 from syncaudit.model.units import NS_PER_UNIT
-from syncaudit.readers.arrow_columns import (
-    as_array,
-    first_of,
-    is_digits,
-    is_text,
-    without_dictionary,
-)
+from syncaudit.readers.arrow_columns import Cells, as_array, first_of, is_digits, is_text
+from syncaudit.readers.number_columns import numbers_of
 
-__all__ = [
-    "is_fraction",
-    "stamps_from_counts",
-    "stamps_from_numbers",
-    "stamps_from_seconds",
-    "stamps_of",
-]
+__all__ = ["is_fraction", "stamps_from_seconds", "stamps_in", "stamps_of"]
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
-
-_Where = Callable[[int], str]
 
 # Nanoseconds as signed 64-bit integers, with room for a rounding.
 _MOST_NS = 9.2e18
@@ -49,161 +35,116 @@ def is_fraction(column: pa.ChunkedArray) -> bool:
     return not pc.all(pc.match_substring_regex(cells, _INTEGER)).as_py()
 
 
-def stamps_of(column: pa.ChunkedArray, name: str, *, uri: str, where: _Where) -> NDArray[np.int64]:
+def stamps_of(cells: Cells) -> NDArray[np.int64]:
     """Return the integers of a column exactly as written, shape (n,).
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Integers, timestamps or texts.
-    name, uri : str
-        Column and file, for messages.
-    where : callable
-        Words for a row.
-
-    Raises
-    ------
-    StreamReadError
-        If a cell is blank, no integer, or too large for int64.
+    Cells are integers, timestamps or texts; StreamReadError where one is blank, no integer, or too
+    large for int64.
     """
-    column = without_dictionary(column)
-    kind = column.type
+    column, kind = cells.column, cells.column.type
     if len(column) == 0:
         return np.empty(0, np.int64)
     if pa.types.is_null(kind) or column.null_count:
         index = first_of(pc.is_null(column))
-        raise StreamReadError(
-            f"{where(index)}: '{name}' is blank",
-            code="corrupt",
-            path=uri,
-            hint="Every row needs its stamp in integer nanoseconds.",
-        )
+        raise cells.fault(index, "blank", "Every row needs its timestamp in integer nanoseconds.")
     if pa.types.is_timestamp(kind):
-        column = _checked_cast(column, pa.timestamp("ns", tz=kind.tz), uri, name)
+        column = _checked_cast(cells, pa.timestamp("ns", tz=kind.tz))
         return as_array(column.cast(pa.int64()), np.int64)
     if is_text(kind):
-        return _stamps_from_text(column, name, uri=uri, where=where)
+        return _stamps_from_text(cells)
     if not pa.types.is_integer(kind):
         raise StreamReadError(
-            f"column '{name}' is of type {kind}, expected int64 nanoseconds"
+            f"column '{cells.name}' is of type {kind}, expected int64 nanoseconds"
             + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
-            path=uri,
-            hint="Write the stamps as 64-bit integers from the start, or state what the floats "
+            path=cells.uri,
+            hint="Write the timestamps as 64-bit integers from the start, or state what the floats "
             "are in: 'units': {'stamps': 's'}.",
         )
-    return as_array(_checked_cast(column, pa.int64(), uri, name), np.int64)
+    return as_array(_checked_cast(cells, pa.int64()), np.int64)
 
 
-def stamps_from_seconds(
-    times_s: NDArray[np.float64], name: str, *, uri: str, where: _Where
-) -> NDArray[np.int64]:
-    """Return seconds since a start as nanoseconds; parameters and errors as of `stamps_of`."""
+def stamps_from_seconds(cells: Cells) -> NDArray[np.int64]:
+    """Return seconds since a start as nanoseconds, shape (n,)."""
+    times_s = numbers_of(cells)
     try:
         return stamps_of_seconds(times_s)
     except ValueError as error:
         index = int(np.argmin(np.isfinite(times_s)))
-        raise StreamReadError(
-            f"{where(index)}: '{name}' is {times_s[index]}, expected seconds",
-            code="corrupt",
-            path=uri,
-            hint="Every row needs its stamp.",
-        ) from error
+        what = f"{times_s[index]}, expected seconds"
+        raise cells.fault(index, what, "Every row needs its timestamp.") from error
     except OverflowError as error:
         raise StreamReadError(
-            f"'{name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are no seconds "
-            "since a start (more than 30 days)",
-            path=uri,
+            f"'{cells.name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are not "
+            "seconds since a start (more than 30 days)",
+            path=cells.uri,
             hint="Where they are unix seconds say so: 'units': {'stamps': 's'} (they have steps "
             "of 0.24 us or worse).",
         ) from error
 
 
-def stamps_from_counts(
-    counts: NDArray[np.int64], unit: str, name: str, *, uri: str, where: _Where
-) -> NDArray[np.int64]:
-    """Return integers of a unit as nanoseconds, exactly; parameters and errors as of `stamps_of`.
+def stamps_in(cells: Cells, unit: str) -> NDArray[np.int64]:
+    """Return stamps of a unit (a key of `NS_PER_UNIT`) in nanoseconds, shape (n,).
 
-    `unit` is a key of `syncaudit.model.units.NS_PER_UNIT`.
+    Integers to the last digit. What a float cannot hold is lost: 0.24 us of unix seconds. Floats of
+    32 bits lose two minutes of those and are refused where they lose more than 10 us.
     """
     factor = NS_PER_UNIT[unit]
-    beyond = np.abs(counts.astype(np.float64)) > _MOST_NS / factor
-    if beyond.any():
-        index = int(np.argmax(beyond))
-        raise _out_of_range(name, str(counts[index]), unit, where(index), uri)
-    return counts * factor
-
-
-def stamps_from_numbers(
-    numbers: NDArray[np.float64],
-    unit: str,
-    name: str,
-    *,
-    is_single: bool,
-    uri: str,
-    where: _Where,
-) -> NDArray[np.int64]:
-    """Return floats of a unit as nanoseconds; parameters and errors as of `stamps_from_counts`.
-
-    What a float cannot hold is lost: 0.24 us of unix seconds. `is_single` tells floats of 32 bits,
-    which lose two minutes of those and are refused where they lose more than 10 us.
-    """
-    factor = NS_PER_UNIT[unit]
+    if not is_fraction(cells.column):
+        counts = stamps_of(cells)
+        beyond = np.abs(counts.astype(np.float64)) > _MOST_NS / factor
+        if beyond.any():
+            raise _out_of_range(cells, counts, int(np.argmax(beyond)), unit)
+        return counts * factor
+    numbers = numbers_of(cells)
     for is_bad in (~np.isfinite(numbers), np.abs(numbers) > _MOST_NS / factor):
         if is_bad.any():
-            index = int(np.argmax(is_bad))
-            raise _out_of_range(name, str(numbers[index]), unit, where(index), uri)
+            raise _out_of_range(cells, numbers, int(np.argmax(is_bad)), unit)
     largest = float(np.abs(numbers).max(initial=0.0))
     lost_ns = factor * float(np.spacing(np.float32(largest)))
-    if is_single and lost_ns > _MOST_LOST_NS:
+    if pa.types.is_float32(cells.column.type) and lost_ns > _MOST_LOST_NS:
         raise StreamReadError(
-            f"column '{name}' holds floats of 32 bits, which round {largest:.9g} {unit} by up to "
-            f"{0.5e-9 * lost_ns:.2g} s",
-            path=uri,
-            hint="Export the stamps as integers, or as floats of 64 bits.",
+            f"column '{cells.name}' holds floats of 32 bits, which round {largest:.9g} {unit} by "
+            f"up to {0.5e-9 * lost_ns:.2g} s",
+            path=cells.uri,
+            hint="Export the timestamps as integers, or as floats of 64 bits.",
         )
     return np.rint(numbers * factor).astype(np.int64)
 
 
-def _out_of_range(name: str, cell: str, unit: str, place: str, uri: str) -> StreamReadError:
-    return StreamReadError(
-        f"{place}: '{name}' is {cell} {unit}, which is no time that nanoseconds can hold",
-        code="corrupt",
-        path=uri,
-        hint="Correct the cell, or the unit that the manifest states.",
-    )
+def _out_of_range(
+    cells: Cells, values: NDArray[np.int64] | NDArray[np.float64], index: int, unit: str
+) -> StreamReadError:
+    what = f"{values[index]} {unit}, which is out of range for int64 nanoseconds"
+    return cells.fault(index, what, "Correct the cell, or the unit that the manifest states.")
 
 
-def _stamps_from_text(
-    column: pa.ChunkedArray, name: str, *, uri: str, where: _Where
-) -> NDArray[np.int64]:
-    if is_digits(column):
+def _stamps_from_text(cells: Cells) -> NDArray[np.int64]:
+    if is_digits(cells.column):
         with suppress(pa.ArrowInvalid):  # told below
-            return as_array(column.cast(pa.int64()), np.int64)
-    column = pc.utf8_trim_whitespace(column)
+            return as_array(cells.column.cast(pa.int64()), np.int64)
+    column = pc.utf8_trim_whitespace(cells.column)
     is_integer = pc.match_substring_regex(column, _INTEGER)
     if not pc.all(is_integer).as_py():
         index = first_of(pc.invert(is_integer))
-        raise _bad_stamp(name, where(index), str(column[index].as_py()), uri)
+        raise _bad_stamp(cells, index, str(column[index].as_py()))
     try:
         return as_array(pc.utf8_ltrim(column, "+").cast(pa.int64()), np.int64)
     except pa.ArrowInvalid as error:
         limit = 2**63
         for index, cell in enumerate(column.to_pylist()):
             if not -limit <= int(cell) < limit:
-                raise StreamReadError(
-                    f"{where(index)}: '{name}' is {cell}, too large for int64",
-                    code="corrupt",
-                    path=uri,
-                    hint="Stamps are nanoseconds as signed 64-bit integers; is the unit "
-                    "finer than nanoseconds?",
+                raise cells.fault(
+                    index,
+                    f"{cell}, too large for int64",
+                    "Timestamps are nanoseconds as signed 64-bit integers; is the unit finer than "
+                    "nanoseconds?",
                 ) from error
         raise StreamReadError(
-            f"column '{name}' cannot be read as int64 ({error})", path=uri
+            f"column '{cells.name}' cannot be read as int64 ({error})", path=cells.uri
         ) from error
 
 
-def _bad_stamp(name: str, place: str, cell: str, uri: str) -> StreamReadError:
-    message = f"{place}: '{name}' is '{cell}', expected integer nanoseconds"
+def _bad_stamp(cells: Cells, index: int, cell: str) -> StreamReadError:
     code = "unreadable"
     if _FLOAT.match(cell):
         hint = (
@@ -215,19 +156,17 @@ def _bad_stamp(name: str, place: str, cell: str, uri: str) -> StreamReadError:
     else:
         hint = "Correct the cell, or export the table again."
         code = "corrupt"
-    return StreamReadError(message, code=code, path=uri, hint=hint)
+    return cells.fault(index, f"'{cell}', expected integer nanoseconds", hint, code=code)
 
 
-def _checked_cast(
-    column: pa.ChunkedArray, kind: pa.DataType, uri: str, name: str
-) -> pa.ChunkedArray:
+def _checked_cast(cells: Cells, kind: pa.DataType) -> pa.ChunkedArray:
     try:
-        return column.cast(kind)
+        return cells.column.cast(kind)
     except pa.ArrowInvalid as error:
         raise StreamReadError(
-            f"column '{name}' of type {column.type} does not fit int64 nanoseconds "
+            f"column '{cells.name}' of type {cells.column.type} does not fit int64 nanoseconds "
             f"({one_line(error)})",
             code="corrupt",
-            path=uri,
-            hint="Stamps are nanoseconds as signed 64-bit integers.",
+            path=cells.uri,
+            hint="Timestamps are nanoseconds as signed 64-bit integers.",
         ) from error

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from itertools import chain
 
 import numpy as np
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import Channel, Finding, SignalStream, SourceKind, StateSpec, clock_of
-from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import empty_stream, non_finite
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.model import Channel, SignalStream, SourceKind, StateSpec, clock_of
+from syncaudit.readers.findings import non_finite
+from syncaudit.readers.tables import STAMPS, read_samples
 from syncaudit.readers.uris import resolve
 
 __all__ = ["read_state"]
@@ -32,34 +31,15 @@ _BOOKKEEPING = frozenset(
 )
 
 
-def read_state(
-    name: str,
-    spec: StateSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> SignalStream:
+def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
     """Read a table of state: each group of `spec.columns` is a channel.
 
-    Without `columns` every column but stamps and row counters is a channel of its own. A
-    Parquet column of lists is a channel of as many dimensions.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or a column cannot be read.
+    Without `columns` every column but stamps and row counters is a channel of its own. A Parquet
+    column of lists is a channel of as many dimensions.
     """
     uri = resolve(spec.uri, base_uri)
-    wanted = None
-    if spec.columns is not None:
-        wanted = [
-            spec.stamps or STAMPS,
-            *(name for group in spec.columns.values() for name in group),
-        ]
-    table = read_table(uri, text_columns=(spec.stamps or STAMPS,), rows=spec.rows, columns=wanted)
-    time_ns = table.stamps(
-        spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
-    )
+    listed = None if spec.columns is None else list(chain.from_iterable(spec.columns.values()))
+    table, time_ns, findings = read_samples(spec, base_uri, listed, what="state samples")
     groups: Mapping[str, Sequence[str]]
     if spec.columns is not None:
         groups = spec.columns
@@ -71,11 +51,8 @@ def read_state(
         raise StreamReadError(
             f"has no column of state beside: {', '.join(table.names)}",
             path=uri,
-            hint="Export one column a channel beside 'timestamp_ns'.",
+            hint="Export one column per channel beside 'timestamp_ns'.",
         )
-    findings: list[Finding] = list(table.findings)
-    if not table.n_rows:
-        findings += empty_stream(uri, "state samples")
     channels: list[Channel] = []
     for group, columns in groups.items():
         if not columns:

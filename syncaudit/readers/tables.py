@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
-from syncaudit.errors import StreamReadError, one_line
+from syncaudit.errors import StreamReadError
+from syncaudit.model import CanSpec, EventsSpec, Finding, StateSpec
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.arrays import (
     NPY_MAGIC,
     array_name,
@@ -16,13 +19,14 @@ from syncaudit.readers.arrays import (
     list_arrays,
     read_arrays,
 )
-from syncaudit.readers.columns import STAMPS, Table, base_column, check_names
+from syncaudit.readers.columns import STAMPS, Table, base_column
 from syncaudit.readers.csv_blocks import large_csv, read_large_csv
 from syncaudit.readers.csv_table import read_csv
-from syncaudit.readers.parquet import check_size, parquet_parts, read_parquet_part, too_short
-from syncaudit.readers.uris import holds_data, local_path, read_bytes
+from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.parquet import parquet_parts, read_parquet, read_parquet_part, too_short
+from syncaudit.readers.uris import holds_data, local_path, read_bytes, resolve
 
-__all__ = ["STAMPS", "Table", "read_stamp_parts", "read_table"]
+__all__ = ["STAMPS", "Table", "read_samples", "read_table", "rows_near"]
 
 
 def read_table(
@@ -67,7 +71,7 @@ def read_table(
         return table
     data = read_bytes(uri)
     if data[:4] == b"PAR1" or is_parquet:
-        table = _read_parquet(uri, data)
+        table = read_parquet(uri, data)
     elif data[:6] == NPY_MAGIC:
         return read_arrays(uri, {array_name(uri): uri}, wanted, rows)
     else:
@@ -75,15 +79,53 @@ def read_table(
     return table if rows is None else _slice(table, rows)
 
 
-def read_stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
+def read_samples(
+    spec: CanSpec | EventsSpec | StateSpec,
+    base_uri: str,
+    columns: Iterable[str] | None = (),
+    *,
+    what: str,
+) -> tuple[Table, NDArray[np.int64], list[Finding]]:
+    """Read the table of a source: stamps, other columns (None: all), and findings.
+
+    `what` are its rows, for people.
+    """
+    uri, stamps = resolve(spec.uri, base_uri), spec.stamps or STAMPS
+    wanted = None if columns is None else (stamps, *columns)
+    table = read_table(uri, text_columns=(stamps,), rows=spec.rows, columns=wanted)
+    time_ns = table.stamps(
+        stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+    )
+    return table, time_ns, [*table.findings, *(() if table.n_rows else empty_stream(uri, what))]
+
+
+def rows_near(
+    uri: str, stamps: str, near_ns: tuple[int, int], *, may_be_seconds: bool, unit: str | None
+) -> tuple[int, int] | None:
+    """Return the rows from the first in ``[low, high)`` to the last, reading stamps alone.
+
+    Absurd stamps between them stay: they are what the audit is about. None where the table is small
+    or no plain one, or no row lies there: then it is to be read as a whole.
+    """
+    low, high = near_ns
+    at, first, last = 0, None, 0
+    try:
+        for part in _stamp_parts(uri, stamps):
+            time_ns = part.stamps(stamps, may_be_seconds=may_be_seconds, unit=unit)
+            inside = np.flatnonzero((time_ns >= low) & (time_ns < high))
+            if inside.size:
+                first = at + int(inside[0]) if first is None else first
+                last = at + int(inside[-1])
+            at += part.n_rows
+    except StreamReadError:
+        return None  # what reads it as a whole says what is wrong
+    return None if first is None else (first, last + 1)
+
+
+def _stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
     """Yield a column of a large table in parts; nothing where it is small or no table.
 
     Of remote ones only Parquet: of others a column costs as much as the whole.
-
-    Raises
-    ------
-    StreamReadError
-        If the table is not plain throughout.
     """
     is_local = local_path(uri) is not None
     if is_local and not holds_data(uri) and not Path(uri).is_dir():
@@ -117,26 +159,3 @@ def _slice(table: Table, rows: Sequence[int]) -> Table:
         skipped_rows=first,
         findings=(*table.findings, *too_short(table.uri, rows, table.n_rows)),
     )
-
-
-def _read_parquet(uri: str, data: bytes) -> Table:
-    import pyarrow.parquet as pq
-
-    try:
-        # Through a buffer, so that memory-mapped files cannot change below us.
-        file = pq.ParquetFile(pa.BufferReader(data))
-        names = list(file.schema_arrow.names)
-        check_size(uri, file.metadata, names)
-        found = file.read(use_threads=False)
-    except StreamReadError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
-        raise StreamReadError(
-            f"is no intact Parquet file ({one_line(error)})",
-            code="corrupt",
-            path=uri,
-            hint="Write or copy it again.",
-        ) from error
-    names = [str(name).strip() for name in found.column_names]
-    check_names(uri, names)
-    return Table(uri=uri, data=found.rename_columns(names), first_row=0)

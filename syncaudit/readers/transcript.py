@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.model import (
     Finding,
     ReasonCode,
-    Severity,
     SourceKind,
     Tier,
     TranscriptSpec,
@@ -18,31 +17,20 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.findings import empty_stream, warned
 from syncaudit.readers.uris import read_bytes, resolve
-from syncaudit.tiers import TIER_FORMATS, Parsed
+from syncaudit.speech.tiers import TIER_FORMATS, Parsed
 
 __all__ = ["read_transcript"]
 
 _TEXT_ONLY = (".lab", ".txt")
 
 
-def read_transcript(
-    name: str,
-    spec: TranscriptSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> TranscriptStream:
+def read_transcript(name: str, spec: TranscriptSpec, base_uri: str) -> TranscriptStream:
     """Read a transcript; the format is known by the ending of its name.
 
     `tier` of the stream is the one that the manifest picks, or the only one; None if there are
     several and the manifest picks none.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be read, is in no known format, or lacks the tier.
     """
     findings: list[Finding] = []
     tiers: tuple[Tier, ...] = ()
@@ -82,7 +70,7 @@ def _parse(uri: str, suffix: str, content: str) -> Parsed:
         if content.startswith(('File type = "ooTextFile', '"ooTextFile')):
             return TIER_FORMATS[".textgrid"](uri, content)
         raise StreamReadError(
-            f"'{suffix}' is no transcript format that is known",
+            f"'{suffix}' is not a known transcript format",
             path=uri,
             hint=f"Known endings: {', '.join([*TIER_FORMATS, *_TEXT_ONLY])}.",
         )
@@ -113,22 +101,12 @@ def _picked(uri: str, tier: str | None, tiers: tuple[Tier, ...]) -> str | None:
 def _remarks(uri: str, parsed: Parsed) -> list[Finding]:
     findings: list[Finding] = []
     if parsed.n_untimed:
-        findings.append(
-            Finding(
-                code=ReasonCode.BAD_TEXT,
-                message=f"{uri}: {parsed.n_untimed} words have no times and take no part.",
-                value=float(parsed.n_untimed),
-                severity=Severity.WARNING,
-            )
-        )
+        text = f"{uri}: {parsed.n_untimed} words have no times and take no part."
+        findings.append(warned(ReasonCode.BAD_TEXT, text, float(parsed.n_untimed)))
     if parsed.origin_s:
-        findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: its TIME_ORIGIN of {parsed.origin_s:.3f} s was added to every "
-                "time, since annotations count from there in the audio.",
-                value=parsed.origin_s,
-                severity=Severity.WARNING,
-            )
+        text = (
+            f"{uri}: its TIME_ORIGIN of {parsed.origin_s:.3f} s was added to every "
+            "time, since annotations count from there in the audio."
         )
+        findings.append(warned(ReasonCode.MANIFEST, text, parsed.origin_s))
     return findings

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
 import posixpath
-import re
 import shutil
 import stat
-import tarfile
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from syncaudit.errors import StreamReadError, one_line
+from syncaudit.errors import StreamReadError
 from syncaudit.readers.archives import Member, find_member
-from syncaudit.readers.remote import open_remote
+from syncaudit.readers.file_errors import reworded
+from syncaudit.readers.remote import is_url, open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
 
 __all__ = [
+    "FILE_KEYS",
     "check_file",
+    "files_named",
     "holds_data",
     "is_url",
     "keep_local",
@@ -34,11 +33,11 @@ __all__ = [
     "parent_of",
     "read_bytes",
     "resolve",
-    "reworded",
-    "too_long_a_name",
 ]
 
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
+FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+"""Keys of a source that name files (formats, section 2)."""
+
 _CHUNK = 1 << 22
 # What Git leaves in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
 # docs/spec.md: text of less than 1,024 bytes that begins with the version).
@@ -46,21 +45,11 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
 
 
-def is_url(uri: str) -> bool:
-    """Return whether `uri` is an fsspec URL (``s3://``, ``memory://``, ``tar://a::b.tar``)."""
-    return "::" in uri or ("://" in uri and _SCHEME.match(uri) is not None)
-
-
 def resolve(uri: str, base_uri: str = "") -> str:
     """Return `uri` as a local path or URL that does not depend on the manifest's place.
 
-    Parameters
-    ----------
-    uri : str
-        As in the manifest. In a chained URL (``tar://cam.mp4::shard.tar``) the last part may
-        be relative.
-    base_uri : str
-        Folder of the manifest; "" is the working folder.
+    In a chained URL (``tar://cam.mp4::shard.tar``) the last part may be relative; `base_uri` is the
+    folder of the manifest, "" the working folder.
     """
     if "::" in uri:
         head, _, last = uri.rpartition("::")
@@ -80,6 +69,12 @@ def resolve(uri: str, base_uri: str = "") -> str:
     return path if is_tidy else str(Path(base_uri) / uri)
 
 
+def files_named(spec: object, base_uri: str = "") -> dict[str, str]:
+    """Return the files that a source of a manifest names, by key and resolved."""
+    named = ((key, getattr(spec, key, None)) for key in FILE_KEYS)
+    return {key: resolve(str(uri), base_uri) for key, uri in named if uri}
+
+
 def parent_of(uri: str) -> str:
     """Return the folder that holds `uri`; absolute if it is local."""
     if not is_url(uri) or uri.startswith("file://"):
@@ -95,13 +90,7 @@ def local_path(uri: str) -> Path | None:
 
 
 def read_bytes(uri: str) -> bytes:
-    """Return the content of a resolved `uri`.
-
-    Raises
-    ------
-    StreamReadError
-        If it is missing, empty or cannot be read; the code says which.
-    """
+    """Return the content of a resolved `uri`; the error's code says if it is missing or empty."""
     refuse_outside(uri)
     with reworded(uri):
         path = local_path(uri)
@@ -136,10 +125,7 @@ def holds_data(uri: str) -> bool:
 def check_file(uri: str) -> None:
     """Refuse a resolved local `uri` that is missing, empty, a pointer or no regular file.
 
-    Raises
-    ------
-    StreamReadError
-        Saying which; what is remote is not asked.
+    What is remote is not asked.
     """
     refuse_outside(uri)
     if is_url(uri):
@@ -152,13 +138,7 @@ def check_file(uri: str) -> None:
 
 @contextmanager
 def open_file(uri: str) -> Iterator[BinaryIO]:
-    """Open a resolved `uri` for reading parts of it.
-
-    Raises
-    ------
-    StreamReadError
-        If it is missing, empty or cannot be opened.
-    """
+    """Open a resolved `uri` for reading parts of it."""
     check_file(uri)
     with reworded(uri):
         path = local_path(uri)
@@ -176,12 +156,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
 def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """Yield a local path with the content of `uri`; a remote copy is removed afterwards.
 
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    scratch : Path, optional
-        Folder to keep remote copies in; the caller removes it.
+    With `scratch` copies are kept there, and the caller removes it.
     """
     path = local_path(uri)
     if path is not None:
@@ -253,7 +228,7 @@ def _size_of_file(path: str) -> int:
             hint="Name the file itself in the manifest.",
         )
     if not stat.S_ISREG(status.st_mode):
-        raise StreamReadError("is no regular file", path=path, hint="Copy the data into a file.")
+        raise StreamReadError("is not a regular file", path=path, hint="Copy the data into a file.")
     if 0 < status.st_size < _POINTER_BYTES:
         with open(path, "rb") as file:  # noqa: PTH123  # as os.stat above
             _refuse_pointer(path, file.read())
@@ -277,63 +252,3 @@ def _empty(uri: str) -> StreamReadError:
         path=uri,
         hint="Copy it again from the recorder, or leave the source out of the manifest.",
     )
-
-
-def too_long_a_name(uri: str) -> StreamReadError:
-    """Return the error of a `uri` that no file system can hold."""
-    return StreamReadError(
-        "a file cannot have so long a name",
-        code="missing_file",
-        path=uri,
-        hint="Correct it in the manifest, or in the table that names it.",
-    )
-
-
-@contextmanager
-def reworded(uri: str) -> Iterator[None]:
-    """Turn what file systems raise about a resolved `uri` into errors worded for people."""
-    try:
-        yield
-    except StreamReadError:
-        raise
-    except FileNotFoundError as error:
-        raise StreamReadError(
-            "file not found",
-            code="missing_file",
-            path=uri,
-            hint="Check the name; relative URIs start at the folder of the manifest.",
-        ) from error
-    except ImportError as error:
-        raise StreamReadError(
-            f"the file system of this URL is not installed ({error})",
-            path=uri,
-            hint="Install the fsspec package it names.",
-        ) from error
-    except PermissionError as error:
-        raise StreamReadError(
-            "no permission to read it", path=uri, hint="Check permissions or credentials."
-        ) from error
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        LookupError,
-        TypeError,
-        tarfile.TarError,
-        zipfile.BadZipFile,
-    ) as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise too_long_a_name(uri) from error
-        raise StreamReadError(
-            f"cannot be read ({type(error).__name__}: {error})",
-            path=uri,
-            hint="Check the URI and whether the storage can be reached.",
-        ) from error
-    except Exception as error:  # remote stores raise kinds of their own
-        if not is_url(uri):
-            raise
-        raise StreamReadError(
-            f"cannot be read ({type(error).__name__}: {one_line(error)})",
-            path=uri,
-            hint="Check the URI and whether the storage can be reached.",
-        ) from error

@@ -93,11 +93,14 @@ def write_report(
 def _worst_card(
     clip: ClipVerdict, tolerances_s: Mapping[str, float], pictures: PictureMaker | None
 ) -> dict[str, Any]:
-    # A clip whose audit was never finished may have killed the process that opened it.
-    may_open = pictures is not None and clip.record is not None
-    found = pictures(clip.clip_id, _cameras(clip)) if pictures is not None and may_open else ()
+    drawing = before_after(clip)
+    found: Sequence[Picture] = ()
+    # Frames show less than signals do. A clip whose audit was never finished may have killed the
+    # process that opened it.
+    if drawing is None and pictures is not None and clip.record is not None:
+        found = pictures(clip.clip_id, _cameras(clip))
     return clip_card(clip, tolerances_s) | {
-        "before_after": before_after(clip),
+        "before_after": drawing,
         "pictures": [
             {
                 "source": picture.source,

@@ -5,20 +5,17 @@ from .can_bus import CanConfig
 from .clocks import ClockFault
 from .config import EPOCH_NS, RigConfig
 from .driving import STYLES, DrivingStyle, simulate_motion
-from .frame_faults import FrameFault
+from .frame_faults import FrameFault, SpoiltFrames
 from .imu import ImuConfig
-from .light import FlashConfig
+from .light import FlashConfig, TriggerConfig
 from .light_faults import AmbientStep, Headlight, LightFault
 from .microphone import MicrophoneConfig
 from .motion import Motion
-from .picture_faults import SpoiltPictures
 from .pulse_shapes import Lamp, SquarePulse, XenonPulse
 from .pulse_trains import BurstTrain, ListedTrain, SpacedTrain
 from .rig import simulate_clip, simulate_manifest
 from .taps import TapConfig
-from .trigger import TriggerConfig
-from .truth import SourceTruth, Step, Truth, read_truth
-from .truth_light import LightTruth, ShutterTruth
+from .truth import LightTruth, ShutterTruth, SourceTruth, Step, Truth, read_truth
 
 __all__ = [
     "EPOCH_NS",
@@ -44,7 +41,7 @@ __all__ = [
     "ShutterTruth",
     "SourceTruth",
     "SpacedTrain",
-    "SpoiltPictures",
+    "SpoiltFrames",
     "SquarePulse",
     "Step",
     "TapConfig",

@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 
 from .camera import CameraConfig
 from .clocks import NS_PER_S, to_ns
-from .draft import Draft, Written
+from .draft import Draft, Written, write_table
 from .encode import encode_frames
 from .light import draw_falloff
 from .motion import FloatArray
 from .render import Renderer
 from .sensor import Sensor
-from .tables import write_table
-from .truth import SourceTruth, Step
-from .truth_light import LightTruth, ShutterTruth
+from .truth import LightTruth, ShutterTruth, Step
 from .world import World
 
-_MARGIN_PX = 48  # how far the picture can move, beyond three degrees of a hand's sway
+_MARGIN_PX = 48  # how far the image can move, beyond three degrees of a hand's sway
 
 
 def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | None) -> Written:
@@ -52,21 +50,13 @@ def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | N
     if camera.is_exposure_stated:
         row["exposure_s"] = camera.exposure_s
     row["focal_px"] = round(camera.focal_px, 4)
-    truth = SourceTruth.from_faults(
-        "camera",
-        clock,
-        start_ns=config.start_ns,
-        n_samples=len(encoded),
-        n_stamps=len(stamps_ns),
-        frames=camera.frames,
-        slips=_slips(draft, camera, captures_s, is_recorded),
+    slips = _slips(draft, camera, captures_s, is_recorded)
+    truth = draft.truth(
+        "camera", clock, len(encoded), len(stamps_ns), frames=camera.frames, slips=slips
     )
     if LightTruth.of(config.flash) is not None:
         shutter = ShutterTruth.of(
-            camera,
-            captures_s[encoded],
-            start_ns=config.start_ns,
-            duration_s=config.duration_s,
+            camera, captures_s[encoded], start_ns=config.start_ns, duration_s=config.duration_s
         )
         truth = replace(truth, shutter=shutter)
     return row, truth
@@ -125,15 +115,10 @@ def _resize(stamps_ns: NDArray[np.int64], n_rows_extra: int, period_ns: int) -> 
 
 
 class StillRenderer:
-    """Show one rendered picture, moved and turned as the camera turns.
+    """Show one rendered image, moved and turned as the camera turns.
 
     Right for a rig that stays at its place: far points move by the camera's rotation alone. The
     skew that turning during the read-out makes is left out.
-
-    Parameters
-    ----------
-    world : World
-    camera : CameraConfig
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:
@@ -144,7 +129,7 @@ class StillRenderer:
         width, height = (size + 2 * _MARGIN_PX for size in camera.size_px)
         fov_deg = 2 * np.degrees(np.arctan(width / 2 / camera.focal_px))
         wide = replace(camera, size_px=(width, height), fov_deg=float(fov_deg), line_delay_s=0.0)
-        self._picture = Renderer(world, wide).render(0.0)
+        self._image = Renderer(world, wide).render(0.0)
 
     def render(self, time_s: float) -> NDArray[np.uint8]:
         """Return the luma of the frame whose middle row is exposed around `time_s`."""
@@ -152,8 +137,8 @@ class StillRenderer:
         down, right, turn = self._angles(time_s)
         if not (down or right or turn):
             rows, columns = slice(_MARGIN_PX, -_MARGIN_PX), slice(_MARGIN_PX, -_MARGIN_PX)
-            return np.ascontiguousarray(self._picture[rows, columns])
-        # Where in the still picture each pixel of the frame is taken from.
+            return np.ascontiguousarray(self._image[rows, columns])
+        # Where in the still image each pixel of the frame is taken from.
         cos, sin = np.cos(turn), np.sin(turn)
         middle = np.array([(width - 1) / 2, (height - 1) / 2])
         spin = np.array([[cos, -sin], [sin, cos]])
@@ -161,7 +146,7 @@ class StillRenderer:
         origin = middle + _MARGIN_PX + move - spin @ middle
         return np.asarray(
             cv2.warpAffine(
-                self._picture,
+                self._image,
                 np.column_stack([spin, origin]),
                 (width, height),
                 flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
@@ -171,7 +156,7 @@ class StillRenderer:
         )
 
     def _angles(self, time_s: float) -> FloatArray:
-        """Return the small rotation since the still picture about x, y and z of the camera."""
+        """Return the small rotation since the still image about x, y and z of the camera."""
         turned = self._first.T @ self._motion.orientation(time_s)[0]
         local = self._body_from_camera.T @ turned @ self._body_from_camera
         return np.asarray([local[2, 1], local[0, 2], local[1, 0]])

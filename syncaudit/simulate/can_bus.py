@@ -1,11 +1,16 @@
 """The vehicle bus: signals with their resolution and dynamics, as a table or as a raw log."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+from cantools import database
+from cantools.database.conversion import BaseConversion
 from numpy.typing import NDArray
 
-from .clocks import ClockFault
+from syncaudit.writing import replace_text, replacing_text
+
+from .clocks import ClockFault, stamp, to_ns
 from .motion import FloatArray, Motion
 
 STEERING_RATIO = 15.0
@@ -13,6 +18,13 @@ WHEELBASE_M = 2.7
 STEERING_LEAD_S = 0.05  # the wheel turns before the vehicle does
 BRAKE_LEAD_S = 0.12  # pressure builds up before the vehicle slows
 BRAKE_BAR_PER_MPS2 = 12.0
+_MESSAGES: tuple[tuple[int, str, float, tuple[str, ...]], ...] = (  # id, name, period in s, roles
+    (0x110, "Wheels", 0.02, ("speed",)),
+    (0x120, "Dynamics", 0.01, ("yaw_rate", "long_accel", "lateral_accel")),
+    (0x130, "Steering", 0.01, ("steering_angle",)),
+    (0x140, "Brakes", 0.02, ("brake",)),
+    (0x150, "Strobe", 0.1, ("strobe",)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +79,11 @@ SIGNALS = (
     Signal(role="lateral_accel", name="LateralAccel", unit="m/s2", step=0.01, noise=0.03),
     Signal(role="strobe", name="StrobeCount", unit="", step=1.0, noise=0.0),
 )
+_BY_ROLE = {signal.role: signal for signal in SIGNALS}
 
 
 def sample_signals(
-    motion: Motion,
-    times_s: FloatArray,
-    pulses_s: FloatArray,
-    rng: np.random.Generator,
+    motion: Motion, times_s: FloatArray, pulses_s: FloatArray, rng: np.random.Generator
 ) -> dict[str, FloatArray]:
     """Return every signal by role at true times, in physical units, quantised, each shape (n,).
 
@@ -121,3 +131,71 @@ def bunch(stamps_ns: NDArray[np.int64], bunch_s: float) -> NDArray[np.int64]:
     ready = -(-stamps_ns // period_ns) * period_ns
     place = np.arange(stamps_ns.size) - np.searchsorted(ready, ready)
     return ready + 20_000 * place
+
+
+def vehicle_database() -> database.Database:
+    """Return the bus description: 16-bit signals, little endian, signed but for speed and count."""
+    messages = []
+    for frame_id, name, period_s, roles in _MESSAGES:
+        signals = [
+            database.Signal(
+                name=_BY_ROLE[role].name,
+                start=16 * place,
+                length=16,
+                is_signed=role not in ("speed", "strobe"),
+                conversion=BaseConversion.factory(scale=_BY_ROLE[role].step),
+                unit=_BY_ROLE[role].unit,
+            )
+            for place, role in enumerate(roles)
+        ]
+        messages.append(
+            database.Message(
+                frame_id=frame_id,
+                name=name,
+                length=8,
+                signals=signals,
+                cycle_time=round(period_s * 1000),
+                senders=["Vehicle"],
+            )
+        )
+    nodes = [database.Node(name="Vehicle", comment=None)]
+    return database.Database(messages=messages, nodes=nodes)
+
+
+def write_log(
+    motion: Motion,
+    config: CanConfig,
+    duration_s: float,
+    pulses_s: FloatArray,
+    start_ns: int,
+    folder: Path,
+    rng: np.random.Generator,
+) -> int:
+    """Write ``can.log`` and ``vehicle.dbc`` into a folder.
+
+    Candump stamps have microseconds. Each message waits for the bus a little (exponential), which
+    is part of the stamp; the strobe message goes out at every pulse and ten times a second.
+    """
+    description = vehicle_database()
+    replace_text(folder / "vehicle.dbc", description.as_dbc_string())
+    lines: list[tuple[int, str]] = []
+    for frame_id, name, period_s, roles in _MESSAGES:
+        pulses = pulses_s if "strobe" in roles else np.empty(0)
+        times = bus_times(duration_s, period_s, rng.uniform(0, period_s), pulses)
+        times = times[~config.clock.is_in_gap(times)]
+        values = sample_signals(motion, times, pulses_s, rng)
+        wait = rng.exponential(config.arbitration_s, times.size) if config.arbitration_s else 0.0
+        stamps = stamp(times, config.clock, at_s=duration_s / 2, rate_hz=1 / period_s, rng=rng)
+        stamps_ns = to_ns(stamps + wait, start_ns)
+        message = description.get_message_by_name(name)
+        table = {_BY_ROLE[role].name: values[role].tolist() for role in roles}
+        for row, stamp_ns in enumerate(stamps_ns.tolist()):
+            payload = message.encode({key: column[row] for key, column in table.items()})
+            lines.append((stamp_ns, f"can0 {frame_id:03X}#{payload.hex().upper()}"))
+    lines.sort(key=lambda line: line[0])
+    bunched = bunch(np.array([line[0] for line in lines], np.int64), config.bunch_s)
+    with replacing_text(folder / "can.log") as file:
+        for stamp_ns, (_, text) in zip(bunched.tolist(), lines, strict=True):
+            seconds, microseconds = divmod((stamp_ns + 500) // 1000, 1_000_000)
+            file.write(f"({seconds}.{microseconds:06d}) {text}\n")
+    return len(lines)

@@ -79,7 +79,7 @@ class ClockFault:
         return replace(self, jitter_std_s=math.hypot(self.jitter_std_s, std_s))
 
     def is_in_gap(self, times_s: FloatArray) -> NDArray[np.bool_]:
-        """Tell which true times fall into a gap, shape (n,)."""
+        """Return which true times fall into a gap, shape (n,)."""
         lost = np.zeros(times_s.size, dtype=bool)
         for start_s, stop_s in self.gaps_s:
             lost |= (times_s >= start_s) & (times_s < stop_s)
@@ -87,28 +87,15 @@ class ClockFault:
 
 
 def stamp(
-    times_s: FloatArray,
-    fault: ClockFault,
-    *,
-    at_s: float,
-    rate_hz: float,
-    rng: np.random.Generator,
+    times_s: FloatArray, fault: ClockFault, *, at_s: float, rate_hz: float, rng: np.random.Generator
 ) -> FloatArray:
     """Return the stamps that a faulty clock gives to true times.
 
     Solves ``t_ref = t_src + offset + drift * (t_src - at) + step`` for ``t_src``, then adds jitter,
     delay and disorder. Gaps and missing rows are not applied here.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        True times after the clip's start, in order.
-    fault : ClockFault
-    at_s : float
-        Anchor of the drift: the middle of the clip.
-    rate_hz : float
-        Nominal rate, for made-up stamps and for disorder.
-    rng : numpy.random.Generator
+    `times_s`, shape (n,), are true times after the clip's start, in order; `at_s` anchors the drift
+    (the middle of the clip); `rate_hz` is nominal, for made-up stamps and for disorder.
 
     Returns
     -------

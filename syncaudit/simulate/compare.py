@@ -1,8 +1,7 @@
-"""Comparing two renderings of one clip: stamps to the nanosecond, pictures within a tolerance."""
+"""Comparing two renderings of one clip: stamps to the nanosecond, images within a tolerance."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
@@ -22,7 +21,10 @@ def compare_clips(expected: str | Path, found: str | Path) -> list[str]:
     stamps must agree exactly, table values within `VALUE_TOLERANCE`.
     """
     expected, found = Path(expected), Path(found)
-    row, other = (_manifest(folder) for folder in (expected, found))
+    row, other = (
+        json.loads((folder / MANIFEST_NAME).read_text(encoding="utf-8"))
+        for folder in (expected, found)
+    )
     if row != other:
         return [f"{MANIFEST_NAME}: rows differ"]
     differences: list[str] = []
@@ -82,7 +84,3 @@ def _compare_tables(path: Path, other: Path) -> list[str]:
     )
     is_close = np.isclose(values, other_values, rtol=0, atol=VALUE_TOLERANCE, equal_nan=True)
     return [] if is_close.all() else [f"{path.name}: values differ"]
-
-
-def _manifest(folder: Path) -> Any:
-    return json.loads((folder / MANIFEST_NAME).read_text(encoding="utf-8"))

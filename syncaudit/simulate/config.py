@@ -1,17 +1,17 @@
 """The configuration of one simulated clip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from .camera import SIX_CAMERAS, CameraConfig
 from .can_bus import CanConfig
 from .clocks import NS_PER_S
 from .driving import STYLES
 from .imu import ImuConfig
-from .light import FlashConfig
+from .light import FlashConfig, TriggerConfig
 from .microphone import MicrophoneConfig
 from .taps import TapConfig
-from .trigger import TriggerConfig
 
 DEVICES = frozenset({"imu", "can", "mic", "trigger"})
 EPOCH_NS = 1_767_225_600_000_000_000
@@ -33,7 +33,7 @@ class RigConfig:
     cameras : dict of str to CameraConfig
         By source name.
     is_still : bool
-        Render each camera's picture once and only move it as the camera turns: for vehicles at
+        Render each camera's image once and only move it as the camera turns: for vehicles at
         rest, and many times faster.
     imu, can, microphone, trigger, flash, taps : optional
         None leaves the part out.
@@ -72,6 +72,12 @@ class RigConfig:
         if self.reference is not None and self.reference not in {*self.cameras, *DEVICES}:
             raise ValueError(f"reference {self.reference!r} is not a source of the clip")
 
+    def camera(self, name: str) -> CameraConfig:
+        """Return a camera by name."""
+        if name not in self.cameras:
+            raise ValueError(f"no camera {name!r}; there are {', '.join(self.cameras)}")
+        return self.cameras[name]
+
     @property
     def at_ns(self) -> int:
         """Return the middle of the clip, where offsets are stated."""
@@ -81,3 +87,9 @@ class RigConfig:
     def end_ns(self) -> int:
         """Return the end of the clip."""
         return self.start_ns + round(self.duration_s * NS_PER_S)
+
+
+def with_cameras(config: RigConfig, *names: str, **changes: Any) -> RigConfig:
+    """Return a clip in which the settings of some cameras (all if none is named) are changed."""
+    changed = {name: replace(config.camera(name), **changes) for name in names or config.cameras}
+    return replace(config, cameras={**config.cameras, **changed})

@@ -23,12 +23,15 @@ class Defect:
     source : str
         Source whose file is damaged.
     words : str
+    reason : str
+        Code that a perfect audit gives.
     damage : callable
         Takes the good file's bytes; returns the damaged ones, or None for no file at all.
     """
 
     source: str
     words: str
+    reason: str
     damage: Callable[[bytes], bytes | None]
 
 
@@ -45,19 +48,26 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
         "truncated_video": Defect(
             source="cam_front",
             words="video cut off after 60 % of its bytes",
+            reason="unreadable",
             damage=lambda content: content[: len(content) * 6 // 10],
         ),
-        "nan_imu": Defect(source="imu", words="gyro_x of 25 samples is NaN", damage=_with_nan),
+        "nan_imu": Defect(
+            source="imu", words="gyro_x of 25 samples is NaN", reason="non_finite", damage=_with_nan
+        ),
         "empty_can": Defect(
             source="can",
             words="table with a header and no rows",
+            reason="empty",
             damage=lambda content: content.split(b"\n")[0] + b"\n",
         ),
         "missing_file": Defect(
-            source="cam_front", words="video is not there", damage=lambda _: None
+            source="cam_front",
+            words="video is not there",
+            reason="missing_file",
+            damage=lambda _: None,
         ),
         "zero_byte_audio": Defect(
-            source="mic", words="audio file of 0 bytes", damage=lambda _: b""
+            source="mic", words="audio file of 0 bytes", reason="empty", damage=lambda _: b""
         ),
     }
 )
@@ -66,14 +76,8 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
 def break_clip(good: Path, folder: Path, name: str) -> Truth:
     """Write a clip that shares the files of a good one but for a damaged copy of one file.
 
-    Parameters
-    ----------
-    good : Path
-        Folder of an intact clip, a sibling of `folder`.
-    folder : Path
-        Created; its name becomes the clip's id.
-    name : str
-        A key of `DEFECTS`.
+    `good`: folder of an intact clip, a sibling of `folder`. `folder`: created; its name becomes the
+    clip's id. `name`: a key of `DEFECTS`.
 
     Raises
     ------

@@ -98,10 +98,6 @@ def simulate_motion(style: str, duration_s: float, rng: np.random.Generator) -> 
         Length of the clip; the motion reaches `MARGIN_S` beyond both ends.
     rng : numpy.random.Generator
 
-    Returns
-    -------
-    Motion
-
     Raises
     ------
     ValueError

@@ -18,22 +18,11 @@ _JPEG_QUALITY = 90
 
 
 def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: CameraConfig) -> int:
-    """Write luma frames to a video file, or to a folder if the codec is ``images``.
+    """Write luma frames to a video file, or a folder for ``images``; return their number.
 
     One thread and no time stamps of its own: the same frames give the same bytes.
 
-    Parameters
-    ----------
-    frames : iterable of ndarray of uint8, shape (height, width)
-    path : Path
-        File (or folder) to create.
-    camera : CameraConfig
-        Codec, size, rate and quality.
-
-    Returns
-    -------
-    int
-        Number of frames written.
+    Frames have the shape (height, width); the camera states codec, size, rate and quality.
     """
     if camera.codec == "images":
         return _write_images(frames, path)
@@ -49,14 +38,14 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
         stream.width, stream.height = camera.size_px
         stream.pix_fmt = "yuvj420p" if camera.codec == "mjpeg" else "yuv420p"
         stream.codec_context.thread_count = 1
-        picture = av.VideoFrame(*camera.size_px, stream.pix_fmt)
-        for plane in picture.planes[1:]:
+        image = av.VideoFrame(*camera.size_px, stream.pix_fmt)
+        for plane in image.planes[1:]:
             plane.update(bytes([_NEUTRAL_CHROMA]) * plane.buffer_size)
         n_frames = 0
         for luma in frames:
-            _fill(picture.planes[0], luma)
-            picture.pts = n_frames
-            file.mux(stream.encode(picture))
+            _fill(image.planes[0], luma)
+            image.pts = n_frames
+            file.mux(stream.encode(image))
             n_frames += 1
         file.mux(stream.encode(None))
     return n_frames

@@ -1,234 +1,181 @@
 """Recordings for a calibration by flashes: a rig at rest, a lamp, and one difficulty each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from .camera import SIX_CAMERAS, CameraConfig
+from .camera import SIX_CAMERAS
 from .can_bus import CanConfig
 from .clocks import ClockFault
-from .config import RigConfig
+from .config import RigConfig, with_cameras
 from .draft import part_rng
 from .frame_faults import FrameFault
 from .imu import ImuConfig
-from .light import FlashConfig
+from .light import FlashConfig, TriggerConfig
 from .light_faults import AmbientStep, Headlight, LightFault
 from .microphone import MicrophoneConfig
 from .pulse_shapes import Lamp, SquarePulse, XenonPulse
 from .pulse_trains import BurstTrain, SpacedTrain
 from .taps import TapConfig
-from .trigger import TriggerConfig
 
-DURATION_S = 45.0
-SIZE_PX = (854, 480)
-_OFFSETS_S = (0.0, 0.0351, -0.1207, 0.3313, -0.0123, 0.0078)
-_DRIFTS_PPM = (0.0, 19.8, -12.5, 4.1, 31.0, -24.6)
+_DURATION_S = 45.0
+_CLOCKS = tuple(
+    ClockFault(offset_s=offset_s, drift_ppm=drift_ppm)
+    for offset_s, drift_ppm in (
+        (0.0, 0.0),
+        (0.0351, 19.8),
+        (-0.1207, -12.5),
+        (0.3313, 4.1),
+        (-0.0123, 31.0),
+        (0.0078, -24.6),
+    )
+)
 _LINE_DELAYS_S = (2.5e-5, 2.5e-5, 2.8e-5, 4.2e-5, 5.2e-5, 3.4e-5)
-_EXPOSURE_S = 0.008
-_STAMP_JITTER_S = 2e-5  # cameras that stamp in hardware
-BURSTS = BurstTrain(n_pulses=4, span_s=1 / 12, mean_interval_s=0.5)
-SQUARE = FlashConfig(train=BURSTS, shape=SquarePulse(width_s=0.002), brightness=70.0, falloff=0.5)
-
-_Change = Callable[[CameraConfig], CameraConfig]
-
-
-def _cameras() -> dict[str, CameraConfig]:
-    cameras = {}
-    faults = zip(_OFFSETS_S, _DRIFTS_PPM, _LINE_DELAYS_S, strict=True)
-    for (name, camera), (offset_s, drift_ppm, line_s) in zip(
-        SIX_CAMERAS.items(), faults, strict=True
-    ):
-        cameras[name] = replace(
-            camera,
-            size_px=SIZE_PX,
-            line_delay_s=line_s,
-            exposure_s=_EXPOSURE_S,
-            stamp_jitter_s=_STAMP_JITTER_S,
-            clock=ClockFault(offset_s=offset_s, drift_ppm=drift_ppm),
-        )
-    return cameras
+_SQUARE = FlashConfig(
+    train=BurstTrain(n_pulses=4, span_s=1 / 12, mean_interval_s=0.5),
+    shape=SquarePulse(width_s=0.002),
+    brightness=70.0,
+    falloff=0.5,
+)
+# Start and length in seconds, size and brightness of overexposed headlights that sweep through.
+_SWEEPS = (
+    (2.0, 2.5, 0.08, 500.0),
+    (9.0, 1.2, 0.15, 300.0),
+    (16.5, 4.0, 0.06, 700.0),
+    (26.0, 0.8, 0.2, 250.0),
+    (35.0, 3.0, 0.1, 500.0),
+)
 
 
-def clean_recording() -> RigConfig:
+def _dealt(config: RigConfig, **values: Sequence[Any]) -> RigConfig:
+    """Give every camera settings of its own, in their order."""
+    cameras = {
+        name: replace(camera, **{key: dealt[k] for key, dealt in values.items()})
+        for k, (name, camera) in enumerate(config.cameras.items())
+    }
+    return replace(config, cameras=cameras)
+
+
+def _clean() -> RigConfig:
     """Return six cameras on a hand-held rig before a lamp that fires bursts of four pulses."""
-    return RigConfig(
+    rig = RigConfig(
         style="held",
-        duration_s=DURATION_S,
-        cameras=_cameras(),
+        duration_s=_DURATION_S,
+        cameras=dict(SIX_CAMERAS),
         imu=None,
         can=None,
-        flash=SQUARE,
+        flash=_SQUARE,
         n_movers=0,
         is_still=True,
     )
+    # They stamp in hardware.
+    rig = with_cameras(rig, size_px=(854, 480), exposure_s=0.008, stamp_jitter_s=2e-5)
+    return _dealt(rig, line_delay_s=_LINE_DELAYS_S, clock=_CLOCKS)
 
 
-def each(config: RigConfig, change: _Change, *names: str) -> RigConfig:
-    """Return a recording in which some cameras (all if none is named) are changed."""
-    return replace(
-        config,
-        cameras={
-            name: change(camera) if name in names or not names else camera
-            for name, camera in config.cameras.items()
-        },
-    )
-
-
-def lit(config: RigConfig, light: LightFault, *names: str) -> RigConfig:
-    """Return a recording in which some cameras (all if none is named) see light of their own."""
-    return each(config, lambda camera: replace(camera, light=light), *names)
-
-
-def with_exposures(config: RigConfig) -> RigConfig:
-    """Expose cameras for 2, 15 and 8 ms in turn."""
-    times = dict(zip(config.cameras, (0.002, 0.015, 0.008) * 2, strict=True))
-    cameras = config.cameras.items()
-    return replace(
-        config,
-        cameras={name: replace(camera, exposure_s=times[name]) for name, camera in cameras},
-    )
-
-
-def with_false_flashes(config: RigConfig) -> RigConfig:
+def _with_false_flashes(config: RigConfig) -> RigConfig:
     """Let four cameras see light of their own: one or two a second, each camera its own."""
     for name in ("cam_front_left", "cam_front_right", "cam_rear_left", "cam_rear"):
-        own = SpacedTrain(mean_interval_s=0.7).draw(DURATION_S, part_rng(0, f"{name} false"))
+        own = SpacedTrain(mean_interval_s=0.7).draw(_DURATION_S, part_rng(0, f"{name} false"))
         light = LightFault(false_flashes_s=tuple(np.round(own, 4).tolist()))
-        config = lit(config, light, name)
+        config = with_cameras(config, name, light=light)
     return config
 
 
-def sparse(config: RigConfig) -> RigConfig:
-    """Spread the cameras' phases evenly: a pulse reaches two of the six at most."""
-    phases = {name: (0.003 + k / 6 / 12) for k, name in enumerate(config.cameras)}
-    cameras = {
-        name: replace(camera, line_delay_s=2.5e-5, phase_s=phases[name])
-        for name, camera in config.cameras.items()
-    }
-    train = SpacedTrain(mean_interval_s=0.2)
-    return replace(config, cameras=cameras, flash=replace(SQUARE, train=train))
-
-
-def with_headlights(config: RigConfig) -> RigConfig:
-    """Let overexposed headlights sweep through three cameras' pictures."""
-    sweeps = tuple(
-        Headlight(start_s=start, stop_s=start + length, size=size, brightness=level)
-        for start, length, size, level in (
-            (2.0, 2.5, 0.08, 500.0),
-            (9.0, 1.2, 0.15, 300.0),
-            (16.5, 4.0, 0.06, 700.0),
-            (26.0, 0.8, 0.2, 250.0),
-            (35.0, 3.0, 0.1, 500.0),
-        )
-    )
-    return lit(config, LightFault(headlights=sweeps), "cam_front", "cam_front_left", "cam_rear")
-
-
-def with_dropped_frames(config: RigConfig) -> RigConfig:
-    """Lose frames of one camera with their stamps, and of another while its stamps run on."""
-    lost = FrameFault(dropped=(37, 38, 120, 261, 262, 263, 400))
-    config = each(config, lambda camera: replace(camera, frames=lost), "cam_rear_left")
-    slipped = FrameFault(dropped=(200,), drop_mode="slip")
-    return each(config, lambda camera: replace(camera, frames=slipped), "cam_rear")
-
-
-def drifting(config: RigConfig) -> RigConfig:
-    """Let one camera's clock drift by 300 ppm."""
-
-    def change(camera: CameraConfig) -> CameraConfig:
-        return replace(camera, clock=replace(camera.clock, drift_ppm=300.0))
-
-    return each(config, change, "cam_rear")
-
-
-def withheld(config: RigConfig) -> RigConfig:
-    """State no line delay or exposure; two frame rates and a trigger log make them observable."""
-
-    def change(camera: CameraConfig) -> CameraConfig:
-        return replace(camera, is_line_delay_stated=False, is_exposure_stated=False)
-
-    config = each(config, change)
-    config = each(config, lambda camera: replace(camera, fps=15.0), "cam_front_left", "cam_rear")
-    return replace(config, trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042)))
-
-
-def with_all_sources(config: RigConfig) -> RigConfig:
-    """Add a trigger log, the CAN strobe, clicks of the lamp and taps that fire it."""
-    return replace(
-        config,
-        trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0)),
-        can=CanConfig(format="log", clock=ClockFault(offset_s=0.0517, drift_ppm=-15.0)),
-        imu=ImuConfig(clock=ClockFault(offset_s=-0.0186)),
-        microphone=MicrophoneConfig(
-            click_level=0.5, lamp_distance_m=1.5, clock=ClockFault(offset_s=0.0224, drift_ppm=12.0)
-        ),
-        taps=TapConfig(fires_flash=True),
-    )
-
-
-def with_train(config: RigConfig, train: SpacedTrain | BurstTrain) -> RigConfig:
-    """Fire other pulses."""
-    return replace(config, flash=replace(SQUARE, train=train))
-
-
 def _scenarios() -> dict[str, RigConfig]:
-    clean = clean_recording()
+    clean = _clean()
+
+    def flashing(config: RigConfig = clean, **changes: Any) -> RigConfig:
+        return replace(config, flash=replace(_SQUARE, **changes))
+
+    two_global = with_cameras(clean, "cam_front_left", "cam_rear_left", line_delay_s=0.0)
+    trigger = TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0))
+    lost = FrameFault(dropped=(37, 38, 120, 261, 262, 263, 400))
+    # No line delay or exposure is stated; two frame rates and a trigger log make them observable.
+    unstated = with_cameras(clean, is_line_delay_stated=False, is_exposure_stated=False)
     clips = {
         "flash_clean": clean,
-        "flash_exposures": with_exposures(clean),
-        "flash_xenon": replace(
-            clean,
-            flash=replace(SQUARE, shape=XenonPulse(rise_s=1e-4, decay_s=1.2e-3), brightness=110.0),
+        "flash_exposures": _dealt(clean, exposure_s=(0.002, 0.015, 0.008) * 2),
+        "flash_xenon": flashing(shape=XenonPulse(rise_s=1e-4, decay_s=1.2e-3), brightness=110.0),
+        "flash_noisy": with_cameras(clean, read_noise=4.0, photon_noise=0.06, crf=28),
+        "flash_first_missed": with_cameras(
+            clean, "cam_rear", light=LightFault(blind_s=((0.0, 6.0),))
         ),
-        "flash_noisy": each(clean, lambda c: replace(c, read_noise=4.0, photon_noise=0.06, crf=28)),
-        "flash_first_missed": lit(clean, LightFault(blind_s=((0.0, 6.0),)), "cam_rear"),
-        "flash_false": with_false_flashes(clean),
-        "flash_sparse": sparse(clean),
-        "flash_30hz": with_train(
-            each(clean, lambda c: replace(c, fps=30.0)),
-            BurstTrain(n_pulses=2, span_s=1 / 30, mean_interval_s=0.5),
-        ),
-        "flash_global_shutter": each(
-            clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"
-        ),
-        "flash_global_lamp": replace(
-            each(clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"),
-            # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
-            # frames of one rate keep their phases: as a plan for such cameras has it.
-            trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0)),
-            flash=replace(
-                SQUARE,
-                shape=Lamp(width_s=0.2),
-                train=SpacedTrain(mean_interval_s=0.85, spread=0.3),
+        "flash_false": _with_false_flashes(clean),
+        # Phases are spread evenly: a pulse reaches two of the six cameras at most.
+        "flash_sparse": flashing(
+            _dealt(
+                clean, line_delay_s=[2.5e-5] * 6, phase_s=[0.003 + k / 6 / 12 for k in range(6)]
             ),
+            train=SpacedTrain(mean_interval_s=0.2),
         ),
-        "flash_headlights": with_headlights(clean),
-        "flash_tunnel": lit(
+        "flash_30hz": flashing(
+            with_cameras(clean, fps=30.0),
+            train=BurstTrain(n_pulses=2, span_s=1 / 30, mean_interval_s=0.5),
+        ),
+        "flash_global_shutter": two_global,
+        # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
+        # frames of one rate keep their phases: as a plan for such cameras has it.
+        "flash_global_lamp": flashing(
+            replace(two_global, trigger=trigger),
+            shape=Lamp(width_s=0.2),
+            train=SpacedTrain(mean_interval_s=0.85, spread=0.3),
+        ),
+        "flash_headlights": with_cameras(
             clean,
-            LightFault(
-                ambient_steps=tuple(
-                    AmbientStep(at_s=at_s, factor=factor, ramp_s=ramp_s)
-                    for at_s, factor, ramp_s in (
-                        (8.0, 0.4, 0.0),
-                        (21.0, 2.5, 0.3),
-                        (33.0, 0.6, 0.05),
-                    )
+            "cam_front",
+            "cam_front_left",
+            "cam_rear",
+            light=LightFault(
+                headlights=tuple(
+                    Headlight(start_s=start, stop_s=start + length, size=size, brightness=level)
+                    for start, length, size, level in _SWEEPS
                 )
             ),
         ),
-        "flash_bright": replace(clean, flash=replace(SQUARE, brightness=400.0)),
-        "flash_periodic": with_train(clean, SpacedTrain(mean_interval_s=0.23, spread=0.0)),
-        "flash_strobe": with_train(clean, SpacedTrain(mean_interval_s=0.007, spread=0.25)),
-        "flash_lamp": replace(
+        "flash_tunnel": with_cameras(
             clean,
-            flash=replace(SQUARE, shape=Lamp(width_s=0.7), train=SpacedTrain(mean_interval_s=1.5)),
+            light=LightFault(
+                ambient_steps=(
+                    AmbientStep(at_s=8.0, factor=0.4),
+                    AmbientStep(at_s=21.0, factor=2.5, ramp_s=0.3),
+                    AmbientStep(at_s=33.0, factor=0.6, ramp_s=0.05),
+                )
+            ),
         ),
-        "flash_dropped": with_dropped_frames(clean),
-        "flash_drift": drifting(clean),
-        "flash_withheld": withheld(clean),
-        "flash_all_sources": with_all_sources(clean),
+        "flash_bright": flashing(brightness=400.0),
+        "flash_periodic": flashing(train=SpacedTrain(mean_interval_s=0.23, spread=0.0)),
+        "flash_strobe": flashing(train=SpacedTrain(mean_interval_s=0.007, spread=0.25)),
+        "flash_lamp": flashing(shape=Lamp(width_s=0.7), train=SpacedTrain(mean_interval_s=1.5)),
+        # One camera loses frames with their stamps, another one while its stamps run on.
+        "flash_dropped": with_cameras(
+            with_cameras(clean, "cam_rear_left", frames=lost),
+            "cam_rear",
+            frames=FrameFault(dropped=(200,), drop_mode="slip"),
+        ),
+        "flash_drift": with_cameras(
+            clean, "cam_rear", clock=replace(clean.camera("cam_rear").clock, drift_ppm=300.0)
+        ),
+        "flash_withheld": replace(
+            with_cameras(unstated, "cam_front_left", "cam_rear", fps=15.0),
+            trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042)),
+        ),
+        # A trigger log, the CAN strobe, clicks of the lamp and taps that fire it.
+        "flash_all_sources": replace(
+            clean,
+            trigger=trigger,
+            can=CanConfig(format="log", clock=ClockFault(offset_s=0.0517, drift_ppm=-15.0)),
+            imu=ImuConfig(clock=ClockFault(offset_s=-0.0186)),
+            microphone=MicrophoneConfig(
+                click_level=0.5,
+                lamp_distance_m=1.5,
+                clock=ClockFault(offset_s=0.0224, drift_ppm=12.0),
+            ),
+            taps=TapConfig(fires_flash=True),
+        ),
     }
     return {name: replace(config, clip_id=name) for name, config in clips.items()}
 

@@ -5,9 +5,8 @@ import numpy as np
 from . import textures
 from .motion import Motion
 from .panorama import paint_panorama
-from .road import Road
 from .textures import Texture
-from .world import GROUND_TEXELS_PER_M, GROUND_TILE_M, Block, Mark, Mover, World
+from .world import GROUND_TEXELS_PER_M, GROUND_TILE_M, Block, Mark, Mover, Road, World
 
 _CAR_SIZE_M = (4.2, 1.8, 1.5)
 
@@ -15,12 +14,7 @@ _CAR_SIZE_M = (4.2, 1.8, 1.5)
 def build_world(motion: Motion, rng: np.random.Generator, *, n_movers: int = 2) -> World:
     """Furnish the surroundings of a drive.
 
-    Parameters
-    ----------
-    motion : Motion
-    rng : numpy.random.Generator
-    n_movers : int
-        Cars on the road: the first drives ahead, the second comes towards the vehicle.
+    Of the movers, cars on the road, the first drives ahead, the second comes towards the vehicle.
     """
     road = Road.from_motion(motion)
     blocks = [*_buildings(road, rng), *_furniture(road, rng)]
@@ -39,10 +33,7 @@ def _buildings(road: Road, rng: np.random.Generator) -> list[Block]:
     library = []
     for _ in range(9):
         width, height = rng.uniform(7, 16), rng.uniform(4, 13)
-        front, flank = (
-            textures.facade(width, height, rng),
-            textures.facade(7.0, height, rng),
-        )
+        front, flank = (textures.facade(width, height, rng), textures.facade(7.0, height, rng))
         library.append((width, height, front, flank))
     blocks = []
     for side in (-1.0, 1.0):

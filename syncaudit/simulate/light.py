@@ -1,9 +1,10 @@
-"""Light flashes: which pulses a lamp gives, and the light that each exposed row gathers of them."""
+"""Light flashes: which pulses a lamp gives and logs, and what each exposed row gathers of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from .clocks import ClockFault
 from .motion import FloatArray
 from .pulse_shapes import PulseShape, gathered
 from .pulse_trains import PulseTrain, SpacedTrain
@@ -27,7 +28,7 @@ class FlashConfig:
     shape : PulseShape, optional
         Instead of the square pulse of `width_s`. With it, the truth tells about light and shutters.
     falloff : float
-        Share of the light that is missing at the picture's darker side (each camera draws which),
+        Share of the light that is missing at the image's darker side (each camera draws which),
         as from a lamp that stands aside.
     """
 
@@ -77,16 +78,29 @@ def lit_fraction(
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``; a pulse counts by the overlap over its width.
 
-    Parameters
-    ----------
-    starts_s : ndarray, shape (n,)
-    width_s : float
-    row_times_s : ndarray, shape (n_rows,)
-        Middle of each row's exposure.
-    exposure_s : float
+    `starts_s` has the shape (n,); `row_times_s`, shape (n_rows,): middle of each row's exposure.
     """
     reach = exposure_s + width_s
     near = starts_s[(starts_s > row_times_s[0] - reach) & (starts_s < row_times_s[-1] + reach)]
     opens, closes = row_times_s - exposure_s / 2, row_times_s + exposure_s / 2
     overlap = np.minimum(closes[:, None], near + width_s) - np.maximum(opens[:, None], near)
     return np.asarray(np.clip(overlap, 0.0, None).sum(axis=1) / width_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerConfig:
+    """Describe a logger that stamps the onset of every light pulse.
+
+    Attributes
+    ----------
+    stamp_jitter_s : float
+        Standard deviation of the stamps of a healthy logger.
+    clock : ClockFault
+    """
+
+    stamp_jitter_s: float = 2e-6
+    clock: ClockFault = field(default_factory=ClockFault)
+
+    def logged(self, pulses_s: FloatArray) -> FloatArray:
+        """Return the onsets that are logged, true seconds, shape (n,)."""
+        return pulses_s[~self.clock.is_in_gap(pulses_s)]

@@ -11,14 +11,14 @@ _REACH = 3.5  # a glare ends this many standard deviations from its middle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headlight:
-    """Sweep a round glare through the picture at constant speed, row by row as rows are exposed.
+    """Sweep a round glare through the image at constant speed, row by row as rows are exposed.
 
     Attributes
     ----------
     start_s, stop_s : float
         When it enters and leaves, true seconds after the clip's start.
     from_xy, to_xy : tuple of float
-        Where it is then, in shares of width and height (outside the picture is allowed).
+        Where it is then, in shares of width and height (outside the image is allowed).
     size : float
         Standard deviation of its brightness, in shares of the height.
     brightness : float
@@ -39,7 +39,7 @@ class Headlight:
             raise ValueError(f"size is {self.size}, expected a positive share")
 
     def add_to(self, scene: FloatArray, row_times_s: FloatArray) -> None:
-        """Add the glare to a picture of float levels, shape (height, width)."""
+        """Add the glare to an image of float levels, shape (height, width)."""
         if row_times_s[-1] < self.start_s or row_times_s[0] >= self.stop_s:
             return
         height, width = scene.shape

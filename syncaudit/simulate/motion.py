@@ -58,13 +58,8 @@ class Motion:
     ) -> "Motion":
         """Fit the splines to samples on a grid.
 
-        Parameters
-        ----------
-        times_s : ndarray, shape (m,)
-            Increasing grid times.
-        euler_rad, velocity_mps : ndarray, shape (m, 3)
-        bump_times_s : ndarray, shape (n,), optional
-        roughness : ndarray, shape (m,), optional
+        Grid times, increasing, and roughness have the shape (m,), angles and velocities (m, 3),
+        bumps (n,).
 
         Raises
         ------

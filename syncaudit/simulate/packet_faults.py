@@ -12,12 +12,8 @@ PacketChange = Callable[[int, bytes], bytes | None]
 def copy_packets(video: Path, copy: Path, change: PacketChange) -> None:
     """Copy a video packet by packet, in the order of decoding.
 
-    Parameters
-    ----------
-    video, copy : Path
-        Files, by their ending.
-    change : callable
-        Takes number and content of a packet; returns what is written, None for nothing.
+    `video`, `copy`: files, by their ending. `change`: takes number and content of a packet; returns
+    what is written, None for nothing.
     """
     with av.open(str(video)) as source, av.open(str(copy), "w") as target:
         stream = source.streams.video[0]

@@ -1,7 +1,8 @@
-"""The world as textured rectangles: the form in which it is cast into pictures."""
+"""The world as textured rectangles: the form in which it is cast into images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from .textures import Texture
 from .world import Block, Mark
 
 _DOWN = np.array([0.0, 0.0, -1.0])
+# The arrays of `Planes`, each for no rectangle.
+_ARRAYS: dict[str, Any] = {
+    "corner_m": np.zeros((0, 3)),
+    "axes": np.zeros((0, 3, 3)),
+    "size_m": np.zeros((0, 2)),
+    "velocity_mps": np.zeros((0, 3)),
+    "owner": np.zeros(0, np.int64),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,14 +51,8 @@ class Planes:
 
     def select(self, chosen: NDArray[np.int64]) -> "Planes":
         """Return the chosen rectangles in the order given."""
-        return Planes(
-            corner_m=self.corner_m[chosen],
-            axes=self.axes[chosen],
-            size_m=self.size_m[chosen],
-            velocity_mps=self.velocity_mps[chosen],
-            owner=self.owner[chosen],
-            textures=tuple([self.textures[index] for index in chosen.tolist()]),
-        )
+        arrays = {name: getattr(self, name)[chosen] for name in _ARRAYS}
+        return Planes(**arrays, textures=tuple([self.textures[k] for k in chosen.tolist()]))
 
     def corners(self) -> FloatArray:
         """Return the four corners, clockwise from the first texel, shape (3, 4, n)."""
@@ -62,15 +65,12 @@ class Planes:
 
 def merge(parts: Sequence[Planes]) -> Planes:
     """Join rectangles; owners keep their numbers."""
-    empty = np.zeros((0, 3))
-    return Planes(
-        corner_m=np.concatenate([empty, *(part.corner_m for part in parts)]),
-        axes=np.concatenate([np.zeros((0, 3, 3)), *(part.axes for part in parts)]),
-        size_m=np.concatenate([np.zeros((0, 2)), *(part.size_m for part in parts)]),
-        velocity_mps=np.concatenate([empty, *(part.velocity_mps for part in parts)]),
-        owner=np.concatenate([np.zeros(0, np.int64), *(part.owner for part in parts)]),
-        textures=tuple([texture for part in parts for texture in part.textures]),
-    )
+    arrays = {
+        name: np.concatenate([empty, *(getattr(part, name) for part in parts)])
+        for name, empty in _ARRAYS.items()
+    }
+    textures = tuple([texture for part in parts for texture in part.textures])
+    return Planes(**arrays, textures=textures)
 
 
 def block_planes(block: Block, owner: int, velocity_mps: FloatArray | None = None) -> Planes:
@@ -109,7 +109,9 @@ def mark_planes(marks: Sequence[Mark]) -> Planes:
         centre = np.array([*mark.centre_m, 0.0])
         corner = centre - ahead * mark.half_size_m[0] - right * mark.half_size_m[1]
         parts.append(
-            _single(corner, np.stack([ahead, right, _DOWN]), 2 * mark.half_size_m, mark.texture)
+            single_plane(
+                corner, np.stack([ahead, right, _DOWN]), mark.texture, 2 * mark.half_size_m
+            )
         )
     return merge(parts)
 
@@ -121,14 +123,18 @@ def far_planes(panorama: Sequence[Texture]) -> Planes:
         angle = quarter * np.pi / 2
         forward = np.array([np.cos(angle), np.sin(angle), 0.0])
         right = np.array([np.sin(angle), -np.cos(angle), 0.0])
-        height, width = texture.levels[0][0].shape
         corner = forward - BOX_HALF_WIDTH * right - TAN_UP * _DOWN
-        size = np.array([width, height]) / texture.texels_per_m
-        parts.append(_single(corner, np.stack([right, _DOWN, forward]), size, texture))
+        parts.append(single_plane(corner, np.stack([right, _DOWN, forward]), texture))
     return merge(parts)
 
 
-def _single(corner: FloatArray, axes: FloatArray, size: FloatArray, texture: Texture) -> Planes:
+def single_plane(
+    corner: FloatArray, axes: FloatArray, texture: Texture, size: FloatArray | None = None
+) -> Planes:
+    """Return one rectangle at rest, by default as large as its texture."""
+    if size is None:
+        height, width = texture.levels[0][0].shape
+        size = np.array([width, height]) / texture.texels_per_m
     return Planes(
         corner_m=corner[None],
         axes=axes[None],

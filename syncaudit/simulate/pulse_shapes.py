@@ -26,7 +26,7 @@ class SquarePulse:
         return self.width_s
 
     @property
-    def half_light_s(self) -> float:
+    def half_light_s(self) -> float | None:
         """Return the age at which half of the light has come."""
         return self.width_s / 2
 
@@ -84,37 +84,23 @@ class XenonPulse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lamp:
+class Lamp(SquarePulse):
     """Go on, stay on for longer than an exposure, and go off: a room's light or a phone's torch.
 
     A row that the lamp lights throughout its exposure counts as fully lit.
     """
-
-    width_s: float
-
-    def __post_init__(self) -> None:
-        _check_positive("width_s", self.width_s)
-
-    @property
-    def reach_s(self) -> float:
-        """Return the age after which no light comes."""
-        return self.width_s
 
     @property
     def half_light_s(self) -> None:
         """Return nothing: such a light is dated by its going on and off, not by its middle."""
         return None
 
-    def emitted(self, ages_s: FloatArray) -> FloatArray:
-        """Return how long the lamp has been on by an age, seconds."""
-        return np.asarray(np.clip(ages_s, 0.0, self.width_s))
-
     def full_s(self, exposure_s: float) -> float:
         """Return the light that one exposure can gather, in seconds of full brightness."""
         return exposure_s
 
 
-PulseShape = SquarePulse | XenonPulse | Lamp
+PulseShape = SquarePulse | XenonPulse
 
 
 def gathered(
@@ -124,14 +110,8 @@ def gathered(
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``.
 
-    Parameters
-    ----------
-    shape : PulseShape
-    starts_s : ndarray, shape (n,)
-        Onsets.
-    row_times_s : ndarray, shape (n_rows,)
-        Middle of each row's exposure, in order.
-    exposure_s : float
+    `starts_s`, shape (n,): onsets. `row_times_s`, shape (n_rows,): middle of each row's exposure,
+    in order.
     """
     first_s, last_s = row_times_s[0] - exposure_s / 2, row_times_s[-1] + exposure_s / 2
     near = starts_s[(starts_s > first_s - shape.reach_s) & (starts_s < last_s)]

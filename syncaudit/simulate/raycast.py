@@ -1,4 +1,4 @@
-"""Casting rays at planes: each picture row from its own pose, each plane by its own maps.
+"""Casting rays at planes: each image row from its own pose, each plane by its own maps.
 
 A plane with corner P, unit axes e_s (along columns of its texture), e_t (along rows), normal n is
 met by the ray c + z d at z = n.(P - c) / n.d. As d is linear in the pixel column, the texture
@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .camera import CameraConfig
 from .motion import FloatArray
 from .planes import Planes
 from .textures import HAZE_LUMA
@@ -29,9 +30,17 @@ FloatMap = NDArray[np.float32]
 Band = tuple[int, int, int, int, int]  # plane, column start and stop, reductions of s and t
 
 
+def pixel_rays(camera: CameraConfig) -> tuple[FloatMap, FloatArray]:
+    """Return `Shot.columns` and `Shot.row_y` of a pinhole camera."""
+    width, height = camera.size_px
+    columns = np.ones((2, width), dtype=np.float32)
+    columns[0] = (np.arange(width) - (width - 1) / 2) / camera.focal_px
+    return columns, (np.arange(height, dtype=np.float64) - (height - 1) / 2) / camera.focal_px
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shot:
-    """Hold the pose of every row of one exposure, and the picture being painted.
+    """Hold the pose of every row of one exposure, and the image being painted.
 
     Attributes
     ----------
@@ -61,10 +70,22 @@ class Shot:
         """Return ``per_x * x + constant`` over rows and columns."""
         return np.stack([per_x, constant], axis=1).astype(np.float32) @ self.columns
 
-    def extents(
-        self, corners_m: FloatArray, velocity_mps: FloatArray, *, is_far: bool = False
-    ) -> Extents:
-        """Bound rectangles in the picture, from the poses of the first, middle and last row."""
+    def in_view(
+        self,
+        planes: Planes,
+        eye_m: FloatArray | None = None,
+        *,
+        facing_m: float = 0.02,
+        is_far: bool = False,
+    ) -> tuple[Planes, Extents]:
+        """Return the rectangles that reach into the image, and where they do.
+
+        With `eye_m`, only those that face it from at least `facing_m` before them. They are bounded
+        by the poses of the first, middle and last row.
+        """
+        if eye_m is not None:
+            towards = np.einsum("nc,nc->n", planes.corner_m - eye_m, planes.axes[:, 2])
+            planes = planes.select(np.flatnonzero(towards > facing_m))
         height, width = self.luma.shape
         poses = [
             (
@@ -75,22 +96,20 @@ class Shot:
             for row in (0, height // 2, height - 1)
         ]
         near = 1e-3 if is_far else NEAR_M
-        return find_extents(corners_m, velocity_mps, poses, self.focal_px, (width, height), near)
+        extents = find_extents(
+            planes.corners(), planes.velocity_mps, poses, self.focal_px, (width, height), near
+        )
+        size = extents.boxes[:, 1::2] - extents.boxes[:, ::2]
+        seen = np.flatnonzero((size > 0).all(axis=1))
+        return planes.select(seen), extents.select(seen)
 
     def paint(
         self, planes: Planes, extents: Extents, *, is_far: bool = False, has_haze: bool = False
     ) -> None:
-        """Paint rectangles over the picture in the order given.
+        """Paint rectangles over the image in the order given.
 
-        Parameters
-        ----------
-        planes : Planes
-        extents : Extents
-            Of the same rectangles, none of them empty.
-        is_far : bool
-            The rectangles move along with the eye, as if at infinity.
-        has_haze : bool
-            Contrast fades with distance.
+        `extents`: of the same rectangles, none of them empty. `is_far`: the rectangles move along
+        with the eye, as if at infinity. `has_haze`: contrast fades with distance.
         """
         if not planes.textures:
             return
@@ -201,10 +220,10 @@ class Shot:
     ) -> None:
         opaque = _OPAQUE[: source.shape[0], : source.shape[1]]
         s, t = places
-        picture = cv2.remap(source, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+        image = cv2.remap(source, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
         alpha = cv2.remap(opaque, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
         if keep < 1.0:
-            picture = cv2.addWeighted(picture, keep, alpha, (1 - keep) * HAZE_LUMA / 255, 0)
+            image = cv2.addWeighted(image, keep, alpha, (1 - keep) * HAZE_LUMA / 255, 0)
         target = self.luma[where]
         cv2.bitwise_not(alpha, alpha)
-        cv2.add(picture, cv2.multiply(target, alpha, scale=1 / 255), target)
+        cv2.add(image, cv2.multiply(target, alpha, scale=1 / 255), target)

@@ -9,15 +9,12 @@ import numpy as np
 from syncaudit.writing import replacing
 
 from . import can_bus, imu, microphone
-from .can_bus import CanConfig
-from .can_log import write_log
+from .can_bus import CanConfig, write_log
 from .clocks import to_ns
-from .draft import Draft, Written
+from .draft import Draft, Written, write_table
 from .imu import ImuConfig
+from .light import TriggerConfig
 from .microphone import MicrophoneConfig
-from .tables import write_table
-from .trigger import TriggerConfig
-from .truth import SourceTruth
 
 
 def write_imu(draft: Draft, unit: ImuConfig) -> Written:
@@ -31,14 +28,7 @@ def write_imu(draft: Draft, unit: ImuConfig) -> Written:
     stamps_ns = draft.stamps_ns(times[is_kept], clock, unit.rate_hz, "imu")
     columns = dict(zip(imu.COLUMNS, reading[is_kept].T, strict=True))
     write_table(draft.folder / "imu.csv", stamps_ns, columns, decimals=6)
-    truth = SourceTruth.from_faults(
-        "imu",
-        clock,
-        start_ns=draft.config.start_ns,
-        n_samples=len(stamps_ns),
-        n_stamps=len(stamps_ns),
-    )
-    return {"kind": "imu", "uri": "imu.csv"}, truth
+    return {"kind": "imu", "uri": "imu.csv"}, draft.truth("imu", clock, len(stamps_ns))
 
 
 def write_can(draft: Draft, bus: CanConfig) -> Written:
@@ -69,10 +59,7 @@ def write_can(draft: Draft, bus: CanConfig) -> Written:
         n_rows = len(stamps_ns)
         row = {"kind": "can", "uri": "can.csv"}
     row["signals"] = {signal.role: signal.name for signal in roles}
-    truth = SourceTruth.from_faults(
-        "can", bus.clock, start_ns=config.start_ns, n_samples=n_rows, n_stamps=n_rows
-    )
-    return row, truth
+    return row, draft.truth("can", bus.clock, n_rows)
 
 
 def write_microphone(draft: Draft, mic: MicrophoneConfig) -> Written:
@@ -94,9 +81,7 @@ def write_microphone(draft: Draft, mic: MicrophoneConfig) -> Written:
         file.writeframes(samples.astype("<i2").tobytes())
     start_s = -mic.clock.offset_s / (1 + mic.clock.drift_ppm * 1e-6)
     start_ns = int(to_ns(np.array([start_s]), config.start_ns)[0])
-    truth = SourceTruth.from_faults(
-        "audio", mic.clock, start_ns=config.start_ns, n_samples=len(samples), n_stamps=0
-    )
+    truth = draft.truth("audio", mic.clock, len(samples), 0)
     if mic.lamp_distance_m:
         truth = replace(truth, sound_delay_s=mic.sound_delay_s)
     return {"kind": "audio", "uri": "mic.wav", "start_ns": start_ns}, truth
@@ -104,14 +89,10 @@ def write_microphone(draft: Draft, mic: MicrophoneConfig) -> Written:
 
 def write_trigger(draft: Draft, trigger: TriggerConfig) -> Written:
     """Write ``trigger.csv``: the onsets of all pulses on the logger's clock."""
-    start_ns = draft.config.start_ns
     times = trigger.logged(draft.pulses_s)
     clock = trigger.clock.with_scatter(trigger.stamp_jitter_s)
     rate_hz = max(times.size, 1) / draft.config.duration_s
     stamps_ns = draft.stamps_ns(times, clock, rate_hz, "trigger")
     write_table(draft.folder / "trigger.csv", stamps_ns, {})
-    n_rows = len(stamps_ns)
-    truth = SourceTruth.from_faults(
-        "events", clock, start_ns=start_ns, n_samples=n_rows, n_stamps=n_rows
-    )
+    truth = draft.truth("events", clock, len(stamps_ns))
     return {"kind": "events", "uri": "trigger.csv"}, truth

@@ -1,4 +1,4 @@
-"""Pictures of the world as one camera sees it, with rolling shutter."""
+"""Images of the world as one camera sees it, with rolling shutter."""
 
 from itertools import pairwise
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from .camera import CameraConfig
 from .motion import FloatArray
-from .planes import Planes, block_planes, far_planes, mark_planes, merge
-from .raycast import SHARPNESS, Shot
+from .planes import block_planes, far_planes, mark_planes, merge
+from .raycast import SHARPNESS, Shot, pixel_rays
 from .textures import GROUND_LUMA, Texture
-from .visibility import Extents, find_hidden, paint_order
+from .visibility import find_hidden, paint_order
 from .world import GROUND_TEXELS_PER_M, GROUND_TILE_M, World, mover_block
 
 _REACH_M = 100.0
@@ -28,22 +28,13 @@ class Renderer:
 
     Every row has its own rotation and position; movers go on moving during the read-out. Lenses are
     ideal pinholes. What hides what is decided by blocks (see `paint_order`).
-
-    Parameters
-    ----------
-    world : World
-    camera : CameraConfig
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:
         self._world = world
         self._camera = camera
-        width, height = camera.size_px
         self._body_from_camera = camera.body_from_camera()
-        self._columns = np.ones((2, width), dtype=np.float32)
-        self._columns[0] = (np.arange(width) - (width - 1) / 2) / camera.focal_px
-        rows = np.arange(height, dtype=np.float64)
-        self._row_y = (rows - (height - 1) / 2) / camera.focal_px
+        self._columns, self._row_y = pixel_rays(camera)
         self._ground = Ground(world.ground)
         self._far = far_planes(world.panorama)
         self._marks = mark_planes(world.marks)
@@ -80,20 +71,16 @@ class Renderer:
             luma=np.full(self._camera.size_px[::-1], _SKY_LUMA, dtype=np.uint8),
         )
         eye = shot.centre[len(times) // 2]
-        self._paint_far(shot)
+        shot.paint(*shot.in_view(self._far, is_far=True), is_far=True)
         self._ground.paint(shot)
         self._paint_marks(shot, eye)
         self._paint_blocks(shot, eye, time_s)
         return shot.luma
 
-    def _paint_far(self, shot: Shot) -> None:
-        seen, extents = _in_view(shot, self._far, None, is_far=True)
-        shot.paint(seen, extents, is_far=True)
-
     def _paint_marks(self, shot: Shot, eye_m: FloatArray) -> None:
         away = np.hypot(*(self._marks.corner_m[:, :2] - eye_m[:2]).T)
         near = self._marks.select(np.flatnonzero(away < _MARKS_M))
-        shot.paint(*_in_view(shot, near, eye_m))
+        shot.paint(*shot.in_view(near, eye_m))
 
     def _paint_blocks(self, shot: Shot, eye_m: FloatArray, time_s: float) -> None:
         """Paint near blocks and movers from the farthest on, but for those that are hidden."""
@@ -104,7 +91,7 @@ class Renderer:
             if np.hypot(*(block.centre_m - eye_m[:2])) < FAR_M:
                 parts.append(block_planes(block, number, velocity))
         every = merge(parts)
-        seen, extents = _in_view(shot, every, eye_m)
+        seen, extents = shot.in_view(every, eye_m)
         if not seen.textures:
             return
         owners, place = np.unique(seen.owner, return_inverse=True)
@@ -118,28 +105,7 @@ class Renderer:
         rank[order] = np.arange(len(order))
         chosen = np.argsort(rank[place], kind="stable")
         chosen = chosen[~is_hidden[chosen]]
-        shot.paint(seen.select(chosen), _choose(extents, chosen), has_haze=True)
-
-
-def _in_view(
-    shot: Shot, planes: Planes, eye_m: FloatArray | None, *, is_far: bool = False
-) -> tuple[Planes, Extents]:
-    """Keep the rectangles that face the eye and reach into the picture."""
-    if eye_m is not None:
-        towards = np.einsum("nc,nc->n", planes.corner_m - eye_m, planes.axes[:, 2])
-        planes = planes.select(np.flatnonzero(towards > 0.02))
-    extents = shot.extents(planes.corners(), planes.velocity_mps, is_far=is_far)
-    size = extents.boxes[:, 1::2] - extents.boxes[:, ::2]
-    seen = np.flatnonzero((size > 0).all(axis=1))
-    return planes.select(seen), _choose(extents, seen)
-
-
-def _choose(extents: Extents, chosen: NDArray[np.int64]) -> Extents:
-    return Extents(
-        boxes=extents.boxes[chosen],
-        depth_m=extents.depth_m[chosen],
-        inner=extents.inner[chosen],
-    )
+        shot.paint(seen.select(chosen), extents.select(chosen), has_haze=True)
 
 
 class Ground:
@@ -208,9 +174,9 @@ class Ground:
             place *= np.float32(n_texels)
             place += np.float32(_PAD - 0.5)
             places.append(place)
-        picture = cv2.remap(tile, places[0], places[1], cv2.INTER_LINEAR)
+        image = cv2.remap(tile, places[0], places[1], cv2.INTER_LINEAR)
         keep = np.exp(-height / steepness[rows] / _FADE_M).astype(np.float32)[:, None]
-        faded = (picture * keep + np.float32(GROUND_LUMA) * (1 - keep)).astype(np.uint8)
+        faded = (image * keep + np.float32(GROUND_LUMA) * (1 - keep)).astype(np.uint8)
         if is_below.all():
             shot.luma[rows] = faded
         else:

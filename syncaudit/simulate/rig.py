@@ -19,8 +19,7 @@ from .furnish import build_world
 from .light import draw_pulses
 from .manifests import gather_manifest, manifest_row, write_manifest
 from .recorders import write_can, write_imu, write_microphone, write_trigger
-from .truth import SourceTruth, Truth, read_truth, write_truth
-from .truth_light import LightTruth
+from .truth import LightTruth, SourceTruth, Truth, read_truth, write_truth
 
 TRANSFERS = ("reference", "link", "copy")
 
@@ -50,10 +49,6 @@ def simulate_clip(
     video_transfer : str
         ``reference`` (a relative URI), ``link`` (hard link) or ``copy``.
 
-    Returns
-    -------
-    Truth
-
     Raises
     ------
     ValueError
@@ -79,7 +74,7 @@ def simulate_clip(
     for name, camera in config.cameras.items():
         rows[name], sources[name] = write_camera(draft, name, camera, world)
     if videos_from is not None:
-        check_same_pictures(Path(videos_from), config.style, seed, sources)
+        check_same_frames(Path(videos_from), config.style, seed, sources)
         for name in config.cameras:
             rows[name]["uri"] = place_video(
                 Path(videos_from) / rows[name]["uri"], folder, video_transfer
@@ -143,7 +138,7 @@ def simulate_manifest(
     return truths
 
 
-def check_same_pictures(
+def check_same_frames(
     folder: Path, style: str, seed: int, sources: Mapping[str, SourceTruth]
 ) -> None:
     """Refuse a rendered clip that does not show what a new clip needs.

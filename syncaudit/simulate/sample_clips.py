@@ -2,22 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .can_bus import CanConfig
 from .clocks import ClockFault
-from .config import RigConfig
-from .defects import DEFECTS
+from .config import RigConfig, with_cameras
 from .frame_faults import FrameFault
 from .imu import ImuConfig
-from .light import FlashConfig
+from .light import FlashConfig, TriggerConfig
 from .microphone import MicrophoneConfig
 from .pulse_shapes import SquarePulse
 from .pulse_trains import BurstTrain
-from .scenarios import with_all_cameras, with_camera_clock, with_frame_fault
-from .trigger import TriggerConfig
+from .scenarios import with_all_cameras
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SampleClip:
     """Describe one sample clip.
 
@@ -25,8 +24,6 @@ class SampleClip:
     ----------
     config : RigConfig
     seed : int
-    videos_from : str, optional
-        Clip whose videos it shares (stamps differ, pictures do not).
     shows : str
         One sentence for the README.
     verdict : str
@@ -35,34 +32,21 @@ class SampleClip:
         Source that a perfect audit rejects.
     reason : str, optional
         Reason code.
+    videos_from : str, optional
+        Clip whose videos it shares (stamps differ, images do not).
     """
 
     config: RigConfig
     seed: int
     shows: str
     verdict: str
-    videos_from: str | None = None
     culprit: str | None = None
     reason: str | None = None
+    videos_from: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenClip:
-    """Describe one sample clip that is a damaged copy of `good_csv`."""
-
-    defect: str
-    reason: str
-
-
+# The broken clips (`defects.DEFECTS`) are damaged copies of it.
 BROKEN_FROM = "cam_rear_early"
-BROKEN_CLIPS = (
-    BrokenClip(defect="truncated_video", reason="unreadable"),
-    BrokenClip(defect="nan_imu", reason="non_finite"),
-    BrokenClip(defect="empty_can", reason="empty"),
-    BrokenClip(defect="missing_file", reason="missing_file"),
-    BrokenClip(defect="zero_byte_audio", reason="empty"),
-)
-assert {clip.defect for clip in BROKEN_CLIPS} == set(DEFECTS)  # noqa: S101
 
 
 def sample_clips() -> Mapping[str, SampleClip]:
@@ -72,99 +56,85 @@ def sample_clips() -> Mapping[str, SampleClip]:
     three = with_all_cameras(six, names=("cam_front", "cam_rear_left", "cam_rear"))
     two = with_all_cameras(six, names=("cam_front", "cam_rear"))
     rear = "cam_rear"
+
+    def stamped(
+        config: RigConfig,
+        shows: str,
+        verdict: str,
+        culprit: str | None = None,
+        reason: str | None = None,
+    ) -> SampleClip:
+        """Return a clip that shows what `imu_shifted` does, with other stamps."""
+        return SampleClip(config, 103, shows, verdict, culprit, reason, "imu_shifted")
+
+    def rear_clock(**fault: Any) -> RigConfig:
+        return with_cameras(three, rear, clock=ClockFault(**fault))
+
     clips = {
         "good": SampleClip(
-            config=replace(six, can=CanConfig(format="log"), microphone=MicrophoneConfig()),
-            seed=101,
-            shows="Nothing is wrong: six cameras, IMU, raw CAN log with DBC, microphone.",
-            verdict="pass",
+            replace(six, can=CanConfig(format="log"), microphone=MicrophoneConfig()),
+            101,
+            "Nothing is wrong: six cameras, IMU, raw CAN log with DBC, microphone.",
+            "pass",
         ),
-        "cam_rear_early": SampleClip(
-            config=replace(
-                with_camera_clock(six, rear, ClockFault(offset_s=0.035)),
+        BROKEN_FROM: SampleClip(
+            replace(
+                with_cameras(six, rear, clock=ClockFault(offset_s=0.035)),
                 microphone=MicrophoneConfig(),
             ),
-            seed=102,
-            shows="The stamps of cam_rear are 35 ms too early (offset_s = +0.035).",
-            verdict="reject",
-            culprit=rear,
-            reason="offset",
+            102,
+            "The stamps of cam_rear are 35 ms too early (offset_s = +0.035).",
+            *("reject", rear, "offset"),
         ),
         "imu_shifted": SampleClip(
-            config=replace(
-                three, imu=replace(three.imu or ImuConfig(), clock=ClockFault(offset_s=-0.040))
-            ),
-            seed=103,
-            shows="The IMU's stamps are 40 ms too late; cameras and CAN agree with one another.",
-            verdict="reject",
-            culprit="imu",
-            reason="offset",
+            replace(three, imu=ImuConfig(rate_hz=100.0, clock=ClockFault(offset_s=-0.040))),
+            103,
+            "The IMU's stamps are 40 ms too late; cameras and CAN agree with one another.",
+            *("reject", "imu", "offset"),
         ),
-        "can_shifted": SampleClip(
-            config=replace(three, can=CanConfig(clock=ClockFault(offset_s=-0.080))),
-            seed=103,
-            videos_from="imu_shifted",
-            shows="The CAN stamps are 80 ms too late.",
-            verdict="reject",
-            culprit="can",
-            reason="offset",
+        "can_shifted": stamped(
+            replace(three, can=CanConfig(clock=ClockFault(offset_s=-0.080))),
+            "The CAN stamps are 80 ms too late.",
+            *("reject", "can", "offset"),
         ),
-        "drifting_camera": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(drift_ppm=2000.0)),
-            seed=103,
-            videos_from="imu_shifted",
-            shows="The clock of cam_rear drifts by 2000 ppm: 20 ms off at both ends of the clip.",
-            verdict="reject",
-            culprit=rear,
-            reason="drift",
+        "drifting_camera": stamped(
+            rear_clock(drift_ppm=2000.0),
+            "The clock of cam_rear drifts by 2000 ppm: 20 ms off at both ends of the clip.",
+            *("reject", rear, "drift"),
         ),
-        "jittering_camera": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(delay_mean_s=0.008)),
-            seed=103,
-            videos_from="imu_shifted",
-            shows="cam_rear is stamped on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
-            verdict="reject",
-            culprit=rear,
-            reason="jitter",
+        "jittering_camera": stamped(
+            rear_clock(delay_mean_s=0.008),
+            "cam_rear is stamped on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
+            *("reject", rear, "jitter"),
         ),
-        "clock_step": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(step_at_s=10.0, step_by_s=0.060)),
-            seed=103,
-            videos_from="imu_shifted",
-            shows="The clock of cam_rear steps in the middle: from then on it is 60 ms too early.",
-            verdict="reject",
-            culprit=rear,
-            reason="step",
+        "clock_step": stamped(
+            rear_clock(step_at_s=10.0, step_by_s=0.060),
+            "The clock of cam_rear steps in the middle: from then on it is 60 ms too early.",
+            *("reject", rear, "step"),
         ),
-        "synthetic_stamps": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(is_synthetic=True)),
-            seed=103,
-            videos_from="imu_shifted",
-            shows="The stamps of cam_rear were made up as index / 12 Hz. They happen to be right, "
+        "synthetic_stamps": stamped(
+            rear_clock(is_synthetic=True),
+            "The stamps of cam_rear were made up as index / 12 Hz. They happen to be right, "
             "which only the pictures can show: a warning.",
-            verdict="pass",
+            "pass",
         ),
         "dropped_frames": SampleClip(
-            config=with_frame_fault(two, rear, FrameFault(dropped=(120, 121), drop_mode="slip")),
-            seed=104,
-            shows="cam_rear lost frames 120 and 121 and its stamps run on: from then on every "
+            with_cameras(two, rear, frames=FrameFault(dropped=(120, 121), drop_mode="slip")),
+            104,
+            "cam_rear lost frames 120 and 121 and its stamps run on: from then on every "
             "frame is two periods late.",
-            verdict="reject",
-            culprit=rear,
-            reason="step",
+            *("reject", rear, "step"),
         ),
         "parked": SampleClip(
-            config=replace(two, style="parked", n_movers=0),
-            seed=105,
-            shows="Nothing moves, so nothing can be shown either way.",
-            verdict="unverified",
+            replace(two, style="parked", n_movers=0),
+            105,
+            "Nothing moves, so nothing can be shown either way.",
+            "unverified",
         ),
         "flashes": SampleClip(
-            config=replace(
-                with_camera_clock(
-                    with_camera_clock(three, rear, ClockFault(offset_s=0.0351)),
-                    "cam_rear_left",
-                    ClockFault(offset_s=-0.006),
+            replace(
+                with_cameras(
+                    rear_clock(offset_s=0.0351), "cam_rear_left", clock=ClockFault(offset_s=-0.006)
                 ),
                 style="parked",
                 n_movers=0,
@@ -175,13 +145,11 @@ def sample_clips() -> Mapping[str, SampleClip]:
                     shape=SquarePulse(width_s=0.002),
                 ),
             ),
-            seed=106,
-            shows="Parked before a lamp that flashes in bursts, for a calibration: cam_rear is "
+            106,
+            "Parked before a lamp that flashes in bursts, for a calibration: cam_rear is "
             "35.1 ms early, cam_rear_left 6 ms late (which is allowed); the CAN strobe counts the "
             "flashes and a logger stamps them. Natural motion shows nothing of it.",
-            verdict="reject",
-            culprit=rear,
-            reason="offset",
+            *("reject", rear, "offset"),
         ),
     }
     return {

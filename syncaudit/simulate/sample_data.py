@@ -10,7 +10,7 @@ from syncaudit.writing import replace_text
 from .defects import DEFECTS, break_clip
 from .manifests import gather_manifest
 from .rig import simulate_clip
-from .sample_clips import BROKEN_CLIPS, BROKEN_FROM, sample_clips
+from .sample_clips import BROKEN_FROM, sample_clips
 from .truth import write_truth
 
 EXPECTED_NAME = "expected_verdicts.json"
@@ -21,11 +21,7 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
 
     The same library versions give the same bytes; `compare_clips` compares across versions.
 
-    Parameters
-    ----------
-    folder : str or Path
-    only : sequence of str, optional
-        Make just these simulated clips, without manifest and README (for tests).
+    `only`: make just these simulated clips, without manifest and README (for tests).
 
     Returns
     -------
@@ -51,13 +47,11 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
         )
     if only is not None:
         return list(truths)
-    for broken in BROKEN_CLIPS:
-        name = broken.defect
+    for name in DEFECTS:
         truths[name] = break_clip(folder / BROKEN_FROM, folder / name, name)
     gather_manifest(list(truths), folder)
     write_truth(truths.values(), folder)
-    expected = json.dumps(_expected(), indent=1) + "\n"
-    replace_text(folder / EXPECTED_NAME, expected)
+    replace_text(folder / EXPECTED_NAME, json.dumps(_expected(), indent=1) + "\n")
     replace_text(folder / "README.md", _readme())
     return list(truths)
 
@@ -68,17 +62,17 @@ def _expected() -> dict[str, dict[str, str | None]]:
         name: {"verdict": clip.verdict, "source": clip.culprit, "code": clip.reason}
         for name, clip in sample_clips().items()
     }
-    for broken in BROKEN_CLIPS:
-        source = DEFECTS[broken.defect].source
-        expected[broken.defect] = {"verdict": "reject", "source": source, "code": broken.reason}
-    return expected
+    return expected | {
+        name: {"verdict": "reject", "source": defect.source, "code": defect.reason}
+        for name, defect in DEFECTS.items()
+    }
 
 
 def _readme() -> str:
     rows = [(name, clip.shows, clip.verdict) for name, clip in sample_clips().items()]
     rows += [
-        (name, f"Broken: {DEFECTS[name].source}: {DEFECTS[name].words}.", "reject")
-        for name in (broken.defect for broken in BROKEN_CLIPS)
+        (name, f"Broken: {defect.source}: {defect.words}.", "reject")
+        for name, defect in DEFECTS.items()
     ]
     table = "\n".join(f"| `{name}` | {shows} | {verdict} |" for name, shows, verdict in rows)
     return _README.format(table=table, origin=BROKEN_FROM)

@@ -1,4 +1,4 @@
-"""Let espeak-ng speak, and take from it when it speaks which phone.
+"""Speech by espeak-ng, with the exact times of its phones.
 
 The library and its voices are in the wheel of ``espeakng-loader`` (extra ``dev``). Its phone events
 carry the sample at which each phone starts; stops are marked at their burst, so the closure before
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import Interval, Tier
-from syncaudit.phonetics import Alphabet, PhoneClass, classes_of_phone
+from syncaudit.speech.phonetics import Alphabet, PhoneClass, classes_of_phone
 
 __all__ = ["Utterance", "Voice", "speak"]
 
@@ -93,12 +93,7 @@ def speak(text: str, voice: Voice | None = None) -> Utterance:
     Closures are given back to stops: from the start of the word, or of the hush before the burst,
     to the burst; a stop whose closure is voiced gets 45 ms, at most half of the phone before.
 
-    Parameters
-    ----------
-    text : str
-        In the language of the voice.
-    voice : Voice, optional
-        Default is English.
+    The text is in the language of the voice, by default English.
 
     Raises
     ------

@@ -81,14 +81,8 @@ SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def speak_at_length(voice: Voice, *, duration_s: float, rng: np.random.Generator) -> Utterance:
     """Return sentences in random order until at least `duration_s` are filled.
 
-    Parameters
-    ----------
-    voice : Voice
-        Its language is one of `SENTENCES`.
-    duration_s : float
-        What the sound lasts at least.
-    rng : numpy.random.Generator
-        Draws sentences and the pauses between them (0.1 to 0.7 s).
+    `voice`: its language is one of `SENTENCES`. `duration_s`: what the sound lasts at least. `rng`:
+    draws sentences and the pauses between them (0.1 to 0.7 s).
     """
     sentences = SENTENCES[voice.language.split("+")[0].split("-")[0]]
     order: list[int] = []

@@ -24,7 +24,7 @@ class Texture:
 
     @classmethod
     def from_luma(cls, luma: NDArray[np.float32], texels_per_m: float) -> "Texture":
-        """Clip a float picture to 8 bits and reduce it by area averaging."""
+        """Clip a float image to 8 bits and reduce it by area averaging."""
         full = np.clip(luma, 0, 255).astype(np.uint8)
         columns = [full]
         while columns[-1].shape[1] > 4 and len(columns) < 8:

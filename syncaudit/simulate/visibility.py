@@ -1,4 +1,4 @@
-"""Where rectangles fall in the picture, which of them are hidden, and what is painted first."""
+"""Where rectangles fall in the image, which of them are hidden, and what is painted first."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _SLACK_PX = 3  # outlines fade over a texel, and rows between the sampled ones m
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Extents:
-    """Bound n rectangles in the picture over the read-out.
+    """Bound n rectangles in the image over the read-out.
 
     Attributes
     ----------
@@ -30,6 +30,12 @@ class Extents:
     depth_m: FloatArray
     inner: FloatArray
 
+    def select(self, chosen: NDArray[np.int64]) -> "Extents":
+        """Return the extents of the chosen rectangles in the order given."""
+        return Extents(
+            boxes=self.boxes[chosen], depth_m=self.depth_m[chosen], inner=self.inner[chosen]
+        )
+
 
 def find_extents(
     corners_m: FloatArray,
@@ -41,15 +47,8 @@ def find_extents(
 ) -> Extents:
     """Project rectangles with a few poses of the read-out.
 
-    Parameters
-    ----------
-    corners_m : ndarray, shape (3, 4, n)
-    velocity_mps : ndarray, shape (n, 3)
-    poses : list of (rotation camera to world, centre, seconds since the middle row)
-    focal_px : float
-    size_px : tuple of int
-        Width and height.
-    near_m : float
+    Corners have the shape (3, 4, n), velocities (n, 3). A pose is the rotation from camera to
+    world, the centre, and the seconds since the middle row; `size_px` is width and height.
     """
     n_planes = corners_m.shape[2]
     middle = (np.array(size_px) - 1)[:, None] / 2
@@ -99,19 +98,13 @@ def _clip_to_near(local: FloatArray, near_m: float) -> tuple[FloatArray, NDArray
 def find_hidden(
     extents: Extents, owner: NDArray[np.int64], order: NDArray[np.int64], width_px: int
 ) -> NDArray[np.bool_]:
-    """Tell which rectangles are wholly behind nearer ones, shape (n,).
+    """Return which rectangles are wholly behind nearer ones, shape (n,).
 
-    Everything stands on the ground, so what is nearer has its foot lower in the picture: a column
+    Everything stands on the ground, so what is nearer has its foot lower in the image: a column
     is covered from the highest nearer top downwards.
 
-    Parameters
-    ----------
-    extents : Extents
-    owner : ndarray of int, shape (n,)
-        Place of each rectangle's block in `order`'s numbering.
-    order : ndarray of int
-        Blocks, farthest first.
-    width_px : int
+    `owner`, shape (n,): place of each rectangle's block in `order`'s numbering. `order`: blocks,
+    farthest first.
     """
     cover = np.full(width_px, np.inf)
     is_hidden = np.zeros(len(owner), dtype=bool)
@@ -142,13 +135,8 @@ def paint_order(eye_m: FloatArray, corners_m: FloatArray, outward: FloatArray) -
     and goes first; inside, B cannot hide A and goes first. Disjoint rectangles nearly always have
     such a line. Ties are broken by distance.
 
-    Parameters
-    ----------
-    eye_m : ndarray, shape (2,)
-    corners_m : ndarray, shape (n, 4, 2)
-        Corner k starts side k.
-    outward : ndarray, shape (n, 4, 2)
-        Outward normal of each side.
+    The eye has the shape (2,), corners and outward normals of the sides (n, 4, 2): corner k starts
+    side k.
 
     Returns
     -------

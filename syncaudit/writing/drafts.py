@@ -37,19 +37,8 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """Open a draft that takes the place of `target` when all went well.
 
     The draft is a new file with a random name beside it (``O_EXCL``, ``O_NOFOLLOW``): nobody can
-    have put a link there. A link at `target` itself is replaced, not followed.
-
-    Parameters
-    ----------
-    target : Path
-        File to write.
-    is_durable : bool
-        Also wait until file and name are on the disk.
-
-    Yields
-    ------
-    binary file
-        To write to.
+    have put a link there. A link at `target` itself is replaced, not followed. With `is_durable` it
+    also waits until file and name are on the disk.
     """
     with _placed(target, is_durable=is_durable) as (_, handle), os.fdopen(handle, "wb") as file:
         yield file
@@ -69,11 +58,11 @@ def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_text(target: Path, *, errors: str = "strict") -> Iterator[TextIOWrapper]:
+def replacing_text(target: Path) -> Iterator[TextIOWrapper]:
     """Open a draft as UTF-8 text with plain newlines; see `replacing`."""
     with (
         draft_of(target) as draft,
-        draft.open("w", encoding="utf-8", errors=errors, newline="\n") as file,
+        draft.open("w", encoding="utf-8", newline="\n") as file,
     ):
         yield file
 
@@ -85,26 +74,14 @@ def replace_text(target: Path, text: str, *, is_durable: bool = False) -> None:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Write a file that must not exist yet.
-
-    Raises
-    ------
-    FileExistsError
-        If anything has that name, a link that leads nowhere included.
-    """
+    """Write a file that must not exist yet; FileExistsError also for a link that leads nowhere."""
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
 
 
 def append_line(target: Path, text: str) -> None:
-    """Append a text to a log of ours; never through a link.
-
-    Raises
-    ------
-    OSError
-        If it is a link or cannot be written.
-    """
+    """Append a text to a log of ours; never through a link, which is an OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
         file.write(text.encode("utf-8", "backslashreplace"))

@@ -37,12 +37,8 @@ _FORCE = "Name another, or allow it with --force."
 def is_ours(path: Path, signature: Signature | None = None) -> bool:
     """Return whether a regular file is one that syncaudit wrote; an empty one holds nothing.
 
-    Parameters
-    ----------
-    path : Path
-        An existing file; links are not followed.
-    signature : Signature, optional
-        The mark that it must carry; None, or one that is missing: what was noted of it counts.
+    It must carry the signature; without one, or where it is missing, what was noted of the file
+    counts. Links are not followed.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -66,21 +62,10 @@ def is_ours(path: Path, signature: Signature | None = None) -> bool:
 def refuse_foreign(
     path: Path, signature: Signature | None = None, *, is_forced: bool = False
 ) -> None:
-    """Refuse to write a file whose place holds what syncaudit did not write.
+    """Refuse to write a file whose place holds what syncaudit did not write (`is_ours`).
 
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    signature : Signature, optional
-        As for `is_ours`.
-    is_forced : bool
-        The user allows it (``--force``): links are replaced then, not followed.
-
-    Raises
-    ------
-    UsageError
-        Naming the file; of folders, pipes and devices in any case.
+    With `is_forced` the user allows it (``--force``): links are replaced then, not followed.
+    Folders, pipes and devices are refused in any case.
     """
     try:
         mode = path.lstat().st_mode
@@ -88,7 +73,7 @@ def refuse_foreign(
         return
     except OSError as error:
         raise UsageError(
-            f"cannot be looked at: {error.strerror}", path=str(path), hint="Name another file."
+            f"cannot be inspected: {error.strerror}", path=str(path), hint="Name another file."
         ) from error
     if stat.S_ISLNK(mode):
         if not is_forced:
@@ -99,13 +84,13 @@ def refuse_foreign(
             )
         return
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise UsageError(
             f"cannot be written: it is {what}", path=str(path), hint="Name another file."
         )
     if not is_forced and not is_ours(path, signature):
         raise UsageError(
-            "exists, and syncaudit did not write it as it is", path=str(path), hint=_cure(path)
+            "exists, and is not as syncaudit wrote it", path=str(path), hint=_cure(path)
         )
 
 
@@ -117,8 +102,8 @@ def _cure(path: Path) -> str:
         if Signature.MANIFEST.fits(file.read(HEAD_BYTES)):
             return (
                 f"It is a manifest without a note of who wrote it in '{_NOTES}': yours, or one "
-                "that an older version of syncaudit imported. Of the latter write over it with "
-                "--force; from then on it is known. Else name another."
+                "that an older version of syncaudit imported. In that case overwrite it with "
+                "--force; from then on it is known. Otherwise name another file."
             )
     return _FORCE
 
@@ -129,11 +114,6 @@ def check_target(
     """Make the folder of an output and refuse to write over what others wrote.
 
     Commands call it before they work, so that nothing is computed in vain.
-
-    Raises
-    ------
-    UsageError
-        As `make_parent` and `refuse_foreign`, or if the folder cannot be written to.
     """
     make_parent(path)
     refuse_foreign(path, signature, is_forced=is_forced)
@@ -164,19 +144,8 @@ def note_written(path: Path) -> None:
 def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
     """Make a folder that a command fills alone, or refuse one that holds what others wrote.
 
-    Parameters
-    ----------
-    folder : Path
-        New, empty, or of an earlier run of the same command.
-    marker : str
-        Hidden file by which it shows that.
-    is_forced : bool
-        The user allows to write into any folder.
-
-    Raises
-    ------
-    UsageError
-        If it holds anything else, is a file, or cannot be made.
+    It is new, empty, or of an earlier run of the same command, which the hidden file `marker`
+    shows. With `is_forced` the user allows to write into any folder.
     """
     make_parent(folder / marker)
     refuse_strange_folder(folder, marker, is_forced=is_forced)
@@ -187,10 +156,7 @@ def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
 def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
     """Refuse a folder that holds something, but not the marker of those that syncaudit fills.
 
-    Raises
-    ------
-    UsageError
-        Naming what it holds; also of a link or a file in its place.
+    Also a link or a file in its place.
     """
     if not os.path.lexists(folder) or is_forced:
         return
@@ -199,20 +165,14 @@ def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False)
     names = {path.name for path in folder.iterdir()}
     if names and marker not in names:
         raise UsageError(
-            f"the folder holds what this command did not write ('{min(names)}')",
+            f"the folder holds files that this command did not write ('{min(names)}')",
             path=str(folder),
             hint=_FORCE,
         )
 
 
 def make_parent(path: Path) -> None:
-    """Make the folder that a file goes into.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be made, or the path is empty.
-    """
+    """Make the folder that a file goes into, if it has a name."""
     if not path.name:
         raise UsageError("the name of the output is empty", hint="Name a file or folder.")
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syncaudit.batch.json_encoding import json_line, plain
+from syncaudit.batch.json_encoding import json_line, to_plain
 from syncaudit.model import Verdict
 from testkit.fake_audits import POLICY, make_clip
 
@@ -29,7 +29,7 @@ from testkit.fake_audits import POLICY, make_clip
     ],
 )
 def test_values_become_plain(value, expected):
-    result = plain(value)
+    result = to_plain(value)
     assert result == expected
     assert type(result) is type(expected)
 
@@ -42,4 +42,4 @@ def test_clips_and_policies_become_json():
 
 def test_what_has_no_plain_form_is_refused():
     with pytest.raises(TypeError, match="no plain form for object"):
-        plain(object())
+        to_plain(object())

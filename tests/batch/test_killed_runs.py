@@ -252,7 +252,7 @@ def test_what_was_measured_outlives_a_store_that_is_down(folder, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("syncaudit.batch.task.time.sleep", lambda _: None)
-        patched.setattr("syncaudit.batch.fingerprint._local_marks", lambda _: None)
+        patched.setattr("syncaudit.batch.fingerprint._local_state", lambda _: None)
         for _ in range(2):
             assert run(folder, audit=down).counts["unverified"] == 4
     say(folder, b="reject")

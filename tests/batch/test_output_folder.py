@@ -134,7 +134,7 @@ def test_the_ledger_is_sent_while_the_run_is_on(store, tmp_path, monkeypatch):
         sizes.append(len(store.cat("/out/verdicts.jsonl").splitlines()) if there else 0)
 
     with OutputFolder("memory://out", cache=tmp_path) as place:
-        run(place, [make_clip(f"ok{k}") for k in range(3)], on_progress=place.watching(tell))
+        run(place, [make_clip(f"ok{k}") for k in range(3)], on_progress=place.sending(tell))
     assert sizes == [0, 0, 1, 2]
 
 
@@ -144,7 +144,7 @@ def test_a_store_that_fails_for_a_while_stops_no_run(store, tmp_path, monkeypatc
         put = type(store).put_file
         with monkeypatch.context() as patch:
             patch.setattr(type(store), "put_file", _refuse)
-            run(place, [make_clip("ok")], on_progress=place.watching(str))
+            run(place, [make_clip("ok")], on_progress=place.sending(str))
             assert not store.exists("/out/verdicts.jsonl")
         assert type(store).put_file is put
     assert store.exists("/out/verdicts.jsonl")
@@ -243,7 +243,7 @@ def test_a_run_takes_no_url_for_a_folder():
 def test_a_killed_rerun_is_not_believed_on_a_store(store, tmp_path):
     clips = [make_clip(f"ok{k}") for k in range(3)]
     with OutputFolder("memory://out", cache=tmp_path) as place:
-        run(place, clips, on_progress=place.watching(lambda _: None))
+        run(place, clips, on_progress=place.sending(lambda _: None))
     assert VerdictIndex.load("memory://out").admits("ok0")
 
     seen = []
@@ -254,7 +254,7 @@ def test_a_killed_rerun_is_not_believed_on_a_store(store, tmp_path):
         seen.append(state)  # the store is told after this
 
     with pytest.raises(_Killed), OutputFolder("memory://out", cache=tmp_path) as place:
-        run(place, [*clips, make_clip("ok3")], on_progress=place.watching(kill))
+        run(place, [*clips, make_clip("ok3")], on_progress=place.sending(kill))
     for name in ("", "/verdicts.parquet", "/verdicts.jsonl"):
         with pytest.raises(UsageError, match="stopped early or is still running"):
             VerdictIndex.load(f"memory://out{name}")

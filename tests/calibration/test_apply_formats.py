@@ -16,7 +16,7 @@ import pytest
 from syncaudit.model import (
     AudioStream,
     CameraStream,
-    ClockCorrection,
+    ClockMap,
     SignalStream,
     Stream,
     TranscriptStream,
@@ -34,7 +34,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sample]:
 
 
 KNOWN = {"offset_s": 0.0351, "drift_ppm": 120.0}
-CORRECTION = ClockCorrection(offset_s=0.0351, drift_ppm=120.0, at_ns=T0)
+CORRECTION = ClockMap(offset_s=0.0351, drift_ppm=120.0, at_ns=T0)
 # candump text of microseconds and TRC keep their resolution; MDF stores float64 seconds.
 ROUNDING_NS = 1
 

@@ -25,6 +25,50 @@ def test_equal_rates_leave_the_line_delay_unobservable():
     assert found.sources["cam_1"].line_delay_s == pytest.approx(4e-5, rel=5e-3)
 
 
+def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():
+    rng = np.random.default_rng(6)
+    # All flashes come when the rows about one row are exposed.
+    frames = np.cumsum(rng.integers(3, 19, 40))
+    frames = frames[frames < 520]
+    onsets = 0.01 + frames / 12.0 + 2.5e-5 * rng.uniform(149.8, 150.2, frames.size)
+    seen = camera(rng, onsets, name="cam_1", line_delay_s=2.5e-5, exposure_s=0.001, phase_s=0.01)
+    seen = dataclasses.replace(seen, line_delay_s=None, exposure_s=None)
+    found = calibrate_events([trigger(rng, onsets, std_s=1e-6), seen], reference="trigger")
+    source = found.sources["cam_1"]
+    assert any("line delay of cam_1 is not observable" in words for words in found.warnings)
+    assert 5e-4 < source.offset_std_s < 5e-3
+    assert abs(source.offset_s) < 1.96 * source.offset_std_s
+
+
+def test_few_sharp_events_on_a_grid_are_no_period_where_intervals_deny_it():
+    rng = np.random.default_rng(3)
+    onsets = irregular_onsets(rng, n=40)
+    seen = camera(rng, onsets, name="cam_1", rate_hz=12.0)
+    sharp = np.array([3.0, 11.0, 19.0, 27.0])
+    some = np.concatenate([sharp, onsets])
+    order = np.argsort(some)
+    fields = {
+        "frame_index": (some * 12.0).astype(np.int64),
+        "frame_s": some,
+        "row_px": np.zeros(some.size),
+        "row_std_px": np.ones(some.size),
+        "exposure_part": np.zeros(some.size),
+        "band": np.arange(some.size),
+        "sense": np.ones(some.size, dtype=np.int64),
+        "half_s": np.concatenate([np.zeros(4), np.full(onsets.size, 0.04)]),
+    }
+    seen = dataclasses.replace(seen, **{name: own[order] for name, own in fields.items()})
+    lamp = trigger(rng, np.sort(some), std_s=1e-5)
+    found = calibrate_events([lamp, seen], reference="trigger")
+    assert abs(found.sources["cam_1"].offset_s) < 3.0 * found.sources["cam_1"].offset_std_s
+    # Where nothing denies it, it is one.
+    only = dataclasses.replace(
+        seen, **{name: getattr(seen, name)[seen.half_s == 0.0] for name in fields}
+    )
+    with pytest.raises(CalibrationError, match="cam_1 come periodically"):
+        calibrate_events([lamp, only], reference="trigger")
+
+
 def test_a_wrong_stated_line_delay_is_told(rig):
     wrong = dataclasses.replace(rig[0][1], line_delay_s=1.05 * LINE_DELAYS_S[1])
     found = calibrate_events([rig[0][0], wrong, *rig[0][2:]])

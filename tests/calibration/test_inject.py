@@ -16,7 +16,7 @@ from syncaudit.evaluation.change import Change, parse_changes
 from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import Injected, read_truth
 from syncaudit.evaluation.movable import movable_sources
-from syncaudit.model import ClockCorrection
+from syncaudit.model import ClockMap
 from syncaudit.readers import read_source
 from testkit.apply_clips import T0, S, manifest, verdict, verdicts
 from testkit.command_line import run_command
@@ -89,9 +89,7 @@ def test_what_truth_says_undoes_what_was_done(data: Path, tmp_path: Path, option
         {None: 1} | dict.fromkeys(SOURCES.keys() - {"text"}, 2)
     )
     for each in truth.values():
-        correction = ClockCorrection(
-            offset_s=each.offset_s, drift_ppm=each.drift_ppm, at_ns=each.at_ns
-        )
+        correction = ClockMap(offset_s=each.offset_s, drift_ppm=each.drift_ppm, at_ns=each.at_ns)
         for name in SOURCES.keys() - {"text"}:
             found = stamps_of(out, each.clip_id, name)
             original = stamps_of(out, "a~control", name)

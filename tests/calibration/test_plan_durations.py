@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from syncaudit_calibration.plan.durations import parse_durations, parse_rates
+from syncaudit_calibration.plan_command import parse_durations, parse_rates
 
 from syncaudit.errors import UsageError
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from syncaudit.cli.verdict_table import recording_lines
+from syncaudit.cli.fleet_table import recording_lines
 
 
 @pytest.fixture

@@ -303,5 +303,5 @@ def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, c
     manifest = write_clip(folder, "imu.csv")
     argv = ["validate", str(manifest), "-j", "0", "-q", "--out"]
     assert run([*argv, str(tmp_path / "out")]) == 2
-    assert "bytes that are no UTF-8" in said(capsys)
+    assert "bytes that are not UTF-8" in said(capsys)
     assert run([*argv, str(folder / "out")]) == 1  # its file is missing: that is judged

@@ -22,7 +22,7 @@ def show(*, is_terminal, states, **options):
     with ProgressView(console, **options) as view:
         for each in states:
             view(each)
-            if view._bar is not None:
+            if is_terminal:
                 view._bar.refresh()
     return file.getvalue()
 

@@ -216,7 +216,7 @@ def test_infinite_numbers_are_refused() -> None:
         (b'{\n  "clip_id": "a"\n}', r"line 1: is no JSON .*spreads it over several"),
         (b'{"clip_id": "\xff"}', r"line 1: is not UTF-8 text \(byte 0xff\).*Save"),
         (b'\n{"clip_id": "a", "clip_id": "b"}', r"line 2: the key 'clip_id' appears twice"),
-        (b'{"clip_id": "a", "start_ns": NaN}', r"line 1: NaN is no JSON number"),
+        (b'{"clip_id": "a", "start_ns": NaN}', r"line 1: NaN is not a JSON number"),
         (b"[" * 100_000, r"line 1"),
     ],
 )

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from syncaudit.decode import iter_luma
-from syncaudit.decode.stored import list_stored, stored_pictures
+from syncaudit.decode.stored import list_stored, stored_images
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 
@@ -37,13 +37,13 @@ def test_rows_are_found_across_row_groups_and_batches(tmp_path, rows):
     cells = [{"bytes": b"%d" % k, "path": None} for k in range(20)]
     path = write(tmp_path / "p.parquet", cells)
     first, stop = rows or (0, 20)
-    assert list(stored_pictures(files(path, rows))) == [b"%d" % k for k in range(first, stop)]
+    assert list(stored_images(files(path, rows))) == [b"%d" % k for k in range(first, stop)]
     assert list_stored(files(path, rows)).n_frames == stop - first
 
 
 def test_plain_bytes_do_as_well(tmp_path):
     path = write(tmp_path / "p.parquet", [b"0", None, b"2"], kind=pa.large_binary())
-    assert list(stored_pictures(files(path))) == [b"0", b"", b"2"]
+    assert list(stored_images(files(path))) == [b"0", b"", b"2"]
 
 
 def test_rows_without_a_picture_keep_the_places_of_the_others(tmp_path):
@@ -60,14 +60,14 @@ def test_rows_without_a_picture_keep_the_places_of_the_others(tmp_path):
 def test_a_range_beyond_the_end_holds_what_there_is(tmp_path):
     path = write(tmp_path / "p.parquet", [{"bytes": picture(k), "path": None} for k in range(5)])
     assert list_stored(files(path, (3, 9))).n_frames == 2
-    assert len(list(stored_pictures(files(path, (3, 9))))) == 2
+    assert len(list(stored_images(files(path, (3, 9))))) == 2
     assert list_stored(files(path, (7, 9))).n_frames == 0
 
 
 @pytest.mark.parametrize("column", ["cam.y", "a.b", "cam"])
 def test_a_column_without_pictures_is_told(tmp_path, column):
     path = write(tmp_path / "p.parquet", [{"bytes": b"x", "path": None}])
-    with pytest.raises(StreamReadError, match=f"no column '{column}' of pictures"):
+    with pytest.raises(StreamReadError, match=f"no column '{column}' of images"):
         list_stored(files(path, column=column))
 
 
@@ -106,10 +106,10 @@ def test_memory_holds_a_page_not_the_row_group(tmp_path):
     )
     code = (
         "import sys, pyarrow as pa\n"
-        "from syncaudit.decode.stored import stored_pictures\n"
+        "from syncaudit.decode.stored import stored_images\n"
         "from syncaudit.model import FrameFiles\n"
         "files = FrameFiles(paths=(sys.argv[1],), is_images=True, column='cam.x')\n"
-        "assert sum(map(len, stored_pictures(files))) == 100_000_000\n"
+        "assert sum(map(len, stored_images(files))) == 100_000_000\n"
         "print(pa.default_memory_pool().max_memory())\n"
     )
     command = [sys.executable, "-c", code, str(path)]

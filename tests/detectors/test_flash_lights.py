@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import uniform_filter1d
 
 from syncaudit.estimators.events import instants_of
 from syncaudit.model.evidence import FlashEdges
@@ -79,6 +80,30 @@ def test_lights_longer_than_the_picture_are_dated_on_and_off(length_s):
     assert off_s.size >= 3
     assert np.max(off_s) < 6e-5
     assert set(found.exposure_part.tolist()) == {0.0}
+
+
+def test_pulses_that_light_a_frame_whole_lie_between_two_frames():
+    exposure_s, line_delay_s, length_s = 0.002, 1.5e-5, 0.03
+    onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.25, 0.75))
+    found = seen(onsets_s, length_s, exposure_s=exposure_s, line_delay_s=line_delay_s, n=340)
+    between = found.half_s > 0.0
+    assert between.sum() >= 30  # of about 45 pulses, which go on and off
+    true_s = np.where(found.sense > 0, 0.0, length_s)
+    off_s = np.abs(found.frame_s[:, None] - onsets_s - true_s[:, None]).min(axis=1)
+    assert np.all(off_s[between] < found.half_s[between])
+
+
+def test_ramps_that_an_encoder_blurs_count_as_those_of_short_exposures():
+    timing = {"exposure_s": 3e-4, "line_delay_s": 3e-5}  # 10 rows
+
+    def blurred(picture, k, middle_s):
+        return uniform_filter1d(picture, 9, axis=0)
+
+    onsets_s = irregular(3e-4, gap_s=(0.1, 0.2))
+    found = seen(onsets_s, 3e-4, n=180, paint=blurred, **timing)
+    assert isinstance(found, FlashEdges)
+    assert np.unique(found.frame_index).size >= 10
+    assert np.max(np.abs(errors_s(found, onsets_s + 1.5e-4, **timing))) < 6e-5
 
 
 def test_bands_that_the_picture_cuts_are_timed():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from syncaudit.detectors.rotation.lens_search import find_radial_term
+from syncaudit.detectors.rotation.lens import find_radial_term
 from syncaudit.model import Distortion
 from testkit.seen_points import FOCAL_PX, bent, texture, tracks, turned_behind_lens
 from testkit.turning_camera import ANGLE_TOL_RAD, FULL_FOCAL_PX, detected, directions, stream

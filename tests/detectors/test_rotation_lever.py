@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from syncaudit.detectors.rotation.fit import fit_rotations
-from syncaudit.detectors.rotation.heading import Heading
-from syncaudit.detectors.rotation.lever import travel_turns
+from syncaudit.detectors.rotation.heading import Heading, travel_turns
 from testkit.seen_points import FOCAL_PX, HEIGHT_PX, WIDTH_PX
 
 AHEAD = np.array([0.0, 0.0, 1.0])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
-from syncaudit.model import Channel, EventStream, SignalStream, SourceKind, TranscriptStream
+from syncaudit.model import Channel, EventStream, SignalStream, SourceKind
 from testkit.places import real_recording
 from testkit.stamp_series import EPOCH, nanos, ticks
-from testkit.streams import camera_stream, signal_stream, sound_stream
+from testkit.streams import camera_stream, signal_stream, sound_stream, transcript_stream
 
 
 def bus(*channels):
@@ -73,14 +73,7 @@ def test_events_and_transcripts_have_order_only():
     events = EventStream(name="t", clock="t", kind=SourceKind.EVENTS, time_ns=stamps)
     audit = audit_stream(events)
     assert (audit.backwards, audit.duplicates, audit.rate_hz) == (1, 1, None)
-    words = TranscriptStream(
-        name="w",
-        clock="w",
-        kind=SourceKind.TRANSCRIPT,
-        time_ns=np.zeros(0, dtype=np.int64),
-        audio="mic",
-    )
-    assert audit_stream(words).samples == 0
+    assert audit_stream(transcript_stream()).samples == 0
 
 
 def real(name):

@@ -6,26 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
-from syncaudit.model import Interval, SourceKind, Tier, TranscriptStream
-
-
-def tier_of(*rows: tuple[float, float, str], name: str = "phones") -> Tier:
-    return Tier(
-        name=name, intervals=tuple(Interval(start_s=a, stop_s=b, label=c) for a, b, c in rows)
-    )
-
-
-def stream_of(*tiers: Tier, tier: str | None = None) -> TranscriptStream:
-    return TranscriptStream(
-        name="text",
-        clock="text",
-        kind=SourceKind.TRANSCRIPT,
-        time_ns=np.empty(0, np.int64),
-        audio="mic",
-        tiers=tiers,
-        tier=tier,
-    )
-
+from testkit.streams import tier_of, transcript_stream
 
 PHONES = tier_of((0.0, 0.1, "sil"), (0.1, 0.2, "k"), (0.2, 0.3, "ae"), (0.3, 0.4, "t"))
 WORDS = tier_of((0.1, 0.4, "cat"), (0.9, 1.2, "sat"), name="words")
@@ -53,10 +34,10 @@ def test_words_become_sounds_and_gaps_silence() -> None:
 
 
 def test_phones_are_judged_before_words_unless_words_are_picked() -> None:
-    found = find_spoken_tier(stream_of(WORDS, PHONES))
+    found = find_spoken_tier(transcript_stream(WORDS, PHONES))
     assert found is not None
     assert found.tier == "phones"
-    picked = find_spoken_tier(stream_of(WORDS, PHONES, tier="words"))
+    picked = find_spoken_tier(transcript_stream(WORDS, PHONES, tier="words"))
     assert picked is not None
     assert picked.tier == "words"
 
@@ -95,8 +76,8 @@ def test_disorder_and_overlap_are_cut_for_the_comparison() -> None:
 
 
 def test_silent_and_missing_tiers_say_nothing() -> None:
-    assert find_spoken_tier(stream_of()) is None
-    assert find_spoken_tier(stream_of(tier_of((0.0, 1.0, "sil")))) is None
+    assert find_spoken_tier(transcript_stream()) is None
+    assert find_spoken_tier(transcript_stream(tier_of((0.0, 1.0, "sil")))) is None
 
 
 def test_spelling_serves_where_the_dictionary_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

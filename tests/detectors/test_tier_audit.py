@@ -6,30 +6,17 @@ import pytest
 from syncaudit.detectors import audit_tier
 from syncaudit.model import (
     AudioStream,
-    Interval,
     ReasonCode,
     Severity,
-    SourceKind,
-    Tier,
     TranscriptStream,
 )
-from testkit.streams import sound_stream
+from testkit.streams import sound_stream, tier_of, transcript_stream
 
 Row = tuple[float, float, str]
 
 
 def stream_of(*rows: Row) -> TranscriptStream:
-    intervals = tuple(Interval(start_s=a, stop_s=b, label=c) for a, b, c in rows)
-    return TranscriptStream(
-        name="text",
-        clock="text",
-        kind=SourceKind.TRANSCRIPT,
-        time_ns=np.empty(0, np.int64),
-        uri="a.TextGrid",
-        audio="mic",
-        tiers=(Tier(name="tier", intervals=intervals),),
-        tier="tier",
-    )
+    return transcript_stream(tier_of(*rows, name="tier"), uri="a.TextGrid", tier="tier")
 
 
 def sound(seconds: float, *, file_seconds: float | None = None) -> AudioStream:

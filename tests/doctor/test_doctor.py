@@ -12,11 +12,10 @@ import pytest
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.doctor import GROUPS, Status, Symptom, codecs, examine_machine, gpu, speech, viewer
 from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.extras import probe_extras
 from syncaudit.doctor.gpu import probe_gpu
 from syncaudit.doctor.isolated import Answer, ask_python
 from syncaudit.doctor.machine import probe_machine
-from syncaudit.doctor.versions import probe_versions
+from syncaudit.doctor.packages import probe_extras, probe_versions
 
 GIB = 2**30
 

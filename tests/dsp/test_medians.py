@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import median_filter
 
-from syncaudit.dsp.medians import median, median_of_five, nearest_quantiles, quantiles
+from syncaudit.dsp.robust import median, median_of_five, nearest_quantiles, quantiles
 
 numbers = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 shares = st.floats(0.0, 1.0)

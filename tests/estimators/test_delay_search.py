@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay import search as delay_search
-from syncaudit.estimators.delay.curve import DelayCurve
 from syncaudit.estimators.delay.increments import from_integral
-from syncaudit.estimators.delay.search import search_delay, slow_basis
+from syncaudit.estimators.delay.search import DelayCurve, search_delay, slow_basis
 from testkit.moving_body import Clock, Motion, imu, shaking
 
 STEP_S = 0.005

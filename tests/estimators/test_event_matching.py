@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from syncaudit.estimators.events import instants_of, match_events, period_of
+from syncaudit.estimators.events import Instants, instants_of, match_events, period_of
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import chance_of, vote
 from testkit.event_rig import SPAN_S, Floats, irregular_onsets, train
@@ -357,3 +357,50 @@ def test_light_that_goes_on_is_not_light_that_goes_off(knows_sense):
     assert match.why is None
     error_s = match.fit.offset_s - offset_s
     assert abs(error_s - (0.0 if knows_sense else width_s)) < WRONG_S
+
+
+def _torch(rng: np.random.Generator, onsets: Floats, *, offset_s: float) -> Instants:
+    """Return what a camera at 12 Hz knows of pulses of 0.3 s: few edges by rows, most by frames."""
+    times_s = np.sort(np.concatenate([onsets, onsets + 0.3]))
+    sense = np.where(np.isin(times_s, onsets), 1, -1)
+    phase = (12.0 * times_s + 0.37) % 1.0
+    is_sharp = phase < 0.1
+    middle_s = times_s + (0.5 - phase) / 12.0
+    return Instants(
+        source="cam",
+        epoch_ns=0,
+        times_s=offset_s
+        + np.where(is_sharp, times_s + rng.normal(0.0, 2e-5, phase.size), middle_s),
+        std_s=np.full(phase.size, 2e-5),
+        half_s=np.where(is_sharp, 0.0, 0.043),
+        row_px=np.zeros(phase.size),
+        item=np.arange(phase.size),
+        sense=sense,
+    ).in_order()
+
+
+def _lamp_onsets(rng: np.random.Generator) -> Floats:
+    return np.cumsum(0.3 + rng.uniform(0.3, 1.6, 24))
+
+
+def test_intervals_confirm_what_too_few_sharp_events_propose():
+    n_by_both = 0
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 21])
+        onsets = _lamp_onsets(rng)
+        seen, log = _torch(rng, onsets, offset_s=-1.7), _instants(onsets)
+        by_rows = seen.take(np.flatnonzero(seen.half_s == 0.0))
+        found = match_events(seen, log)
+        if by_rows.n >= 3 and found.why is None:
+            is_refused = match_events(by_rows, log).why is not None
+            is_sharp = found.fit.offset_std_s < WRONG_S
+            assert abs(found.fit.offset_s - 1.7) < (WRONG_S if is_sharp else 0.02)
+            n_by_both += is_refused and is_sharp
+    assert n_by_both >= 3
+
+
+def test_intervals_confirm_no_offset_of_another_light():
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 22])
+        seen = _torch(rng, _lamp_onsets(rng), offset_s=0.4)
+        assert match_events(seen, _instants(_lamp_onsets(rng))).why is not None

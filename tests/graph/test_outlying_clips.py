@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.graph import follow_clock
 from syncaudit.graph.clock_model import Readings
-from syncaudit.graph.outlying_clips import first_weights
+from syncaudit.graph.course import first_weights
 
 START_NS = 1_767_225_600_000_000_000
 STD_S = 8e-4

@@ -195,13 +195,19 @@ def test_run_opens_with_the_worst_of_the_rejected_and_the_blind_see_the_order_of
         ({"code": "offset", "source": "cam", "value": 0.0349, "message": "m"}, "cam +34.9 ms"),
         ({"code": "offset", "source": "cam", "value": -12.0, "message": "m"}, "cam −12.0 s"),
         (
-            {"code": "drift", "source": "cam", "value": 2044.0, "message": "cam drifts"},
-            "cam drifts",
+            {"code": "step", "source": "cam", "value": 0.06, "message": "m"},
+            "cam ⇥+60.0 ms",
         ),
-        ({"code": "offset", "source": "cam", "value": None, "message": "odd"}, "odd"),
+        ({"code": "drift", "source": "cam", "value": 0.02, "message": "m"}, "cam +2044 ppm"),
+        ({"code": "jitter", "source": "cam", "value": 0.0078, "message": "m"}, "cam 7.8 ms jitter"),
+        ({"code": "missing_file", "source": "cam", "message": "a/b/c.mp4: m"}, "cam missing file"),
+        ({"code": "offset", "source": None, "value": None, "message": "odd"}, "early or late"),
     ],
 )
 def test_the_list_says_why_in_short(reason, brief):
-    found = summarise({"clip_id": "a", "verdict": "reject", "reasons": [reason], "sources": {}})
+    sources = {"cam": {"drift_ppm": 2044.0}}
+    found = summarise(
+        {"clip_id": "a", "verdict": "reject", "reasons": [reason], "sources": sources}
+    )
     assert found.brief == brief
     assert found.headline == reason["message"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, flash_times, motion_events
 from syncaudit_gui.viewmodel.turning import camera_turning, sensor_turning
 
 from syncaudit.model import (
     Channel,
+    ClockMap,
     FlashEdges,
     FlashIntervals,
     Quantity,
@@ -68,7 +69,7 @@ def test_events_move_with_their_clocks_and_are_jumped_to_in_order():
         ]
     )
     assert events.next(0.0, 1) == 1.0
-    events.place({"a": ClockMap(offset_s=0.05)})
+    events.place({"a": DrawnClock(clock=ClockMap(offset_s=0.05))})
     assert events.next(0.0, 1) == pytest.approx(1.02, abs=1e-9)
     assert events.next(1.02, 1) == pytest.approx(1.05, abs=1e-9)
     assert events.next(1.02, 1, EventKind.BUMP) is None

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyqtgraph.Qt import QtCore, QtGui
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
 from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.lane_paint import LanePainter
 from syncaudit_gui.widgets.pane import CameraPane
-from syncaudit_gui.window.application import restore_layout, save_layout
+from syncaudit_gui.window.application import (
+    recent_sources,
+    remember_source,
+    restore_layout,
+    save_layout,
+)
 from syncaudit_gui.window.sound_output import bytes_from
 
 from syncaudit.datasets import load_manifest
@@ -287,3 +292,18 @@ def test_small_screens_and_many_sources_fit(open_window, tmp_path):
     window.resize(900, 560)
     assert (window.width(), window.height()) == (900, 560)
     assert window.panels.labels.isVisible()
+
+
+def test_start_page_opens_recent_files(qtbot, open_window, barcode_folder, tmp_path):
+    window = open_window()
+    settings = QtCore.QSettings(str(tmp_path / "viewer.ini"), QtCore.QSettings.Format.IniFormat)
+    manifest = str(barcode_folder / "manifest.jsonl")
+    remember_source(settings, str(tmp_path / "gone"))
+    remember_source(settings, str(tmp_path))
+    remember_source(settings, manifest)
+    assert recent_sources(settings) == [str(Path(manifest).resolve()), str(tmp_path)]
+    window.panels.start.show_recent(recent_sources(settings))
+    lines = window.panels.start.findChildren(QtWidgets.QPushButton)
+    line = next(x for x in lines if x.toolTip() == str(Path(manifest).resolve()))
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        line.click()

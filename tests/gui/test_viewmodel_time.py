@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.playback import PlayClock
 from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
+
+from syncaudit.model import ClockMap
 
 # Positions are sums of floats around 100 s.
 EXACT_S = 1e-9
@@ -60,27 +62,33 @@ def test_marks_measure_from_first_to_second_then_go():
     assert timeline.measured_s is None
 
 
+def drawn(*, at_s, step_at_s=None, **figures):
+    """Return a clock of which the anchors are given in seconds since the epoch."""
+    step_at_ns = None if step_at_s is None else round(1e9 * step_at_s)
+    return DrawnClock(clock=ClockMap(at_ns=round(1e9 * at_s), step_at_ns=step_at_ns, **figures))
+
+
 def test_positive_offset_moves_stamps_later():
-    clock = ClockMap(offset_s=0.035, nudge_s=0.001)
+    clock = DrawnClock(clock=ClockMap(offset_s=0.035), nudge_s=0.001)
     assert clock.at(10.0) == pytest.approx(10.036, abs=EXACT_S)
 
 
 def test_drift_counts_from_the_anchor():
-    clock = ClockMap(offset_s=0.01, drift_ppm=2000.0, at_s=10.0)
+    clock = drawn(offset_s=0.01, drift_ppm=2000.0, at_s=10.0)
     assert clock.at(10.0) == pytest.approx(10.01, abs=EXACT_S)
     assert clock.at(20.0) == pytest.approx(20.03, abs=EXACT_S)
 
 
 @pytest.mark.parametrize(("step_at_s", "expected"), [(15.0, (0.0, 0.06)), (5.0, (-0.06, 0.0))])
 def test_offset_holds_on_the_anchors_side_of_a_step(step_at_s, expected):
-    clock = ClockMap(at_s=10.0, step_s=0.06, step_at_s=step_at_s, is_step_past=step_at_s < 10.0)
+    clock = drawn(at_s=10.0, step_s=0.06, step_at_s=step_at_s, is_step_past=step_at_s < 10.0)
     changes = clock.change_s(np.array([0.0, 20.0]))
     np.testing.assert_allclose(changes, expected, atol=EXACT_S)
 
 
 def test_clock_of_another_epoch_is_corrected_to_the_letter_of_the_contract():
     # The figures of shared/realdata/two_imus: 48 s of the offset are drift over eleven days.
-    clock = ClockMap(offset_s=-947896.8, drift_ppm=50.8, at_s=5.0)
+    clock = drawn(offset_s=-947896.8, drift_ppm=50.8, at_s=5.0)
     stamp_s = 947853.6
     expected_s = stamp_s - 947896.8 + 50.8e-6 * (stamp_s - 5.0)
     assert clock.at(stamp_s) == pytest.approx(expected_s, abs=1e-6)
@@ -98,7 +106,7 @@ def test_clock_of_another_epoch_is_corrected_to_the_letter_of_the_contract():
     st.booleans(),
 )
 def test_stamps_in_view_are_all_found(offset_s, drift_ppm, at_s, step_s, step_at_s, is_step_past):
-    clock = ClockMap(
+    clock = drawn(
         offset_s=offset_s,
         drift_ppm=drift_ppm,
         at_s=at_s,

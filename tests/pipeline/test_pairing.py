@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.state import pairs
+from syncaudit.estimators import pairs
 from syncaudit.model import (
     ClipEvidence,
     FlashIntervals,

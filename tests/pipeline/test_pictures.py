@@ -13,9 +13,10 @@ from syncaudit.decode import iter_luma
 from syncaudit.model import FrameFiles, Verdict
 from syncaudit.pipeline import audit
 from syncaudit.policy import load_policy
-from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures, simulate_clip
+from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltFrames, simulate_clip
+from syncaudit.simulate.config import with_cameras
 from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
-from syncaudit.simulate.scenarios import with_all_cameras, with_frame_fault
+from syncaudit.simulate.scenarios import with_all_cameras
 from testkit.clip_folder import Folder
 from testkit.manifest_rows import clip_of_row
 
@@ -26,14 +27,14 @@ def faulty(folder: Path, fault: FrameFault) -> Path:
         size_px=(320, 180),
         names=("cam_front", "cam_rear"),
     )
-    simulate_clip(with_frame_fault(config, "cam_rear", fault), folder, seed=12)
+    simulate_clip(with_cameras(config, "cam_rear", frames=fault), folder, seed=12)
     return folder
 
 
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fault = FrameFault(
-        frozen=((30, 45), (80, 96)), spoilt=(SpoiltPictures(how="black", first=55, stop=65),)
+        frozen=((30, 45), (80, 96)), spoilt=(SpoiltFrames(how="black", first=55, stop=65),)
     )
     return faulty(tmp_path_factory.mktemp("frozen"), fault)
 

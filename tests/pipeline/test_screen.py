@@ -13,7 +13,7 @@ from syncaudit.batch import run_batch
 from syncaudit.datasets import clip_to_row
 from syncaudit.decode import container
 from syncaudit.model import ReasonCode, Verdict
-from syncaudit.pipeline import decode_pass
+from syncaudit.pipeline import camera_evidence
 from syncaudit.policy import load_policy
 
 
@@ -22,7 +22,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a screen decodes nothing")
 
-    monkeypatch.setattr(decode_pass, "iter_luma", refuse)
+    monkeypatch.setattr(camera_evidence, "iter_luma", refuse)
 
 
 @pytest.mark.usefixtures("no_decoding")

@@ -8,7 +8,7 @@ import pytest
 
 from syncaudit.model import PairMeasurement, ReasonCode, Verdict
 from syncaudit.policy import load_policy
-from syncaudit.policy.check_result import CheckResult
+from syncaudit.policy.case import CheckResult
 from syncaudit.policy.transcripts import judge_transcript
 
 AT_NS = 1_767_225_600_000_000_000

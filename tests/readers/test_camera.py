@@ -76,7 +76,7 @@ def test_container_stamps_are_start_plus_exact_pts(
 @pytest.mark.parametrize(
     ("name", "keys", "message"),
     [
-        ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row a frame"),
+        ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row per frame"),
         ("camera a.h264", {"start_ns": T0}, r"no presentation times .*Give 'timestamps'"),
         ("camera images", {"start_ns": T0}, r"pictures carry no stamps.*Give 'timestamps'"),
         ("camera a.mp4", {"start_ns": 2**63 - 1}, r"exceeds int64.*nanoseconds"),
@@ -146,7 +146,7 @@ def test_folder_without_pictures_is_empty(tmp_path: Path) -> None:
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames" / "a.txt").write_text("x")
     (tmp_path / "s.csv").write_text("timestamp_ns\n1\n")
-    with pytest.raises(StreamReadError, match=r"holds no pictures \(1 other files\)") as caught:
+    with pytest.raises(StreamReadError, match=r"holds no images \(1 other files\)") as caught:
         camera(CameraSpec(uri="frames", timestamps="s.csv"), tmp_path)
     assert caught.value.code == "empty"
 

@@ -80,7 +80,10 @@ def test_error_and_remote_frames_are_passed_over(bus: Bus) -> None:
     [
         ("(1.1) can0 024#0000E8", r"frames too short .* 1 of MOTION"),
         ("(1.1) can0 02", r"the last line \(2\) is cut off"),
-        ("garbage\nmore\n(1.2) can0 024#0000E80300000000\n", r"2 of 4 lines are no frames.*line 2"),
+        (
+            "garbage\nmore\n(1.2) can0 024#0000E80300000000\n",
+            r"2 of 4 lines are not frames.*line 2",
+        ),
     ],
 )
 def test_damage_of_a_log_is_a_finding(bus: Bus, tail: str, message: str) -> None:
@@ -131,7 +134,7 @@ def test_role_without_frames_is_an_empty_finding(bus: Bus) -> None:
     ("name", "dbc", "message"),
     [
         ("can.log", None, r"a raw log needs 'dbc'"),
-        ("can.csv", DBC, r"a 'dbc' is given, but this is no raw log"),
+        ("can.csv", DBC, r"a 'dbc' is given, but this is not a raw log"),
         ("can.log", "nonsense", r"v\.dbc: is no bus description"),
         ("can.log", 'VERSION ""\n', r"v\.dbc: describes no message"),
     ],
@@ -146,11 +149,11 @@ def test_log_and_dbc_must_fit(bus: Bus, name: str, dbc: str | None, message: str
     [
         ("can.log", "no log\n", r"holds no candump line"),
         ("can.log", "(999999999999.0) can0 024#00\n", r"too large for int64"),
-        ("can.blf", b"LOGG", r"is no BLF log"),
-        ("can.blf", b"LOOG" + bytes(400), r"is no BLF log"),
-        ("can.trc", ";$FILEVERSION=2.1\n", r"is no TRC log"),
-        ("can.mf4", b"no mdf", r"is no intact MDF"),
-        ("can.asc", b"\0" * 50, r"is no ASC text"),
+        ("can.blf", b"LOGG", r"is not a BLF log"),
+        ("can.blf", b"LOOG" + bytes(400), r"is not a BLF log"),
+        ("can.trc", ";$FILEVERSION=2.1\n", r"is not a TRC log"),
+        ("can.mf4", b"no mdf", r"is not an intact MDF"),
+        ("can.asc", b"\0" * 50, r"is not ASC text"),
         ("can.asc", "date Sat Foo 30 15:06:13.191 2017\n", r"the date of its header is none"),
         ("can.asc", "base hex  timestamps relative\n", r"stamps are relative to the event before"),
     ],

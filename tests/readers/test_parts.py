@@ -237,7 +237,7 @@ def test_a_column_of_lists_is_no_axis(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", array)
     np.save(tmp_path / "gyro_y.npy", np.zeros((5, 2)))
     np.save(tmp_path / "gyro_z.npy", np.zeros(5))
-    with pytest.raises(StreamReadError, match="'gyro_y' holds lists, expected one number a row"):
+    with pytest.raises(StreamReadError, match="'gyro_y' holds lists, expected one number per row"):
         read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
 
 

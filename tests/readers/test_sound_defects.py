@@ -56,7 +56,7 @@ def test_lost_buffers_are_dropouts():
     (finding,) = sound_defects("a.wav", x, RATE)
     assert (finding.code, finding.severity) == ("corrupt", "warning")
     assert "2 dropouts of exact zeros" in finding.message
-    assert "40 ms together, the first at 1.250 s" in finding.message
+    assert "40 ms in total, the first at 1.250 s" in finding.message
 
 
 def test_packets_lost_in_a_video_move_what_follows(tmp_path):

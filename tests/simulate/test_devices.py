@@ -6,8 +6,7 @@ import cantools
 import numpy as np
 import pytest
 
-from syncaudit.simulate.can_bus import CanConfig, bunch, sample_signals
-from syncaudit.simulate.can_log import write_log
+from syncaudit.simulate.can_bus import CanConfig, bunch, sample_signals, write_log
 from syncaudit.simulate.clocks import ClockFault
 from syncaudit.simulate.driving import simulate_motion
 from syncaudit.simulate.imu import ImuConfig, measure_imu

@@ -17,6 +17,7 @@ from syncaudit.simulate.pulse_shapes import XenonPulse
 from syncaudit.simulate.pulse_trains import SpacedTrain
 from syncaudit.simulate.scenarios import with_all_cameras
 from syncaudit.simulate.taps import TapConfig
+from testkit.clip_folder import stamps_ns
 
 
 def small(name: str, **fields: object) -> RigConfig:
@@ -36,11 +37,6 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def truth_of(folder: Path) -> Truth:
     (truth,) = read_truth(folder).values()
     return truth
-
-
-def stamps_ns(folder: Path, name: str) -> np.ndarray:
-    lines = (folder / f"{name}.csv").read_text().splitlines()[1:]
-    return np.array([int(line.split(",")[0]) for line in lines])
 
 
 def after_middle_s(truth: Truth, name: str, stamps: np.ndarray) -> np.ndarray:

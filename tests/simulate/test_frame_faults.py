@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.simulate.frame_faults import FrameFault
-from syncaudit.simulate.picture_faults import SPOILS, SpoiltPictures
+from syncaudit.simulate.frame_faults import SPOILS, FrameFault, SpoiltFrames
 
 ALL = np.ones(6, dtype=bool)
 
@@ -43,16 +42,16 @@ def test_frozen_range_shows_the_frame_before_it() -> None:
 @pytest.mark.parametrize("how", SPOILS)
 def test_spoilt_pictures_lie_in_their_range_only(how: str) -> None:
     luma = np.random.default_rng(1).integers(30, 120, (48, 64), dtype=np.uint8)
-    fault = FrameFault(spoilt=(SpoiltPictures(how=how, first=2, stop=4),))
+    fault = FrameFault(spoilt=(SpoiltFrames(how=how, first=2, stop=4),))
     changed = [bool((fault.spoil(luma, k) != luma).any()) for k in range(6)]
     assert changed == [False, False, True, True, False, False]
 
 
 def test_bad_spells_are_refused() -> None:
     with pytest.raises(ValueError, match="how is 'torn'"):
-        SpoiltPictures(how="torn", first=0, stop=1)
+        SpoiltFrames(how="torn", first=0, stop=1)
     with pytest.raises(ValueError, match="are no range"):
-        SpoiltPictures(how="black", first=3, stop=3)
+        SpoiltFrames(how="black", first=3, stop=3)
     with pytest.raises(ValueError, match="begin at 1 or later"):
         FrameFault(frozen=((0, 3),))
 

@@ -23,7 +23,9 @@ from syncaudit.simulate import (
     simulate_manifest,
 )
 from syncaudit.simulate.compare import compare_clips, read_luma
-from syncaudit.simulate.scenarios import SCENARIOS, with_all_cameras, with_camera_clock
+from syncaudit.simulate.config import with_cameras
+from syncaudit.simulate.scenarios import SCENARIOS, with_all_cameras
+from testkit.clip_folder import stamps_ns
 from testkit.json_lines import read_json_lines
 
 ROW_KEYS = {"clip_id", "recording_id", "start_ns", "end_ns", "reference", "sources"}
@@ -50,12 +52,6 @@ BASE = RigConfig(
     },
     microphone=MicrophoneConfig(),
 )
-
-
-def stamps_ns(folder: Path, name: str) -> np.ndarray:
-    lines = (folder / f"{name}.csv").read_text().splitlines()
-    assert lines[0].split(",")[0] == "timestamp_ns"
-    return np.array([int(line.split(",")[0]) for line in lines[1:]])
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +239,7 @@ def test_scenarios_are_six_camera_clips_of_20_s() -> None:
     large = with_all_cameras(SCENARIOS["good"], size_px=(854, 480), names=("cam_front",))
     assert large.cameras["cam_front"].readout_s == pytest.approx(0.012, abs=1e-4)
     with pytest.raises(ValueError, match="no camera 'cam_up'"):
-        with_camera_clock(large, "cam_up", ClockFault())
+        with_cameras(large, "cam_up", clock=ClockFault())
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.phonetics import Alphabet, PhoneClass, alphabet_of, classes_of_phone, is_silence
 from syncaudit.simulate.speech import Utterance, Voice, speak
 from syncaudit.simulate.speech_texts import SENTENCES, speak_at_length
+from syncaudit.speech.phonetics import (
+    Alphabet,
+    PhoneClass,
+    alphabet_of,
+    classes_of_phone,
+    is_silence,
+)
 
 pytest.importorskip("espeakng_loader")
 

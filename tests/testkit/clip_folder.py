@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, ClipVerdict
@@ -66,3 +67,10 @@ class Folder:
 
     def audit(self, **options: Any) -> ClipVerdict:
         return audit(self.clip, **options)
+
+
+def stamps_ns(folder: Path, source: str) -> NDArray[np.int64]:
+    """Return the stamps of a table, shape (n,)."""
+    header, *lines = (folder / f"{source}.csv").read_text().splitlines()
+    assert header.split(",")[0] == "timestamp_ns"
+    return np.array([int(line.split(",")[0]) for line in lines])

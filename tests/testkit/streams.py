@@ -14,9 +14,12 @@ from syncaudit.model import (
     Channel,
     EventTrain,
     FrameFiles,
+    Interval,
     Quantity,
     SignalStream,
     SourceKind,
+    Tier,
+    TranscriptStream,
 )
 
 EPOCH_NS = 1_767_225_600_000_000_000
@@ -52,6 +55,25 @@ def sound_stream(
         kind=SourceKind.AUDIO,
         rate_hz=float(rate_hz),
         samples=np.asarray(samples, dtype=np.float32),
+        **fields,
+    )
+
+
+def tier_of(*rows: tuple[float, float, str], name: str = "phones") -> Tier:
+    """Return a tier of (start, stop, label), seconds."""
+    intervals = tuple(Interval(start_s=a, stop_s=b, label=c) for a, b, c in rows)
+    return Tier(name=name, intervals=intervals)
+
+
+def transcript_stream(*tiers: Tier, name: str = "text", **fields: Any) -> TranscriptStream:
+    """Return a transcript of the microphone `mic` with some tiers."""
+    return TranscriptStream(
+        name=name,
+        clock=name,
+        kind=SourceKind.TRANSCRIPT,
+        time_ns=np.empty(0, np.int64),
+        audio="mic",
+        tiers=tiers,
         **fields,
     )
 

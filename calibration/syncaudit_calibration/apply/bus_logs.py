@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import PurePosixPath
 
@@ -18,7 +17,7 @@ from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.tables import STAMPS
 from syncaudit.readers.uris import read_bytes
 from syncaudit_calibration.apply.tables import restamp_table
-from syncaudit_calibration.apply.task import Task, Written, put
+from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
 
 __all__ = ["write_can"]
 
@@ -40,10 +39,7 @@ def write_can(task: Task, spec: CanSpec) -> Written:
     uri = task.resolve(spec.uri)
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
     if suffix not in RAW_LOGS:
-        table = restamp_table(task, uri)
-        return Written(
-            correction=table.correction, files={"uri": table.path}, remarks=table.remarks
-        )
+        return restamp_table(task, uri)
     if suffix in (".mf4", ".mdf") and spec.dbc is None:
         return _write_decoded(task, spec)
     return _restamp_candump(task, uri) if suffix == ".log" else _write_candump(task, uri, suffix)
@@ -54,7 +50,7 @@ def _restamp_candump(task: Task, uri: str) -> Written:
     found = list(_STAMP.finditer(data))
     if not found:
         read_frames(uri, ".log", (), task.scratch)  # says what is wrong with it
-        raise StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")
+        raise no_stamps(uri)
     stamps = [int(m[2]) * 10**9 + int(m[3].ljust(9, b"0")) for m in found]
     _check_range(uri, max(stamps))
     correction, remarks = task.settled(stamps[0])
@@ -123,7 +119,6 @@ def _candump(frames: BusFrames, stamps: NDArray[np.int64]) -> bytes:
 def _write_decoded(task: Task, spec: CanSpec) -> Written:
     """Write decoded signals as a table: a row a sample, blank where a signal has none."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     stream = read_can(task.name, spec, task.base_uri, scratch=task.scratch)
     channels = [channel for channel in stream.channels if channel.time_ns.size]
@@ -146,9 +141,7 @@ def _write_decoded(task: Task, spec: CanSpec) -> Written:
         is_blank[start:stop] = False
         columns[channel.name] = pa.array(values[order], mask=is_blank[order])
         start = stop
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink, compression="zstd")
-    path = put(task.beside(".parquet"), sink.getvalue())
+    path = put(task.beside(".parquet"), parquet_bytes(pa.table(columns)))
     return Written(
         correction=correction,
         files={"uri": path},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from syncaudit.model import Clip, ClockCorrection, clock_of
+from syncaudit.model import Clip, ClockMap, clock_of
 
 __all__ = ["Corrections", "SourceCorrection", "number", "shared_by_clock"]
 
@@ -18,7 +18,7 @@ class SourceCorrection:
 
     Parameters
     ----------
-    correction : ClockCorrection, optional
+    correction : ClockMap, optional
         What to add to its stamps; None where nothing is known.
     offset_std_s : float, optional
         Standard error of the offset.
@@ -30,7 +30,7 @@ class SourceCorrection:
         Whether it was measured on this very clip; else drift counts within a day only.
     """
 
-    correction: ClockCorrection | None = None
+    correction: ClockMap | None = None
     offset_std_s: float | None = None
     why: str | None = None
     remarks: tuple[str, ...] = ()
@@ -70,14 +70,8 @@ def shared_by_clock(
 ) -> dict[str, SourceCorrection]:
     """Return a correction for every source: its own, or that of a source with the same clock.
 
-    Parameters
-    ----------
-    clip : Clip
-        Names the sources and their clocks.
-    known : mapping of str to SourceCorrection
-        By source, or by clock.
-    missing : mapping of str to str
-        Why there is nothing for a source, where more is known than that.
+    `clip`: names the sources and their clocks. `known`: by source, or by clock. `missing`: why
+    there is nothing for a source, where more is known than that.
     """
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     found: dict[str, SourceCorrection] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_duration
-from syncaudit.model import Clip, ClockCorrection
+from syncaudit.model import Clip, ClockMap
 from syncaudit.pipeline.known_corrections import check_calibration
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
@@ -98,7 +98,7 @@ class CalibrationCorrections:
             )
         drift_ppm = number(source.get("drift_ppm"))
         return SourceCorrection(
-            correction=ClockCorrection(
+            correction=ClockMap(
                 offset_s=offset_s,
                 drift_ppm=drift_ppm,
                 at_ns=source.get("at_ns", self._at_ns) if drift_ppm else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_correction
-from syncaudit.model import Clip, ClockCorrection, ReasonCode
+from syncaudit.model import Clip, ClockMap, ReasonCode
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
 __all__ = ["VerdictCorrections"]
@@ -99,7 +99,7 @@ class VerdictCorrections:
         if drift_ppm is not None and abs(drift_ppm) <= self._z * (drift_std_ppm or 0.0):
             drift_ppm = None
         return SourceCorrection(
-            correction=ClockCorrection(
+            correction=ClockMap(
                 offset_s=offset_s, drift_ppm=drift_ppm, at_ns=at_ns if drift_ppm else None
             ),
             offset_std_s=offset_std_s,
@@ -120,7 +120,7 @@ def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
 
 
 def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
-    """Say why a correction that turns out to be nothing is nothing."""
+    """Return why a correction turns out to be nothing."""
     if source.get("clock") is not None and source.get("clock") == row.get("reference"):
         return "its clock is the reference"
     offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))

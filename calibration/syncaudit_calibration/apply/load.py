@@ -1,4 +1,4 @@
-"""Tell calibrations from verdicts, and read either."""
+"""Read calibrations and verdicts, whichever is given."""
 
 from __future__ import annotations
 
@@ -30,14 +30,8 @@ def load_corrections(
 ) -> Corrections:
     """Read a calibration (JSON), or verdicts (JSON Lines, Parquet, or the folder of a run).
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
-    is_every_figure : bool
-        Of verdicts, take out also what lies within its own error.
-    partial : bool
-        Take also the verdicts of a run that was not finished.
+    `uri`: local path or any fsspec URL. `is_every_figure`: of verdicts, take out also what lies
+    within its own error. `partial`: take also the verdicts of a run that was not finished.
 
     Raises
     ------
@@ -49,18 +43,14 @@ def load_corrections(
     try:
         data = read_bytes(resolve(uri))
     except StreamReadError as error:
-        raise UsageError(f"cannot be read: {error.message}", path=uri, hint=_EXPECTED) from error
+        raise _unfit(uri, f"cannot be read: {error.message}") from error
     if data[:4] == b"PAR1":
         rows = _parquet_rows(uri, data)
     else:
         document = _document(data)
         if document is not None and "clip_id" not in document:
             if not isinstance(document.get("sources"), Mapping):
-                raise UsageError(
-                    "is neither a calibration nor verdicts: it has no 'sources'",
-                    path=uri,
-                    hint=_EXPECTED,
-                )
+                raise _unfit(uri, "is neither a calibration nor verdicts: it has no 'sources'")
             return CalibrationCorrections(document, uri=uri)
         rows = _json_rows(uri, data)
     found: dict[str, Mapping[str, Any]] = {}
@@ -68,26 +58,24 @@ def load_corrections(
     for where, row in rows:
         clip_id = row.get("clip_id")
         if not isinstance(clip_id, str) or not isinstance(row.get("sources"), Mapping):
-            raise UsageError(
-                f"{where} is no verdict: it needs 'clip_id' and 'sources'",
-                path=uri,
-                hint=_EXPECTED,
-            )
+            raise _unfit(uri, f"{where} is no verdict: it needs 'clip_id' and 'sources'")
         if "verdict" not in row and not any(
             isinstance(source, Mapping) and "offset_s" in source
             for source in row["sources"].values()
         ):
-            raise UsageError(
-                f"{where} is the row of a manifest, not a verdict", path=uri, hint=_EXPECTED
-            )
+            raise _unfit(uri, f"{where} is the row of a manifest, not a verdict")
         verdicts[clip_id] = str(row.get("verdict"))
         found[clip_id] = {key: row[key] for key in _COLUMNS if key in row}
     if not found:
-        raise UsageError("holds no verdict", path=uri, hint=_EXPECTED)
+        raise _unfit(uri, "holds no verdict")
     _check_uncalibrated(uri)
     if not partial:
         finished_run(resolve(uri)).check(FoundVerdicts(verdicts.items()), uri)
     return VerdictCorrections(found, uri=uri, is_every_figure=is_every_figure)
+
+
+def _unfit(uri: str, what: str) -> UsageError:
+    return UsageError(what, path=uri, hint=_EXPECTED)
 
 
 def _file(uri: str) -> str:
@@ -100,9 +88,7 @@ def _file(uri: str) -> str:
     for name in _IN_FOLDER:
         if (folder / name).is_file():
             return str(folder / name)
-    raise UsageError(
-        f"the folder holds neither {' nor '.join(_IN_FOLDER)}", path=uri, hint=_EXPECTED
-    )
+    raise _unfit(uri, f"the folder holds neither {' nor '.join(_IN_FOLDER)}")
 
 
 def _check_uncalibrated(uri: str) -> None:
@@ -139,11 +125,9 @@ def _json_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]
         try:
             row = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"line {number} is no JSON object ({error})", path=uri, hint=_EXPECTED
-            ) from error
+            raise _unfit(uri, f"line {number} is no JSON object ({error})") from error
         if not isinstance(row, dict):
-            raise UsageError(f"line {number} is no JSON object", path=uri, hint=_EXPECTED)
+            raise _unfit(uri, f"line {number} is no JSON object")
         yield f"line {number}", row
 
 
@@ -160,8 +144,6 @@ def _parquet_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any
                 yield f"row {number}", row
                 number += 1
     except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
-        raise UsageError(
-            f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
-            path=uri,
-            hint=_EXPECTED,
+        raise _unfit(
+            uri, f"is no intact Parquet file ({' '.join(str(error).split())[:160]})"
         ) from error

@@ -1,12 +1,26 @@
-"""What was done to the sources of a clip, for people and for ``corrections.jsonl``."""
+"""What was done to the sources of a clip: for ``corrections.jsonl``, in words, and as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from syncaudit.model import ClockCorrection
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
-__all__ = ["ClipOutcome", "SourceOutcome"]
+from syncaudit.cli.console import printable
+from syncaudit.formatting import word_count, word_duration
+from syncaudit.model import ClockMap
+
+__all__ = [
+    "ClipOutcome",
+    "SourceOutcome",
+    "Tally",
+    "outcome_table",
+    "word_correction",
+    "word_outcome",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +31,7 @@ class SourceOutcome:
     ----------
     source : str
         Its name.
-    correction : ClockCorrection, optional
+    correction : ClockMap, optional
         What was added to its stamps; None where they stay.
     why : str, optional
         Reason why they stay.
@@ -28,7 +42,7 @@ class SourceOutcome:
     """
 
     source: str
-    correction: ClockCorrection | None = None
+    correction: ClockMap | None = None
     why: str | None = None
     is_failure: bool = False
     remarks: tuple[str, ...] = ()
@@ -63,3 +77,83 @@ class ClipOutcome:
             "clip_id": self.clip_id,
             "sources": {source.source: source.to_json() for source in self.sources},
         }
+
+
+def word_correction(correction: ClockMap) -> str:
+    """Return what was done to the stamps: ``35.1 ms later, drift 19.8 ppm taken out``."""
+    parts: list[str] = []
+    if correction.offset_s:
+        direction = "later" if correction.offset_s > 0.0 else "earlier"
+        parts.append(f"{word_duration(abs(correction.offset_s))} {direction}")
+    if correction.drift_ppm:
+        drift_ppm = correction.drift_ppm
+        figure = f"{drift_ppm:.0f}" if abs(drift_ppm) >= 100.0 else f"{drift_ppm:.3g}"
+        parts.append(f"drift {figure} ppm taken out")
+    return ", ".join(parts) or "nothing to correct"
+
+
+def word_outcome(outcome: SourceOutcome) -> str:
+    """Return what was done to one source, or why it is unchanged."""
+    if outcome.correction is None:
+        return f"unchanged: {outcome.why}"
+    return word_correction(outcome.correction)
+
+
+def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False) -> Table:
+    """Return a table with one section a clip and one line a source.
+
+    `clips`: what was done. `only_remarkable`: leave out sources that were corrected without a
+    remark, or had to stay as they are.
+    """
+    table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
+    table.add_column("clip", max_width=28, overflow="fold")
+    table.add_column("source", no_wrap=True, max_width=18)
+    table.add_column("stamps", overflow="fold")
+    for clip in clips:
+        sources = [
+            source
+            for source in clip.sources
+            if not only_remarkable or source.is_failure or source.remarks
+        ]
+        for index, source in enumerate(sources):
+            table.add_row(
+                Text(printable(clip.clip_id) if index == 0 else ""),
+                Text(printable(source.source)),
+                _told(source),
+                end_section=index == len(sources) - 1,
+            )
+    return table
+
+
+def _told(source: SourceOutcome) -> Text:
+    style = "yellow" if source.is_failure else "" if source.correction is not None else "dim"
+    lines = [Text(printable(word_outcome(source)), style=style)]
+    lines += [Text(printable(remark), style="yellow") for remark in source.remarks]
+    return Text("\n").join(lines)
+
+
+class Tally:
+    """Counts over all clips, for the last line."""
+
+    def __init__(self) -> None:
+        self.n_clips = 0
+        self.n_corrected = 0
+        self.n_kept = 0
+        self.n_failed = 0
+
+    def add(self, clip: ClipOutcome) -> None:
+        """Count one clip."""
+        self.n_clips += 1
+        self.n_corrected += clip.n_corrected
+        self.n_failed += sum(source.is_failure for source in clip.sources)
+        self.n_kept += sum(
+            source.correction is None and not source.is_failure for source in clip.sources
+        )
+
+    def words(self) -> str:
+        """Return the counts in words."""
+        text = (
+            f"{word_count(self.n_clips, 'clip')}: {word_count(self.n_corrected, 'source')} "
+            f"corrected, {self.n_kept} unchanged"
+        )
+        return f"{text}, {self.n_failed} could not be corrected" if self.n_failed else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,33 +12,33 @@ from syncaudit.datasets import clip_to_row, write_manifest
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     AudioSpec,
+    CameraSpec,
+    CanSpec,
     Clip,
-    ClockCorrection,
+    ClockMap,
+    ImuSpec,
     SourceSpec,
     TranscriptSpec,
 )
+from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.tables import STAMPS
 from syncaudit.writing import replacing_text
+from syncaudit_calibration.apply.bus_logs import write_can
+from syncaudit_calibration.apply.cameras import write_camera
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
-from syncaudit_calibration.apply.names import file_names
-from syncaudit_calibration.apply.originals import MANIFEST, RECORD, check_target
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
-from syncaudit_calibration.apply.sounds import start_of_sound
+from syncaudit_calibration.apply.sounds import start_of_sound, write_audio, write_transcript
+from syncaudit_calibration.apply.tables import restamp_part, restamp_table
+from syncaudit_calibration.apply.targets import MANIFEST, RECORD, check_target, file_names
 from syncaudit_calibration.apply.task import Task, Written
-from syncaudit_calibration.apply.transcripts import write_transcript
-from syncaudit_calibration.apply.writers import write_source
 
 __all__ = ["apply_corrections", "corrected_rows"]
 
+
 # Files whose corrected copies are known: those of clips that lie near in the manifest.
 _REMEMBERED = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    out: Path
-    scratch: Path
-    # Clips may share a file: it is corrected once for each correction.
-    written: dict[tuple[str, str], Written] = field(default_factory=dict)
+# Clips may share a file: it is corrected once for each correction.
+_Copies = dict[tuple[str, str], Written]
 
 
 def apply_corrections(
@@ -98,27 +97,21 @@ def corrected_rows(
 ) -> Iterator[tuple[dict[str, Any], ClipOutcome]]:
     """Write the stamps of clip after clip; yield its manifest row and what was done.
 
-    Parameters
-    ----------
-    clips : iterable of (Clip, mapping of str to SourceCorrection)
-        Clips and what is known of every source.
-    out : Path
-        Folder to write into.
-    folders : mapping of str to str
-        Folder in `out` for every clip id.
+    `clips` come with what is known of every source; `folders` names a folder in `out` for every
+    clip id.
     """
-    written: dict[tuple[str, str], Written] = {}
+    written: _Copies = {}
     for clip, known in clips:
         with tempfile.TemporaryDirectory(prefix="syncaudit-") as scratch:
-            run = _Run(out=out, scratch=Path(scratch), written=written)
-            done = _correct_clip(clip, known, run, folders)
+            folder = out.absolute() / folders[clip.clip_id]
+            done = _correct_clip(clip, known, folder, Path(scratch), written)
         yield done
 
 
 def _correct_clip(
-    clip: Clip, known: Mapping[str, SourceCorrection], run: _Run, folders: Mapping[str, str]
+    clip: Clip, known: Mapping[str, SourceCorrection], folder: Path, scratch: Path, written: _Copies
 ) -> tuple[dict[str, Any], ClipOutcome]:
-    row = clip_to_row(clip, relative_to=str(run.out.absolute()))
+    row = clip_to_row(clip, relative_to=str(folder.parent))
     stems = file_names(clip.sources, plain="_-")
     done: dict[str, SourceOutcome] = {}
     # Sound comes before the transcripts whose times count from it.
@@ -129,40 +122,32 @@ def _correct_clip(
             spec=spec,
             base_uri=clip.base_uri,
             known=known[name],
-            target=run.out.absolute() / folders[clip.clip_id] / stems[name],
-            scratch=run.scratch,
+            target=folder / stems[name],
+            scratch=scratch,
         )
-        outcome, result = _correct_source(task, clip, done, run.written)
+        outcome, result = _correct_source(task, clip, done, written)
         done[name] = outcome
         if result is not None:
-            _point_at(row["sources"][name], result, run.out.absolute())
+            _point_at(row["sources"][name], result, folder.parent)
     return row, ClipOutcome(
         clip_id=clip.clip_id, sources=tuple(done[name] for name in clip.sources)
     )
 
 
 def _correct_source(
-    task: Task,
-    clip: Clip,
-    done: Mapping[str, SourceOutcome],
-    written: dict[tuple[str, str], Written],
+    task: Task, clip: Clip, done: Mapping[str, SourceOutcome], written: _Copies
 ) -> tuple[SourceOutcome, Written | None]:
     spec, known = task.spec, task.known
     of_sound = done[spec.audio].correction if isinstance(spec, TranscriptSpec) else None
     why = _why_kept(spec, known, of_sound)
     if why is not None:
-        outcome = SourceOutcome(source=task.name, why=why, remarks=known.remarks)
-        return outcome, None
+        return SourceOutcome(source=task.name, why=why, remarks=known.remarks), None
     try:
         key = (_spelled(task, clip), repr((known, of_sound)))
         if key not in written:
             if len(written) >= _REMEMBERED:
                 del written[next(iter(written))]
-            written[key] = (
-                write_transcript(task, spec, start_ns=_start_ns(spec, clip), of_sound=of_sound)
-                if isinstance(spec, TranscriptSpec)
-                else write_source(task)
-            )
+            written[key] = _write_source(task, clip, of_sound)
         result = written[key]
     except SyncAuditError as error:
         outcome = SourceOutcome(
@@ -173,9 +158,24 @@ def _correct_source(
     return outcome, result
 
 
-def _why_kept(
-    spec: SourceSpec, known: SourceCorrection, of_sound: ClockCorrection | None
-) -> str | None:
+def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:
+    """Write the corrected stamps of a source of any kind."""
+    spec = task.spec
+    if isinstance(spec, CameraSpec):
+        return write_camera(task, spec)
+    if isinstance(spec, AudioSpec):
+        return write_audio(task, spec)
+    if isinstance(spec, TranscriptSpec):
+        return write_transcript(task, spec, start_ns=_start_ns(spec, clip), of_sound=of_sound)
+    if spec.stamps is not None or spec.rows is not None or STAMPS_KEY in spec.units:
+        return restamp_part(task, spec)
+    if isinstance(spec, CanSpec):
+        return write_can(task, spec)
+    column = spec.columns.get(STAMPS, STAMPS) if isinstance(spec, ImuSpec) else STAMPS
+    return restamp_table(task, task.resolve(spec.uri), column=column)
+
+
+def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | None) -> str | None:
     """Return why a source stays as it is, or None if there is something to correct."""
     if isinstance(spec, TranscriptSpec):
         follows = f"its times count from {spec.audio}"

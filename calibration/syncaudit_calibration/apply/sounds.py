@@ -1,18 +1,23 @@
-"""Write the corrected stamps of sound: a start, or a table of samples and their stamps."""
+"""Write the corrected stamps of sound, and of the transcripts whose times count from it."""
 
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import replace
+
 import numpy as np
 
-from syncaudit.errors import StreamReadError
-from syncaudit.model import AudioSpec, AudioStream, ClockCorrection
+from syncaudit.errors import ClipInputError, StreamReadError
+from syncaudit.model import AudioSpec, AudioStream, ClockMap, Interval, TranscriptSpec
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.tables import STAMPS
+from syncaudit.readers.transcript import read_transcript
 from syncaudit_calibration.apply.tables import restamp_table
 from syncaudit_calibration.apply.task import Task, Written, put
 
-__all__ = ["start_of_sound", "write_audio"]
+__all__ = ["start_of_sound", "write_audio", "write_transcript"]
 
 
 def write_audio(task: Task, spec: AudioSpec) -> Written:
@@ -33,13 +38,10 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
                 path=task.resolve(spec.timestamps),
                 hint="Export them as integer nanoseconds.",
             )
-        table = restamp_table(task, task.resolve(spec.timestamps), ending=".timestamps")
-        return Written(
-            correction=table.correction,
-            files={"timestamps": table.path},
-            fields=_start(spec, table.correction),
-            remarks=table.remarks,
-        )
+        table = restamp_table(task, task.resolve(spec.timestamps), key="timestamps")
+        if spec.start_ns is None:
+            return table
+        return replace(table, fields={"start_ns": int(table.correction.apply(spec.start_ns))})
     start_ns = spec.start_ns or 0
     correction, remarks = task.settled(start_ns)
     if spec.start_ns is None:
@@ -56,13 +58,7 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
     )
 
 
-def _start(spec: AudioSpec, correction: ClockCorrection) -> dict[str, object]:
-    if spec.start_ns is None:
-        return {}
-    return {"start_ns": int(correction.apply(spec.start_ns))}
-
-
-def _anchors(sound: AudioStream, start_ns: int, correction: ClockCorrection) -> bytes:
+def _anchors(sound: AudioStream, start_ns: int, correction: ClockMap) -> bytes:
     n_samples = int(sound.samples.size)
     stop_ns = start_ns + round(n_samples / sound.rate_hz * 1e9)
     first, last = correction.apply(np.array([start_ns, stop_ns], dtype=np.int64)).tolist()
@@ -82,3 +78,54 @@ def start_of_sound(spec: AudioSpec, base_uri: str) -> int:
 
     stamps = read_table(resolve(spec.timestamps, base_uri)).stamps()
     return int(stamps[0]) if stamps.size else spec.start_ns or 0
+
+
+def write_transcript(
+    task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockMap | None
+) -> Written:
+    """Write all tiers as CSV (start, end, label, tier) with times that fit the corrected sound.
+
+    A time t stands for the stamp ``start + t`` of the sound. The transcript's own correction
+    ``c`` says when it really was; the sound's correction ``a`` is put into its stamps. The new
+    time t' solves ``a(start + t') = c(start + t)``.
+
+    `start_ns` is the reported stamp of sample 0 of the sound, `of_sound` what was added to its
+    stamps.
+
+    Raises
+    ------
+    ClipInputError
+        If it has no times.
+    """
+    correction, remarks = task.settled(start_ns)
+    stream = read_transcript(task.name, spec, task.base_uri)
+    if not stream.tiers:
+        raise ClipInputError("it is text without times, so there is nothing to shift")
+    sound = of_sound or ClockMap(offset_s=0.0)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("start", "end", "label", "tier"))
+    for tier in stream.tiers:
+        for interval in tier.intervals:
+            times = _shifted(interval, start_ns, correction, sound)
+            words = (" ".join(interval.label.splitlines()), " ".join(tier.name.splitlines()))
+            writer.writerow((*(f"{time:.9f}" for time in times), *words))
+    path = put(task.beside(".csv"), out.getvalue().encode("utf-8"))
+    return Written(
+        correction=correction,
+        files={"uri": path},
+        remarks=(*remarks, *(finding.message for finding in stream.findings)),
+    )
+
+
+def _shifted(
+    interval: Interval, start_ns: int, own: ClockMap, sound: ClockMap
+) -> tuple[float, float]:
+    """Return start and stop in seconds of the corrected sound."""
+    times = np.array([interval.start_s, interval.stop_s])
+    stamps = start_ns + np.rint(times * 1e9).astype(np.int64)
+    # Seconds by which the true instant lies behind what the sound's clock makes of it.
+    behind_s = (own.apply(stamps) - sound.apply(stamps)) * 1e-9
+    rate = 1.0 + 1e-6 * (sound.drift_ppm or 0.0)
+    start_s, stop_s = (times + behind_s / rate).tolist()
+    return start_s, stop_s

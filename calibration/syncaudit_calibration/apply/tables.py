@@ -1,11 +1,9 @@
-"""Copy CSV and Parquet tables with one column of stamps corrected, all else as it was."""
+"""Copy tables with one column of stamps corrected: whole, or the part that a clip uses."""
 
 from __future__ import annotations
 
-import io
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,55 +11,34 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import ClockCorrection
+from syncaudit.model import CanSpec, ClockMap, EventsSpec, ImuSpec, StateSpec
+from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.columns import base_column
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import read_bytes
-from syncaudit_calibration.apply.task import Task, put
+from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
 
-__all__ = ["Restamped", "restamp_table"]
+__all__ = ["TableSpec", "restamp_part", "restamp_table"]
 
+
+TableSpec = CanSpec | EventsSpec | ImuSpec | StateSpec
 # As the reader: the one that the header holds most of.
 _DELIMITERS = (b",", b";", b"\t")
 _STAMP = re.compile(rb'^([ \t]*"?[ \t]*)([+-]?[0-9]{1,19})([ \t]*"?[ \t]*\r?)$')
+# The table, the rows that stayed as they were, and what was added to the others.
+_Copy = tuple[bytes, int, tuple[ClockMap, tuple[str, ...]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restamped:
-    """A corrected copy of a table.
-
-    Parameters
-    ----------
-    path : Path
-        The copy.
-    correction : ClockCorrection
-        What was added.
-    remarks : tuple of str
-        Of the correction, and of rows that stayed as they were.
-    """
-
-    path: Path
-    correction: ClockCorrection
-    remarks: tuple[str, ...]
-
-
-def restamp_table(task: Task, uri: str, *, column: str = STAMPS, ending: str = "") -> Restamped:
+def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMPS) -> Written:
     """Write a copy of a table with its stamps corrected.
 
     CSV keeps every other byte; rows that are cut off and cells that hold no stamp stay as they
     are. Parquet keeps every other column; its stamps are written as int64, or as nanoseconds
     where they were of a timestamp type.
 
-    Parameters
-    ----------
-    task : Task
-        The source.
-    uri : str
-        Resolved path or URL of the table.
-    column : str
-        Column of stamps.
-    ending : str
-        Put before ``.csv`` or ``.parquet``.
+    `uri`: resolved path or URL of the table. `key`: field of the manifest that names it; any but
+    ``uri`` becomes part of the copy's name. `column`: column of stamps.
 
     Raises
     ------
@@ -69,12 +46,14 @@ def restamp_table(task: Task, uri: str, *, column: str = STAMPS, ending: str = "
         If it cannot be read or holds no stamps; in the words of the reader.
     """
     data = read_bytes(uri)
-    if data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq")):
-        return _restamp_parquet(task, uri, data, column, f"{ending}.parquet")
-    return _restamp_csv(task, uri, data, column, f"{ending}.csv")
+    is_parquet = data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq"))
+    restamp, ending = (_restamp_parquet, ".parquet") if is_parquet else (_restamp_csv, ".csv")
+    content, n_kept, (correction, remarks) = restamp(task, uri, data, column)
+    path = put(task.beside(ending if key == "uri" else f".{key}{ending}"), content)
+    return Written(correction=correction, files={key: path}, remarks=(*remarks, *_kept(n_kept)))
 
 
-def _restamp_csv(task: Task, uri: str, data: bytes, column: str, ending: str) -> Restamped:
+def _restamp_csv(task: Task, uri: str, data: bytes, column: str) -> _Copy:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = decode_text(uri, data).encode("utf-8")
     lines = data.split(b"\n")
@@ -102,12 +81,11 @@ def _restamp_csv(task: Task, uri: str, data: bytes, column: str, ending: str) ->
     if not found:
         raise _refusal(uri, column)
     stamps = np.array([int(match[2]) for _, _, match in found], dtype=np.int64)
-    correction, remarks = task.settled(int(stamps[0]))
-    for (number, row, match), stamp in zip(found, correction.apply(stamps).tolist(), strict=True):
+    settled = task.settled(int(stamps[0]))
+    for (number, row, match), stamp in zip(found, settled[0].apply(stamps).tolist(), strict=True):
         row[place] = match[1] + str(stamp).encode("ascii") + match[3]
         lines[number] = delimiter.join(row)
-    path = put(task.beside(ending), b"\n".join(lines))
-    return Restamped(path=path, correction=correction, remarks=(*remarks, *_kept(n_kept)))
+    return b"\n".join(lines), n_kept, settled
 
 
 class _Cells:
@@ -145,10 +123,10 @@ def _refusal(uri: str, column: str) -> StreamReadError:
         read_table(uri, text_columns=(column,)).stamps(column)
     except StreamReadError as error:
         return error
-    return StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")
+    return no_stamps(uri)
 
 
-def _restamp_parquet(task: Task, uri: str, data: bytes, column: str, ending: str) -> Restamped:
+def _restamp_parquet(task: Task, uri: str, data: bytes, column: str) -> _Copy:
     import pyarrow.parquet as pq
 
     names = read_table(uri).names  # damage and missing columns in the words of the reader
@@ -160,17 +138,14 @@ def _restamp_parquet(task: Task, uri: str, data: bytes, column: str, ending: str
     good = stamps[is_stamp]
     if not good.size:
         raise _refusal(uri, column)
-    correction, remarks = task.settled(int(good[0]))
-    stamps[is_stamp] = correction.apply(good)
+    settled = task.settled(int(good[0]))
+    stamps[is_stamp] = settled[0].apply(good)
     corrected = pa.array(stamps, mask=~is_stamp).cast(kind)
     field = pa.field(
         table.field(place).name, kind, nullable=True, metadata=table.field(place).metadata
     )
-    sink = io.BytesIO()
-    pq.write_table(table.set_column(place, field, corrected), sink, compression="zstd")
-    path = put(task.beside(ending), sink.getvalue())
-    n_kept = int(np.count_nonzero(~is_stamp))
-    return Restamped(path=path, correction=correction, remarks=(*remarks, *_kept(n_kept)))
+    content = parquet_bytes(table.set_column(place, field, corrected))
+    return content, int(np.count_nonzero(~is_stamp)), settled
 
 
 def _parquet_stamps(
@@ -196,3 +171,52 @@ def _parquet_stamps(
     is_stamp = np.asarray(found.is_valid().to_numpy(), dtype=np.bool_)
     stamps = np.asarray(found.fill_null(0).to_numpy(), dtype=np.int64).copy()
     return stamps, is_stamp, as_type
+
+
+def restamp_part(task: Task, spec: TableSpec) -> Written:
+    """Write a Parquet table with the rows of the clip, the columns that it uses, and its stamps.
+
+    Used where the manifest names `stamps` or `rows`, or a unit of the stamps: they become integer
+    nanoseconds, and these keys go, since the copy holds nothing else.
+
+    Raises
+    ------
+    StreamReadError
+        If the table cannot be read or holds no stamps.
+    """
+    uri = task.resolve(spec.uri)
+    renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}
+    column = spec.stamps or renamed.pop(STAMPS, STAMPS)
+    used = _used_columns(spec)
+    columns = None if used is None else (column, *used)
+    table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=columns)
+    units = dict(spec.units)
+    stamps = table.stamps(
+        column, may_be_seconds=spec.stamps is not None, unit=units.pop(STAMPS_KEY, None)
+    )
+    if not stamps.size:
+        raise no_stamps(uri)
+    correction, remarks = task.settled(int(stamps[0]))
+    data = {STAMPS: pa.array(correction.apply(stamps))}
+    for name in table.names:
+        if name not in (STAMPS, column) or name in map(base_column, used or ()):
+            data.setdefault(name, table.data.column(name))
+    return Written(
+        correction=correction,
+        files={"uri": put(task.beside(".parquet"), parquet_bytes(pa.table(data)))},
+        fields={"stamps": None, "rows": None, "units": units or None}
+        | ({"columns": renamed} if isinstance(spec, ImuSpec) else {}),
+        remarks=(*remarks, *(finding.message for finding in table.findings)),
+    )
+
+
+def _used_columns(spec: TableSpec) -> Sequence[str] | None:
+    """Return the columns that a source takes; None is all of them."""
+    if isinstance(spec, CanSpec):
+        return list(spec.signals.values())
+    if isinstance(spec, EventsSpec):
+        return []
+    if isinstance(spec, StateSpec):
+        groups = spec.columns
+        return None if groups is None else [name for group in groups.values() for name in group]
+    return None

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from syncaudit.model import ClockCorrection, SourceSpec
+from syncaudit.errors import StreamReadError
+from syncaudit.model import ClockMap, SourceSpec
 from syncaudit.readers.uris import resolve
 from syncaudit.writing import make_parent, replacing
 from syncaudit_calibration.apply.corrections import SourceCorrection
 
-__all__ = ["Task", "Written", "put"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Task", "Written", "no_stamps", "parquet_bytes", "put"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class Task:
         """Return a URI of the source as a path or URL that stands for itself."""
         return resolve(uri, self.base_uri)
 
-    def settled(self, first_ns: int) -> tuple[ClockCorrection, tuple[str, ...]]:
+    def settled(self, first_ns: int) -> tuple[ClockMap, tuple[str, ...]]:
         """Return what of the correction counts for stamps from `first_ns` on, and remarks."""
         known = self.known.near(first_ns)
         if known.correction is None:
@@ -63,7 +69,7 @@ class Written:
 
     Parameters
     ----------
-    correction : ClockCorrection
+    correction : ClockMap
         What was added to the stamps.
     files : mapping of str to Path
         Manifest key to the file written.
@@ -73,7 +79,7 @@ class Written:
         What a user should know.
     """
 
-    correction: ClockCorrection
+    correction: ClockMap
     files: Mapping[str, Path] = field(default_factory=dict)
     fields: Mapping[str, object] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -85,3 +91,17 @@ def put(path: Path, data: bytes) -> Path:
     with replacing(path) as file:
         file.write(data)
     return path
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def no_stamps(uri: str) -> StreamReadError:
+    """Return the error for a file without a single stamp."""
+    return StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")

@@ -15,13 +15,12 @@ from syncaudit.evaluation.change import Change
 from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import TRUTH, Injected
 from syncaudit.evaluation.movable import movable_sources
-from syncaudit.model import Clip, ClockCorrection
+from syncaudit.model import Clip, ClockMap
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
-from syncaudit_calibration.apply.names import file_names
-from syncaudit_calibration.apply.originals import MANIFEST, check_target
 from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import corrected_rows
+from syncaudit_calibration.apply.targets import MANIFEST, check_target, file_names
 
 __all__ = ["Injection", "inject_variants"]
 
@@ -174,13 +173,12 @@ def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrect
     change = variant.change
     if change is None:
         return clip, known
+    # With this in the stamps, the change is exactly what undoes it.
     if change.drift_ppm:
-        # With this in the stamps, the change is exactly what undoes it.
-        drift_ppm = -change.drift_ppm / (1.0 + 1e-6 * change.drift_ppm)
-        correction = ClockCorrection(offset_s=0.0, drift_ppm=drift_ppm, at_ns=0)
-        moved: SourceCorrection = _Slowed(correction=correction)
+        slower = ClockMap(drift_ppm=change.drift_ppm, at_ns=0).inverse()
+        moved: SourceCorrection = _Slowed(correction=slower)
     else:
-        moved = SourceCorrection(correction=ClockCorrection(offset_s=-change.offset_s))
+        moved = SourceCorrection(correction=ClockMap(offset_s=change.offset_s).inverse())
     return clip, known | dict.fromkeys(variant.moved, moved)
 
 

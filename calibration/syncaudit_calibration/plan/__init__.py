@@ -1,10 +1,9 @@
 """Plan a calibration by flashes: the pulse train, what cameras will see, and how well it tells."""
 
 from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
-from syncaudit_calibration.plan.advice import advice, safety_note
 from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras
 from syncaudit_calibration.plan.lights import LightKind
-from syncaudit_calibration.plan.outline import Plan, plan_of
+from syncaudit_calibration.plan.outline import Plan, advice, plan_of, safety_note
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import choose_screen_train, choose_train
 from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility

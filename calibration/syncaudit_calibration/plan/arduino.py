@@ -78,10 +78,7 @@ MARKER_S = 5.0
 def arduino_code(train: PulseTrain) -> str:
     """Return a program that plays a train over and over, with a long dark time as a marker.
 
-    Parameters
-    ----------
-    train : PulseTrain
-        Times are rounded to whole microseconds; micros() of an Uno has steps of 4 us.
+    Times are rounded to whole microseconds; micros() of an Uno has steps of 4 us.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Put a plan together: the train of a light, what is seen of it, and what to expect."""
+"""Put a plan together: the train of a light, what is seen of it, what to expect, and advice."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
-from syncaudit_calibration.plan.advice import advice
+from syncaudit.formatting import word_duration
+from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import PulseTrain, switchings
-from syncaudit_calibration.plan.train import choose_hand_train, choose_screen_train, choose_train
+from syncaudit_calibration.plan.train import (
+    bands_apart_s,
+    choose_hand_train,
+    choose_screen_train,
+    choose_train,
+)
 from syncaudit_calibration.plan.visibility import Visibility, visibility
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["SAFE_PER_SECOND", "Plan", "advice", "plan_of", "safety_note"]
+
+
+SAFE_PER_SECOND = 3  # WCAG 2.1, success criterion 2.3.1
+FEW_SHARED = 12
+SURELY_TIED = 0.98
+MAX_RUNNER_UP = 0.5
+TRIGGER = "wire the trigger output of the lamp into a logged input"
+POOR_OFFSET_S = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,15 +64,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan for a light.
 
-    Parameters
-    ----------
-    kind : LightKind
-    cameras : sequence of PlannedCamera
-        All that are to be calibrated.
-    duration_s : float, optional
-        Default: as long as it takes.
-    rng : Generator
-        Draws gaps and phases.
+    `cameras` are all that are to be calibrated; by default it lasts as long as it takes. `rng`
+    draws gaps and phases.
     """
     light = HAND_LIGHTS.get(kind)
     if light:
@@ -90,4 +96,91 @@ def plan_of(
         events="flashes" if told is train else "switchings",
         expected=expected,
         advice=advice(cameras, train, seen, expected, kind),
+    )
+
+
+def advice(
+    cameras: Sequence[PlannedCamera],
+    train: PulseTrain,
+    seen: Visibility,
+    expected: Accuracy,
+    kind: LightKind = LightKind.LED,
+) -> tuple[str, ...]:
+    """Return a sentence for each weakness of a plan, with its cure."""
+    sentences = []
+    is_by_hand = kind in HAND_LIGHTS
+    if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):
+        sentences.append(
+            "A flash this short lies anywhere within the exposure of a global shutter: use a light "
+            "that stays on for two frames (--light led or torch)."
+        )
+    if kind is LightKind.SCREEN:
+        sentences.append(
+            "A screen lights line by line within 1/60 s: calibrate dates the middle of that, where "
+            "all cameras see the same wall or sheet of paper that it lights, in a dark room. State "
+            "line delay and exposure of every camera, and lock its exposure: where that answers "
+            "the light, or the screen itself is filmed (keep all of it in the frame), no more is "
+            "known than between which two frames it changed. A torch (--light torch) tells more. "
+            "Screens and speakers are late by tens of milliseconds, each by its own: the clicks "
+            "tie microphones to one another only."
+        )
+    blind = unobservable(cameras, train)
+    if blind:
+        which = "no camera" if len(blind) == len(cameras) else f"{len(blind)} of the cameras"
+        verb = "has" if which == "no camera" else "have not"
+        sentences.append(
+            f"Line delay: {which} {verb} a partner whose frames drift against its own, so that all "
+            "flashes shift the rows of both alike and any line delay fits without residuals. "
+            "State the read-out or the line delay in the manifest (line_delay_s; or exposure_s, "
+            f"which the height of the bands turns into it), {TRIGGER}, or give one camera another "
+            "frame rate."
+        )
+    is_short = kind is LightKind.SPEEDLIGHT
+    if (
+        any(camera.is_global for camera in cameras)
+        and not is_short
+        and expected.offset_std_s > POOR_OFFSET_S
+    ):
+        sentences.append(
+            "Global shutters: frames whose phases stay alike are lit alike by every flash; the "
+            f"offset stays open by {word_duration(expected.offset_std_s)}. Give the cameras "
+            "different frame rates or the longest exposure that the scene allows, or "
+            f"{TRIGGER}: against it {word_duration(expected.triggered_offset_std_s)} is reached."
+        )
+    is_rolling = not any(camera.is_global for camera in cameras)
+    if is_rolling and train.smallest_gap_s < bands_apart_s(cameras, train.width_s):
+        sentences.append(
+            f"Bands: pulses {word_duration(train.smallest_gap_s)} apart may touch in a picture. "
+            "Use a shorter exposure."
+        )
+    if train.runner_up > MAX_RUNNER_UP and not is_by_hand:
+        sentences.append(
+            f"Alias: shifted against itself the train meets {train.runner_up:.0%} of its own "
+            "pulses within 1 ms; matching may refuse it where stamps jitter. Use a longer exposure."
+        )
+    if seen.share_tied < SURELY_TIED:
+        sentences.append(
+            f"Apart: for {1.0 - seen.share_tied:.0%} of the phases that frames may have, some "
+            "camera shares too few flashes with all others: cameras of one rate may see "
+            f"different pulses of every burst. Best {TRIGGER}, which ties each camera by itself; "
+            "or use a longer exposure, another frame rate for one camera, or start cameras again "
+            "where 'syncaudit calibrate' says that they could not be connected."
+        )
+    if seen.fewest_shared < FEW_SHARED:
+        sentences.append(
+            f"Few: two cameras share {seen.fewest_shared:.0f} flashes only, and {FEW_SHARED} are "
+            "wanted. Record longer (--duration)."
+        )
+    return tuple(sentences)
+
+
+def safety_note(train: PulseTrain) -> str:
+    """Return the warning about flashing light that goes with every plan."""
+    n = train.most_per_second
+    keeps = "keeps within" if n <= SAFE_PER_SECOND else "exceeds"
+    return (
+        "Flashing light can trigger seizures in people with photosensitive epilepsy. This train "
+        f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit "
+        f"of {SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
+        "not look into the lamp, and never use it where people drive."
     )

@@ -85,12 +85,7 @@ def switchings(train: PulseTrain, on_s: Floats) -> PulseTrain:
     A camera dates one where a row is exposed meanwhile, in ``(readout + E) / T_frame`` of the
     cases: rows before show no light, and rows after all of it.
 
-    Parameters
-    ----------
-    train : PulseTrain
-        When it goes on.
-    on_s : ndarray, shape (n,)
-        How long it is on.
+    `train`: when it goes on. `on_s`, shape (n,): how long it is on.
     """
     edges_s = np.sort(np.concatenate([train.starts_s, train.starts_s + on_s]))
     return replace(train, starts_s=edges_s, width_s=0.0, n_per_burst=1)

@@ -18,14 +18,7 @@ __all__ = ["plan_table", "view_table"]
 
 
 def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
-    """Return what to do with a light and what to expect, in rows of a name and a sentence.
-
-    Parameters
-    ----------
-    rig : sequence of PlannedCamera
-    plan : Plan
-    kind : LightKind
-    """
+    """Return what to do with a light and what to expect, in rows of a name and a sentence."""
     train, seen, expected, events = plan.train, plan.seen, plan.expected, plan.events
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)

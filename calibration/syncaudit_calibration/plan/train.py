@@ -50,10 +50,7 @@ N_DRAWS = 16
 
 
 def choose_train(
-    cameras: Sequence[PlannedCamera],
-    *,
-    duration_s: float | None = None,
-    rng: np.random.Generator,
+    cameras: Sequence[PlannedCamera], *, duration_s: float | None = None, rng: np.random.Generator
 ) -> PulseTrain:
     """Return a train for an LED.
 
@@ -99,10 +96,7 @@ def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
 
 
 def choose_screen_train(
-    cameras: Sequence[PlannedCamera],
-    *,
-    duration_s: float | None = None,
-    rng: np.random.Generator,
+    cameras: Sequence[PlannedCamera], *, duration_s: float | None = None, rng: np.random.Generator
 ) -> PulseTrain:
     """Return a train for a screen, on the borders of its frames (60 a second).
 

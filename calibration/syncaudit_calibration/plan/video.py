@@ -36,12 +36,7 @@ SOUND_BLOCK = 1024  # samples in a frame of AAC
 def write_sync_video(train: PulseTrain, path: Path) -> None:
     """Write H.264 and AAC at 60 frames a second.
 
-    Parameters
-    ----------
-    train : PulseTrain
-        Of `choose_screen_train`: on the borders of frames.
-    path : Path
-        MP4 file to write.
+    The train is one of `choose_screen_train`, on the borders of frames; `path` is an MP4 file.
     """
     import av
 
@@ -59,8 +54,8 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
         sound.bit_rate = 128_000
         blocks, n_samples = _sound_frames(clicks(train)), 0
         for k, is_lit in enumerate(lit_frames(train)):
-            file.mux(video.encode(_picture(k, bool(is_lit))))
-            # Sound goes along with the pictures, so that players need not look far ahead.
+            file.mux(video.encode(_image(k, bool(is_lit))))
+            # Sound goes along with the images, so that players need not look far ahead.
             while n_samples * SCREEN_RATE_HZ <= k * SOUND_RATE_HZ:
                 file.mux(sound.encode(next(blocks)))
                 n_samples += SOUND_BLOCK
@@ -93,17 +88,17 @@ def clicks(train: PulseTrain) -> NDArray[np.float32]:
     return sound
 
 
-def _picture(k: int, is_lit: bool) -> av.VideoFrame:
+def _image(k: int, is_lit: bool) -> av.VideoFrame:
     import av
 
-    picture = av.VideoFrame(*SIZE_PX, "yuv420p")
+    image = av.VideoFrame(*SIZE_PX, "yuv420p")
     for plane, level in zip(
-        picture.planes, (WHITE if is_lit else BLACK, NEUTRAL, NEUTRAL), strict=True
+        image.planes, (WHITE if is_lit else BLACK, NEUTRAL, NEUTRAL), strict=True
     ):
         plane.update(bytes([level]) * plane.buffer_size)
-    picture.pts = k
-    picture.time_base = Fraction(1, SCREEN_RATE_HZ)
-    return picture
+    image.pts = k
+    image.time_base = Fraction(1, SCREEN_RATE_HZ)
+    return image
 
 
 def _sound_frames(sound: NDArray[np.float32]) -> Iterator[av.AudioFrame]:

@@ -34,7 +34,7 @@ class CameraView:
     share_of_bursts : float
         Bursts of which it sees at least one pulse.
     share_with_both_edges : float
-        Pulses whose band lies in one picture with both edges.
+        Pulses whose band lies in one image with both edges.
     """
 
     share_by_formula: float
@@ -104,19 +104,6 @@ def visibility(
     one that is seen), so that the formula for single pulses tells nothing of bursts and pairs. Two
     cameras of one rate whose frames are half a period apart may share no flash at all, however
     many there are, where readout + E + w is less than half a period: others must tie them.
-
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-    train : PulseTrain
-    rng : Generator
-        Draws the phases.
-    n_draws : int
-        How many sets of phases.
-
-    Returns
-    -------
-    Visibility
     """
     n_draws = max(1, min(n_draws, MAX_CELLS // (len(cameras) * max(train.n, 1))))
     seen = pulses_seen(cameras, train, draw_phases(cameras, n_draws, rng))

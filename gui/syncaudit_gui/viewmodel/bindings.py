@@ -44,6 +44,7 @@ class Action(StrEnum):
     ENLARGE = "enlarge"
     GRID = "grid"
     SPECTROGRAM = "spectrogram"
+    EVENTS = "events"
     ACCEPT = "accept"
     REJECT = "reject"
     UNSURE = "unsure"
@@ -91,18 +92,18 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
     _b(
         "Time",
-        "1 … 5",
-        "next flash, turn, bump, brake, onset",
+        "1 2 3",
+        "next ● flash, ◆ turn, ■ bump",
         next_flash="1",
         next_turn="2",
         next_bump="3",
-        next_brake="4",
-        next_onset="5",
     ),
     _b(
         "Time",
-        "6 7",
-        "next frame fault, clock step",
+        "4 5 6 7",
+        "▲ brake, ▼ onset, ▧ fault, ⇥ step",
+        next_brake="4",
+        next_onset="5",
         next_fault="6",
         next_step="7",
     ),
@@ -111,7 +112,8 @@ BINDINGS: tuple[Binding, ...] = (
     _b("View", "+ − 0", "zoom in, out, whole clip", zoom_in="+ =", zoom_out="-", zoom_all="0"),
     _b("View", "Enter", "enlarge the selected camera", enlarge="Return Enter"),
     _b("View", "G", "cameras as a grid", grid="G"),
-    _b("View", "S", "waveform, spectrogram", spectrogram="S"),
+    _b("View", "S", "spectrogram beneath the waveform", spectrogram="S"),
+    _b("View", "V", "list of events", events="V"),
     _b("View", "T", "dark, light", theme="T"),
     _b("Clocks", "↑ ↓", "select a source", source_up="Up", source_down="Down"),
     _b("Clocks", "C", "raw, corrected; hold for a glance", corrected="C"),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from syncaudit.model import CameraStream, Clip, Stream
+from syncaudit.model import CameraStream, Clip, EventResiduals, Stream
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -80,19 +80,19 @@ class ClipModel:
         """Cameras of the manifest, readable or not."""
         return tuple(name for name, spec in self.clip.sources.items() if spec.kind == "camera")
 
-    def corrected_map(self, source: str) -> ClockMap:
+    def corrected_map(self, source: str) -> DrawnClock:
         """Return estimate and nudge of a source."""
         nudge_s = self.nudges_s.get(source, 0.0)
         judged = self.judgement
         if judged is None or source not in judged.sources:
-            return ClockMap(nudge_s=nudge_s)
+            return DrawnClock(nudge_s=nudge_s)
         found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
-        return replace(found, nudge_s=nudge_s)
+        return DrawnClock(clock=found, nudge_s=nudge_s)
 
-    def map_of(self, source: str | None) -> ClockMap:
+    def map_of(self, source: str | None) -> DrawnClock:
         """Return by which clock a source is drawn now."""
         if source is None or not self.is_corrected:
-            return ClockMap()
+            return DrawnClock()
         return self.corrected_map(source)
 
     def frames_of(self, camera: str) -> FrameTable | None:
@@ -140,6 +140,8 @@ class ClipModel:
             if estimate.step_at_ns is not None:
                 stamp_s = (estimate.step_at_ns - self.epoch_ns) * 1e-9
                 found.append(Event(kind=EventKind.STEP, source=name, stamp_s=stamp_s))
+        if judged is not None and not self.events.of(EventKind.FLASH).size:
+            found += _flashes(judged, self.epoch_ns)
         self.events = self.events.without(EventKind.FAULT, EventKind.STEP).joined(found)
         before = self.lanes
         faulty = frozenset(self.spells)
@@ -158,6 +160,20 @@ class ClipModel:
     def selectable(self) -> tuple[str, ...]:
         """Sources in the order of the panel."""
         return tuple(self.clip.sources)
+
+
+def _flashes(judged: Judgement, epoch_ns: int) -> list[Event]:
+    """Return the flashes of each source as a run kept them with its measurements."""
+    found = {
+        pair.source: (pair.at_ns - epoch_ns) * 1e-9 + pair.evidence.times_s
+        for pair in judged.pairs
+        if pair.accepted and pair.method == "flash" and isinstance(pair.evidence, EventResiduals)
+    }
+    return [
+        Event(kind=EventKind.FLASH, source=source, stamp_s=float(stamp_s))
+        for source, stamps_s in found.items()
+        for stamp_s in stamps_s
+    ]
 
 
 def build_clip(clip: Clip, read: ReadClip) -> ClipModel:

@@ -55,7 +55,7 @@ def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
     times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
     clock = found.clock_map(judged.at_ns, model.epoch_ns)
     offset_s = clock.change_s(times_s)
-    drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * (times_s - clock.at_s)
+    drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * (times_s - 1e-9 * (clock.at_ns or 0))
     change_std_s = float(np.hypot(found.offset_std_s, np.ptp(drift_s)))
     if float(np.ptp(offset_s)) <= CHANGE_Z * change_std_s:
         return None

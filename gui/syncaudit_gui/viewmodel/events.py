@@ -6,7 +6,7 @@ These are landmarks for the eye, found with plain thresholds; verdicts rest on t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,9 +25,17 @@ from syncaudit.model import (
     SignalStream,
     Stream,
 )
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 
-__all__ = ["Event", "EventKind", "Events", "flash_times", "motion_events", "train_events"]
+__all__ = [
+    "EVENT_GLYPHS",
+    "Event",
+    "EventKind",
+    "Events",
+    "flash_times",
+    "motion_events",
+    "train_events",
+]
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +57,18 @@ class EventKind(StrEnum):
     ONSET = "onset"
     FAULT = "fault"
     STEP = "step"
+
+
+EVENT_GLYPHS = {
+    EventKind.FLASH: ("●", 4),
+    EventKind.TURN: ("◆", 1),
+    EventKind.BUMP: ("■", 0),
+    EventKind.BRAKE: ("▲", 3),
+    EventKind.ONSET: ("▼", 2),
+    EventKind.FAULT: ("▧", 5),
+    EventKind.STEP: ("⇥", 5),
+}
+"""Sign of each kind of event, and its place among the colours of the axes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +95,9 @@ class Events:
         self.times_s: Floats = np.empty(0)
         self.place({})
 
-    def place(self, maps: Mapping[str, ClockMap]) -> None:
+    def place(self, maps: Mapping[str, DrawnClock]) -> None:
         """Place the events by the clocks of their sources."""
-        nothing = ClockMap()
+        nothing = DrawnClock()
         times = np.array(
             [maps.get(e.source, nothing).at(e.stamp_s) for e in self._events], dtype=np.float64
         )
@@ -88,6 +108,10 @@ class Events:
     def __len__(self) -> int:
         """Return the number of events."""
         return len(self._events)
+
+    def __iter__(self) -> Iterator[tuple[float, Event]]:
+        """Go through when each happens, and what it is, in order of time."""
+        return zip(self.times_s.tolist(), self._in_order, strict=True)
 
     def without(self, *kinds: EventKind) -> Events:
         """Return the events of other kinds."""

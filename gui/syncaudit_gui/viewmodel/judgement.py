@@ -11,6 +11,7 @@ from syncaudit.model import (
     Clip,
     ClipVerdict,
     ClockJump,
+    ClockMap,
     ClockSolution,
     Finding,
     PairMeasurement,
@@ -20,7 +21,6 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.conclude import solve_record
 from syncaudit.policy import load_policy
-from syncaudit_gui.viewmodel.clock_map import ClockMap
 
 __all__ = ["Judgement", "SourceEstimate"]
 
@@ -45,18 +45,17 @@ class SourceEstimate:
     why_unmeasured: str | None = None
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
-        """Return the correction in seconds since the clip's epoch."""
+        """Return the correction of stamps counted from the clip's epoch."""
         if not self.is_observable or self.offset_s is None:
             return ClockMap()
-        step_at_ns = self.step_at_ns
         return ClockMap(
             offset_s=self.offset_s,
-            drift_ppm=self.drift_ppm or 0.0,
-            at_s=(at_ns - epoch_ns) * 1e-9,
+            drift_ppm=self.drift_ppm,
+            at_ns=at_ns,
             step_s=self.step_s or 0.0,
-            step_at_s=None if step_at_ns is None else (step_at_ns - epoch_ns) * 1e-9,
+            step_at_ns=self.step_at_ns,
             is_step_past=self.is_step_past,
-        )
+        ).since(epoch_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MinMaxPyramid", "Trace"]
+__all__ = ["MinMaxPyramid", "Trace", "seen_ends"]
 
 # Each level holds one bucket where the finer one holds this many.
 FACTOR = 4
@@ -15,6 +15,8 @@ FACTOR = 4
 SMALLEST = 2048
 # Silence longer than this many sample periods is a gap, not a line.
 GAP_PERIODS = 8.0
+# Of an axis: values beyond the shares are outliers where they take more than so much of the room.
+OUTLIER_SHARE, OUTLIER_ROOM = 0.005, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,9 +98,10 @@ class MinMaxPyramid:
         return float(np.nanmin(low)), float(np.nanmax(high))
 
     def value_at(self, time_s: float) -> NDArray[np.float32] | None:
-        """Return the last sample stamped not after `time_s`, shape (d,); None before the first."""
+        """Return the last sample stamped not after `time_s`, shape (d,); None outside of all."""
         index = int(np.searchsorted(self._times_s, time_s, side="right")) - 1
-        return self._values[index] if index >= 0 else None
+        is_past = index == self.n_samples - 1 and time_s > self._times_s[-1]
+        return self._values[index] if index >= 0 and not is_past else None
 
     def trace(self, start_s: float, stop_s: float, n_points: int) -> Trace:
         """Return at most about `n_points` points for each channel between two stamps.
@@ -152,6 +155,28 @@ class MinMaxPyramid:
             first_s, last_s = self._times_s[begins], self._times_s[ends]
             levels.append(_Level(size=size, first_s=first_s, last_s=last_s, low=low, high=high))
         return levels
+
+
+def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
+    """Return between which values an axis should reach: all, but for a few far outliers.
+
+    Parameters
+    ----------
+    values : ndarray, any shape
+        What is drawn; None is returned where none is finite.
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    last = known.size - 1
+    cut = int(OUTLIER_SHARE * known.size)
+    known.partition(sorted({0, cut, last - cut, last}))
+    low, high = float(known[0]), float(known[last])
+    inner_low, inner_high = float(known[cut]), float(known[last - cut])
+    reach = inner_high - inner_low
+    if high - low > OUTLIER_ROOM * reach > 0.0:
+        low, high = max(low, inner_low - reach), min(high, inner_high + reach)
+    return low, high
 
 
 def _broken(

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.formatting import word_duration
-from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_offset
+from syncaudit.formatting import word_correction, word_duration
+from syncaudit.report.reasons import ACTIONS
+from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_drift, word_offset
 
 __all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
 
 # Verdicts between two words on how far the reading is.
 _TOLD_ROWS = 500
+# Reasons whose figure is an offset, and a length of time.
+_SIGNED, _DURATIONS = ("offset", "step"), ("jitter", "gap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +107,17 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
         offset_s = source.get("offset_s") if isinstance(source, dict) else None
         if isinstance(offset_s, int | float) and abs(offset_s) > worst_s:
             worst_s = abs(offset_s)
-            headline = f"max {word_duration(abs(offset_s))} ({name})"
-            brief = _brief(name, offset_s)
+            words = word_correction(offset_s, source.get("offset_std_s"))
+            headline = f"farthest is {name}, {words}"
+            brief = _brief(name, "offset", offset_s)
     reasons = row.get("reasons")
     if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict):
         first = reasons[0]
-        headline = brief = str(first.get("message", ""))
-        if first.get("code") == "offset" and isinstance(first.get("value"), int | float):
-            brief = _brief(str(first.get("source")), first["value"])
+        headline = str(first.get("message", ""))
+        source, code, value = str(first.get("source") or ""), first.get("code"), first.get("value")
+        if code == "drift" and isinstance(sources, dict):  # its figure is an offset, or a rate
+            value = (sources.get(source) or {}).get("drift_ppm")
+        brief = _brief(source, str(code), value)
     return ClipRow(
         clip_id=clip_id,
         verdict=verdict,
@@ -122,9 +128,21 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
     )
 
 
-def _brief(source: str, offset_s: float) -> str:
-    unit = "" if abs(offset_s) >= SECONDS_FROM_S else " ms"
-    return f"{source} {word_offset(offset_s, None).strip()}{unit}"
+def _brief(source: str, code: str, value: object) -> str:
+    """Return a reason in some twenty letters, its figure before its kind."""
+    kind = ACTIONS.get(code, (code.replace("_", " "), ""))[0]
+    figure = ""
+    if not isinstance(value, int | float):
+        pass
+    elif code == "drift":
+        figure, kind = f"{word_drift(value, None)} ppm", ""
+    elif code in _SIGNED:
+        unit = "" if abs(value) >= SECONDS_FROM_S else " ms"
+        step = "⇥" if code == "step" else ""
+        figure, kind = f"{step}{word_offset(value, None).strip()}{unit}", ""
+    elif code in _DURATIONS:
+        figure = word_duration(value)
+    return " ".join(part for part in (source, figure, kind) if part)
 
 
 def _summary(line: bytes, start: int) -> ClipRow | None:

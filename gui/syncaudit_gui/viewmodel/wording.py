@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from syncaudit.formatting import MS_PER_H_PER_PPM, rounded, word_count
+from syncaudit.formatting import rounded, word_count
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "word_residuals",
     "word_span",
     "word_time",
+    "word_value",
 ]
 
 MINUS = "−"
@@ -45,12 +46,14 @@ def word_offset(offset_s: float, offset_std_s: float | None) -> str:
     return f"{_sign(value, size)}{size} ± {std}{unit}"
 
 
-def word_drift(drift_ppm: float | None) -> str:
-    """Return a drift in ppm and ms an hour: ``+190 (684)``; a dash where it is unknown."""
+def word_drift(drift_ppm: float | None, drift_std_ppm: float | None) -> str:
+    """Return a drift ± 1 standard error in ppm: ``+190 ± 20``; a dash where it is unknown."""
     if drift_ppm is None:
         return "–"
-    digits = 0 if abs(drift_ppm) >= 100.0 else 1
-    return f"{_signed(drift_ppm, digits)} ({abs(drift_ppm) * MS_PER_H_PER_PPM:.0f})"
+    if not drift_std_ppm or not math.isfinite(drift_std_ppm):
+        return _signed(drift_ppm, 0 if abs(drift_ppm) >= 100.0 else 1)
+    size, std = rounded(abs(drift_ppm), drift_std_ppm)
+    return f"{_sign(drift_ppm, size)}{size} ± {std}"
 
 
 def word_nudge(nudge_s: float) -> str:
@@ -114,6 +117,14 @@ def word_span(span_s: float) -> str:
     if abs(span_s) < 1.0:
         return f"{_signed(1e3 * span_s, 2)} ms"
     return f"{_signed(span_s, 4)} s"
+
+
+def word_value(value: float) -> str:
+    """Return a measured value with three digits: ``−12.3``; a dash where there is none."""
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:.3g}" if 1e-3 <= abs(value) < 1e3 or value == 0.0 else f"{value:.4g}"
+    return text.replace("-", MINUS)
 
 
 def word_age(age_s: float) -> str:

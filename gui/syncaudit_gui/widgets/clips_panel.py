@@ -10,7 +10,6 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.viewmodel.batch import Arranging, BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow
-from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.tables import Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
@@ -22,8 +21,6 @@ LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
 LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
-# Height of the words on the open clip; all of them are shown on hovering.
-MOST_WHY_PX = 66
 # Longest stretch that arranging holds the window's thread.
 SLICE_S = 0.004
 _ROLES = frozenset(
@@ -155,14 +152,6 @@ class ClipsPanel(Panel):
         self.empty.setMinimumHeight(LEAST_PX)
         self.empty.hide()
         self.body.addWidget(self.empty, 1)
-        self.why = QtWidgets.QLabel("")
-        self.why.setWordWrap(True)
-        self.why.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.why.setMaximumHeight(MOST_WHY_PX)
-        self.why.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
-        self.why.setAccessibleName("verdict on the open clip")
-        self.why.hide()
-        self.body.addWidget(self.why)
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())
         self.filter.textChanged.connect(lambda _: self.arrange())
@@ -229,7 +218,6 @@ class ClipsPanel(Panel):
     def mark(self, clip_id: str) -> None:
         """Mark the clip that is open."""
         self._current = clip_id
-        self._show_why()
         batch = self.table.batch
         line = None if batch is None else batch.line_of(clip_id)
         if line is None:
@@ -244,20 +232,13 @@ class ClipsPanel(Panel):
         row = None if batch is None else batch.find(clip_id)
         return "" if row is None else self.table.words_on(row).replace("\n", ": ")
 
-    def _show_why(self) -> None:
-        batch = self.table.batch
-        row = None if batch is None else batch.find(self._current)
-        words = "" if row is None else self.table.words_on(row)
-        self.why.setText(breakable(words))
-        self.why.setToolTip(wrapped_tip(words) if words else "")
-        self.why.setVisible(bool(words))
-
     def refresh(self) -> None:
-        """Draw the lines anew, after a verdict or a label came."""
-        self._show_why()
-        viewport = self.view.viewport()
-        if viewport is not None:
-            viewport.update()
+        """Draw the line of the open clip anew, after a verdict or a label came."""
+        batch = self.table.batch
+        line = None if batch is None else batch.line_of(self._current)
+        if line is not None:
+            ends = self.table.index(line, 0), self.table.index(line, len(_TITLES) - 1)
+            self.table.dataChanged.emit(*ends)
 
     def _sort(self, section: int) -> None:
         batch = self.table.batch

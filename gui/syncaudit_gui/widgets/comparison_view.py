@@ -220,6 +220,14 @@ class ComparisonView(QtWidgets.QWidget):
         heights: Floats = top + height * (high - found.values[side]) / (high - low)
         return heights
 
+    def _height_at(self, side: int, time_s: float, room: QtCore.QRectF) -> float:
+        """Return where the curve of a side is at an instant; the foot of the room for events."""
+        found, heights = self._shown, self._heights(side, room)
+        if found is None or heights is None:
+            return room.bottom()
+        times_s = found.target_s if side else found.source_s
+        return float(np.interp(time_s, times_s, heights))
+
     def _paint_arrow(
         self, painter: QtGui.QPainter, scale: TimeScale, room: QtCore.QRectF, found: Comparison
     ) -> None:
@@ -229,9 +237,15 @@ class ComparisonView(QtWidgets.QWidget):
         y = room.top() + 12.0
         color = theme.color("accent")
         drop = QtGui.QPen(theme.color("accent", 90), 1, QtCore.Qt.PenStyle.DashLine)
-        painter.setPen(drop)
-        for x in (begin, end):
-            painter.drawLine(QtCore.QLineF(x, y - 6, x, room.bottom()))
+        for end_of, x in enumerate((begin, end)):
+            at_s = found.peak_s - (0.0 if end_of else found.offset_s)
+            foot = self._height_at(end_of, at_s, room)
+            painter.setPen(drop)
+            painter.drawLine(QtCore.QLineF(x, y - 6, x, foot))
+            if found.values is not None:
+                painter.setPen(QtCore.Qt.PenStyle.NoPen)
+                painter.setBrush(theme.color(theme.axes[end_of]))
+                painter.drawEllipse(QtCore.QPointF(x, foot), 3.5, 3.5)
         length = end - begin
         side = 1.0 if length >= 0.0 else -1.0
         painter.setPen(QtGui.QPen(color, LINE_PX))

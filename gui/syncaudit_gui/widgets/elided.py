@@ -19,6 +19,8 @@ class ElidedLabel(QtWidgets.QLabel):
         What it says.
     elided : Qt.TextElideMode
         What is left out: the middle of names, which differ at their ends, and the end of sentences.
+    least_px : int
+        Down to this size the font shrinks before anything is left out; 0: not at all.
     """
 
     def __init__(
@@ -26,9 +28,10 @@ class ElidedLabel(QtWidgets.QLabel):
         text: str = "",
         *,
         elided: QtCore.Qt.TextElideMode = QtCore.Qt.TextElideMode.ElideMiddle,
+        least_px: int = 0,
     ) -> None:
         super().__init__(text)
-        self._elided = elided
+        self._elided, self._least_px = elided, least_px
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
 
     def minimumSizeHint(self) -> QtCore.QSize:
@@ -37,11 +40,21 @@ class ElidedLabel(QtWidgets.QLabel):
     @property
     def shown_text(self) -> str:
         """What can be seen of it."""
-        room_px = self.contentsRect().width()
-        return self.fontMetrics().elidedText(self.text(), self._elided, room_px)
+        metrics = QtGui.QFontMetrics(self._fitting_font())
+        return metrics.elidedText(self.text(), self._elided, self.contentsRect().width())
+
+    def _fitting_font(self) -> QtGui.QFont:
+        """Return the font of the label, smaller where that shows more of the text."""
+        font = QtGui.QFont(self.font())
+        while font.pixelSize() > self._least_px > 0 and (
+            QtGui.QFontMetrics(font).horizontalAdvance(self.text()) > self.contentsRect().width()
+        ):
+            font.setPixelSize(font.pixelSize() - 1)
+        return font
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)
+        painter.setFont(self._fitting_font())
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.contentsRect(), int(self.alignment()), self.shown_text)
 

@@ -59,17 +59,19 @@ class EvidencePanel(Panel):
         self.words = QtWidgets.QLabel("")
         self.words.setWordWrap(True)
         self.words.setProperty("role", "dim")
-        self.measure = QtWidgets.QPushButton("audit this clip")
+        self.measure = QtWidgets.QPushButton("audit")
+        self.measure.setToolTip("audit this clip: turn rates of cameras and flashes are drawn then")
         self.measure.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.measure.clicked.connect(self.audit_wanted)
         tips = ("", "", f"What is to be added to the source's stamps; {PLUS_MINUS}.", "")
-        self.table = CellTable(("measured against", "method", "pair offset ms", ""), tips)
+        self.table = CellTable(("against", "method", "pair offset ms", ""), tips)
         self.view = plain_table(self.table, "measurements")
         self.view.clicked.connect(lambda index: self._choose(index.row()))
         self.faults = FaultsTable()
         self.faults.time_wanted.connect(self.time_wanted)
         self.faults.hide()
-        for widget in (self.plot, self.words, self.measure, self.view, self.faults):
+        self.head.addWidget(self.measure)
+        for widget in (self.plot, self.words, self.view, self.faults):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:

@@ -13,6 +13,7 @@ from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.lane_paint import LanePainter
 from syncaudit_gui.widgets.lane_plots import AXIS_PX, LanePlots
 from syncaudit_gui.widgets.lane_tips import tip_at
+from syncaudit_gui.widgets.legend import LEGEND_PX, has_legend
 from syncaudit_gui.widgets.plain_plot import RIGHT_PX
 from syncaudit_gui.widgets.spectrogram import SpectrogramCache
 from syncaudit_gui.widgets.theme import Theme
@@ -21,6 +22,7 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 __all__ = ["LaneOverlay"]
 
 CURSOR_PX = 70  # the time above the cursor is this wide
+VALUES_PX, VALUE_PX = 76, 12  # the values beside it, and each of them
 ZOOM_STEP = 1.25
 
 
@@ -64,6 +66,7 @@ class LaneOverlay(QtWidgets.QWidget):
         self._snapshot: QtGui.QPixmap | None = None
         self.n_snapshots = 0
         self._cursor_px = -1.0
+        self._rooms: list[tuple[Lane, QtCore.QRectF]] = []
         self._drag: tuple[str, QtCore.QPointF, float] | None = None
         self._drag_source = ""
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -83,7 +86,7 @@ class LaneOverlay(QtWidgets.QWidget):
             return
         for x in (old, self._cursor_px):
             self.update(self._cursor_box(x).toAlignedRect().adjusted(-1, 0, 1, 1))
-            self.update(int(x) - 2, 0, 5, self.height())
+            self.update(int(x) - VALUES_PX - 4, 0, 2 * VALUES_PX + 8, self.height())
 
     def _cursor_box(self, x: float) -> QtCore.QRectF:
         """Return where the time stands over a cursor: inside the lanes, also at their ends."""
@@ -118,6 +121,7 @@ class LaneOverlay(QtWidgets.QWidget):
             paint = LanePainter(painter=painter, theme=scene.theme, model=scene.model, scale=scale)
             paint.grid(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height()))
             scene.plots.render(painter, scene.plots.rect().toRectF(), scene.plots.rect())
+            self._rooms = rooms
             for lane, room in rooms:
                 scene.spectrograms.paint(painter, lane, room, scene.model, scale, scene.theme)
                 paint.paint(lane, room)
@@ -138,6 +142,7 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.setPen(QtGui.QPen(color, 1))
         at = round(x) + 0.5
         painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
+        self._paint_values(painter, at)
         box = self._cursor_box(x)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.setPen(QtCore.Qt.PenStyle.NoPen)
@@ -147,6 +152,34 @@ class LaneOverlay(QtWidgets.QWidget):
         words = word_time(scene.timeline.cursor_s)
         painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
+
+    def _paint_values(self, painter: QtGui.QPainter, at_px: float) -> None:
+        """Write beside the cursor what every curve is there, as far as its lane has room."""
+        scene = self._scene
+        font = QtGui.QFont(self.font())
+        font.setPixelSize(10)
+        painter.setFont(font)
+        metrics = painter.fontMetrics()
+        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
+        time_s = 0.0 if scene.timeline is None else scene.timeline.cursor_s
+        for lane, room in self._rooms:
+            values = scene.plots.values_at(lane, time_s)
+            if not values:
+                continue
+            top = room.top() + 2.0 + (LEGEND_PX if has_legend(lane) else 0)
+            values = values[: max(1, int((room.bottom() - top) / VALUE_PX))]
+            width = max(metrics.horizontalAdvance(words) for _, words in values) + 8.0
+            left = at_px + 3.0
+            if left + width > self.width() - RIGHT_PX:
+                left = at_px - 3.0 - width
+            box = QtCore.QRectF(left, top, width, VALUE_PX * len(values))
+            painter.fillRect(box, scene.theme.color("panel", 170))
+            box.setHeight(VALUE_PX)
+            for color, words in values:
+                painter.setPen(scene.theme.color(color))
+                painter.drawText(box.adjusted(4, 0, 0, 0), flags, words)
+                box.translate(0, VALUE_PX)
+        painter.setFont(self.font())
 
     def _paint_marks(self, painter: QtGui.QPainter) -> None:
         scene, timeline = self._scene, self._scene.timeline

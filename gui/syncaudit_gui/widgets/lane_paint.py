@@ -9,7 +9,7 @@ from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.formatting import word_duration
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.events import EVENT_GLYPHS
 from syncaudit_gui.viewmodel.lanes import (
     CurveLane,
     EventsLane,
@@ -26,18 +26,7 @@ from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.tier_paint import paint_tier
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["EVENT_GLYPHS", "LanePainter"]
-
-EVENT_GLYPHS = {
-    EventKind.FLASH: ("●", 4),
-    EventKind.TURN: ("◆", 1),
-    EventKind.BUMP: ("■", 0),
-    EventKind.BRAKE: ("▲", 3),
-    EventKind.ONSET: ("▼", 2),
-    EventKind.FAULT: ("▧", 5),
-    EventKind.STEP: ("⇥", 5),
-}
-"""Sign of each kind of event, and its place among the colours of the axes."""
+__all__ = ["LanePainter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

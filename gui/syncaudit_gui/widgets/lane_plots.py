@@ -14,7 +14,7 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.lanes import (
     CurveLane,
     EventsLane,
@@ -24,26 +24,34 @@ from syncaudit_gui.viewmodel.lanes import (
     TierLane,
     TurningLane,
 )
-from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
+from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
 from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.frames_paint import frames_height
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
 from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
 from syncaudit_gui.widgets.plain_plot import make_plot
+from syncaudit_gui.widgets.spectrogram import SHARE
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
-CURVE_PX = 46
+CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
 # More than any: Qt has no word for no limit.
 ANY_PX = 16_777_215
 GHOST_ALPHA = 170
 # A ghost is drawn where a clock is corrected by more than this.
 GHOST_LEAST_S = 2e-4
+# An axis stays as long as what is seen fills this much of it.
+LEAST_FILLED = 0.6
+# Longer names of curves are not repeated beside their values.
+SHORT_NAME = 2
 
 
-def height_of(lane: Lane, *, has_turning: bool = True) -> tuple[int, bool]:
+def height_of(
+    lane: Lane, *, has_turning: bool = True, has_spectrograms: bool = False
+) -> tuple[int, bool]:
     """Return the least height of a lane in pixels, and whether it may grow.
 
     Parameters
@@ -52,13 +60,17 @@ def height_of(lane: Lane, *, has_turning: bool = True) -> tuple[int, bool]:
         The lane.
     has_turning : bool
         Whether any source measures a turn rate.
+    has_spectrograms : bool
+        Whether sounds have one beneath their waveform.
     """
     if isinstance(lane, EventsLane):
         return 24, False
     if isinstance(lane, FramesLane):
         return frames_height(lane), False
     if isinstance(lane, TierLane):
-        return 26 + TIER_ROW_PX * (lane.n_rows - 1), False
+        return TIER_PX + TIER_ROW_PX * (lane.n_rows - 1), False
+    if isinstance(lane, SoundLane) and has_spectrograms:
+        return SPEECH_PX, True
     if isinstance(lane, TurningLane) and not has_turning:
         return 26, False
     if isinstance(lane, CurveLane | SoundLane | TurningLane):
@@ -74,6 +86,10 @@ class _Row:
     plot: pg.PlotItem
     axis: LaneAxis
     curves: list[pg.PlotCurveItem] = field(default_factory=list)
+    seen: tuple[float, float] | None = None
+    """Values that the axis was fitted to."""
+    reach: tuple[float, float] | None = None
+    """Ends of the axis."""
 
 
 class LanePlots(pg.GraphicsLayoutWidget):
@@ -86,6 +102,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._spare: list[tuple[pg.PlotItem, LaneAxis]] = []
         self._model: ClipModel | None = None
         self.selected = ""
+        self.has_spectrograms = False
         self.n_refreshes = 0
         self.setBackground(None)  # that of the snapshot shows through
         self.ci.layout.setContentsMargins(0, 0, 0, 0)
@@ -112,7 +129,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
 
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
         model = self._model
-        return height_of(lane, has_turning=model is not None and bool(model.turning))
+        has_turning = model is not None and bool(model.turning)
+        return height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
 
     def set_model(self, model: ClipModel | None) -> None:
         """Make the plots of a clip."""
@@ -129,7 +147,6 @@ class LanePlots(pg.GraphicsLayoutWidget):
             self.ci.layout.setRowStretchFactor(number, 1 if may_grow else 0)
             self.ci.layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
             self._rows.append(_Row(lane=lane, plot=plot, axis=axis))
-            self._fit_height(self._rows[-1])
         self._fill()
         self._recolour()
 
@@ -169,33 +186,32 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self.selected = source
         for row in self._rows:
             row.axis.set_theme(self._theme, is_selected=row.lane.source == source)
-            if isinstance(row.lane, TurningLane):
-                self._fit_height(row)  # there are other curves in it
 
-    def fit_heights(self) -> None:
-        """Fit the vertical ranges to the data anew."""
-        for row in self._rows:
-            self._fit_height(row)
-
-    def _fit_height(self, row: _Row) -> None:
-        ends = None
-        if isinstance(row.lane, CurveLane | SoundLane):
-            ends = row.lane.pyramid.extremes()
-        elif isinstance(row.lane, TurningLane) and self._model is not None:
-            shown = {drawn.pyramid for drawn in self._shown(row.lane)}
-            tops = [x for curve in shown if (x := curve.extremes())]
-            ends = (0.0, max(top for _, top in tops)) if tops else None
+    def _fit_height(self, row: _Row, drawn: Sequence[np.ndarray]) -> None:
+        """Fit the vertical axis to what is seen; one that suits it stays, or it would jump."""
+        ends = seen_ends(np.concatenate([x.ravel() for x in drawn])) if drawn else None
+        if isinstance(row.lane, SoundLane):
+            loudest = row.lane.pyramid.extremes() or (0.0, 0.0)
+            reach = max(*map(abs, loudest), 1e-6)
+            # Above a spectrogram the wave has the rest of the lane.
+            below = 2.0 * reach / (1.0 - SHARE) if self.has_spectrograms else 2.0 * reach
+            ends = reach - below, reach
+        elif isinstance(row.lane, TurningLane) and ends is not None:
+            ends = 0.0, ends[1]
         row.axis.set_empty(ends is None)
         low, high = ends if ends is not None else (0.0, 1.0)
-        if isinstance(row.lane, SoundLane):
-            reach = max(abs(low), abs(high), 1e-6)
-            low, high = -reach, reach
+        if row.seen is not None and row.seen[0] <= low and high <= row.seen[1]:
+            is_small = high - low < LEAST_FILLED * (row.seen[1] - row.seen[0])
+            low, high = (low, high) if is_small else row.seen
+        row.seen = low, high
         margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
         above = margin
         if has_legend(row.lane):
             height = max(float(row.plot.vb.height()), CURVE_PX)
             above += (high - low + 2.0 * margin) * LEGEND_PX / (height - LEGEND_PX)
-        row.plot.setYRange(low - margin, high + above, padding=0)
+        if row.reach != (low - margin, high + above):
+            row.reach = low - margin, high + above
+            row.plot.setYRange(*row.reach, padding=0)
 
     def refresh(self, visible: TimeRange) -> None:
         """Bring every curve to a part of the timeline and to the clocks of now."""
@@ -207,10 +223,19 @@ class LanePlots(pg.GraphicsLayoutWidget):
         n_points = 2 * max(64, self.width() - AXIS_PX)
         for row in self._rows:
             row.plot.setXRange(visible.start_s, visible.stop_s, padding=0)
-            if has_legend(row.lane):
-                self._fit_height(row)  # which leaves room for it at any height
-            shown = self._shown(row.lane)
-            self._draw(row, shown, visible, n_points)
+            self._draw(row, self._shown(row.lane), visible, n_points)
+
+    def values_at(self, lane: Lane, time_s: float) -> list[tuple[str, str]]:
+        """Return colour and value of every curve of a lane at an instant."""
+        found = []
+        names = lane.names if isinstance(lane, CurveLane) and has_legend(lane) else ()
+        for drawn in self._shown(lane):
+            values = drawn.pyramid.value_at(drawn.clock.stamp_at(time_s))
+            if values is not None and not drawn.is_ghost:
+                name = names[drawn.channel] if names else ""
+                prefix = f"{name} " if 0 < len(name) <= SHORT_NAME else ""
+                found.append((drawn.color, prefix + word_value(float(values[drawn.channel]))))
+        return found
 
     def _shown(self, lane: Lane) -> list[_Drawn]:
         """Return the curves of a lane: ghosts first, beneath the others."""
@@ -238,11 +263,11 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self, source: str, pyramid: MinMaxPyramid, colors: tuple[str, ...]
     ) -> list[_Drawn]:
         model = self._model
-        now = ClockMap() if model is None else model.map_of(source)
+        now = DrawnClock() if model is None else model.map_of(source)
         drawn = [_Drawn(pyramid, now, color, k) for k, color in enumerate(colors)]
-        ends_s = np.array(pyramid.ends_s or (0.0, now.at_s))
+        ends_s = np.array(pyramid.ends_s or (0.0, 1e-9 * (now.clock.at_ns or 0)))
         if bool(np.max(np.abs(now.change_s(ends_s))) > GHOST_LEAST_S):
-            ghosts = [_Drawn(pyramid, ClockMap(), x.color, x.channel, True) for x in drawn]
+            ghosts = [_Drawn(pyramid, DrawnClock(), x.color, x.channel, True) for x in drawn]
             drawn = [*ghosts, *drawn]
         return drawn
 
@@ -270,6 +295,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 connect="finite" if has_gap else "all",
                 skipFiniteCheck=not has_gap,
             )
+        self._fit_height(row, [values for _, values in traces.values()])
 
     def _pen(self, drawn: _Drawn) -> QtGui.QPen:
         """Return a pen of one point, whatever the screen: a cosmetic one counts its pixels."""
@@ -297,7 +323,7 @@ class _Drawn:
     """One curve to draw."""
 
     pyramid: MinMaxPyramid
-    clock: ClockMap
+    clock: DrawnClock
     color: str
     channel: int = 0
     is_ghost: bool = False

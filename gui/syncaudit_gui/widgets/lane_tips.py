@@ -6,9 +6,11 @@ import numpy as np
 from pyqtgraph.Qt import QtCore
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.events import EVENT_GLYPHS
 from syncaudit_gui.viewmodel.lanes import (
     NO_AUDIO,
     CurveLane,
+    EventsLane,
     FramesLane,
     Lane,
     MissingLane,
@@ -22,6 +24,8 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 __all__ = ["lane_words", "tip_at"]
 
 MOST_LABELS = 4
+# What is this near to the mouse is meant.
+NEAR_PX = 8.0
 _NO_AUDIO = (
     "Its audio could not be read: times count from the start that the manifest states for it, "
     "or else from that of the clip."
@@ -42,16 +46,29 @@ def tip_at(
     scale: TimeScale,
 ) -> str:
     """Return the tip of a place; empty where there is none."""
+    if place.x() < AXIS_PX and isinstance(lane, EventsLane):
+        return "\n".join(f"{glyph}  {kind}" for kind, (glyph, _) in EVENT_GLYPHS.items())
     if place.x() < AXIS_PX:
         curves = ", ".join(lane.names) if isinstance(lane, CurveLane) else ""
         audio = _NO_AUDIO if lane.unit == NO_AUDIO else ""
         return "\n".join(part for part in (lane_words(lane), curves, audio) if part)
     time_s = scale.time_at(place.x())
+    if isinstance(lane, EventsLane):
+        return _events(model, time_s, NEAR_PX / scale.px_per_s)
     if isinstance(lane, TierLane):
         return _labels(lane, model, time_s)
     if isinstance(lane, FramesLane):
         return _frames(lane, room, place.y(), model, time_s)
     return lane.why if isinstance(lane, MissingLane) else ""
+
+
+def _events(model: ClipModel, time_s: float, near_s: float) -> str:
+    lines = [
+        f"{EVENT_GLYPHS[event.kind][0]}  {event.kind}  {word_time(at_s)}  {event.source}"
+        for at_s, event in model.events
+        if abs(at_s - time_s) <= near_s
+    ]
+    return "\n".join(lines[:MOST_LABELS])
 
 
 def _labels(lane: TierLane, model: ClipModel, time_s: float) -> str:

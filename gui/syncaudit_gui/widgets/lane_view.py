@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from syncaudit.model import TranscriptStream
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import Lane
 from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
@@ -56,10 +57,14 @@ class LaneView(QtWidgets.QWidget):
         """Show a clip."""
         self.model, self.timeline = model, timeline
         self.spectrograms.clear()
+        streams = () if model is None else model.streams.values()
+        # As speech is looked at: waveform, spectrogram and tiers together.
+        self.spectrograms.is_wanted = any(isinstance(x, TranscriptStream) for x in streams)
         self.rebuild()
 
     def rebuild(self) -> None:
         """Make the lanes anew, after the clip got or lost some."""
+        self.plots.has_spectrograms = self.spectrograms.is_wanted
         self.plots.set_model(self.model)
         self.setMinimumHeight(max(60, self.plots.least_height()))
         self.rebuilt.emit(max(60, self.plots.most_height()))
@@ -83,6 +88,11 @@ class LaneView(QtWidgets.QWidget):
             self.plots.refresh(self.timeline.visible)
         self.invalidate()
         self.refreshed.emit()
+
+    def toggle_spectrograms(self) -> None:
+        """Show spectrograms beneath waveforms, or no longer."""
+        self.spectrograms.is_wanted = not self.spectrograms.is_wanted
+        self.rebuild()
 
     def invalidate(self) -> None:
         """Take a new snapshot with the next paint."""

@@ -9,12 +9,14 @@ from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.comparison_view import ComparisonView, comparison_height
 from syncaudit_gui.widgets.covers import KeySheet, Message
 from syncaudit_gui.widgets.elided import ElidedLabel
+from syncaudit_gui.widgets.events_panel import EventsPanel
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.lane_view import LaneView
 from syncaudit_gui.widgets.ruler import Ruler
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
+from syncaudit_gui.widgets.start_page import StartPage
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.transport import Transport
 
@@ -37,6 +39,7 @@ class WindowPanels:
         self.transport = Transport()
         self.sources, self.evidence = SourcesPanel(), EvidencePanel()
         self.progress, self.clips, self.labels = AuditPanel(), ClipsPanel(), LabelBar()
+        self.events = EventsPanel()
         self.scroller = _scrolled(self.lanes)
         self.down = QtWidgets.QSplitter(QtCore.Qt.Orientation.Vertical)
         self.ruler = Ruler(self.lanes)
@@ -56,7 +59,7 @@ class WindowPanels:
         self.down.setStretchFactor(1, 1)
         self.down.setChildrenCollapsible(False)
         self.message = Message()
-        self.headline = ElidedLabel(elided=QtCore.Qt.TextElideMode.ElideRight)
+        self.headline = ElidedLabel(elided=QtCore.Qt.TextElideMode.ElideRight, least_px=11)
         self.headline.setProperty("role", "headline")
         clip = QtWidgets.QWidget()
         under_headline = QtWidgets.QVBoxLayout(clip)
@@ -71,7 +74,7 @@ class WindowPanels:
         column = QtWidgets.QVBoxLayout(side)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
-        for panel in (self.sources, self.progress, self.evidence):
+        for panel in (self.sources, self.progress, self.evidence, self.events):
             column.addWidget(panel)
         column.addWidget(self.clips, 1)
         # As wide as there is room, however long a name is.
@@ -96,9 +99,10 @@ class WindowPanels:
         rows.setSpacing(2)
         rows.addWidget(self.across, 1)
         rows.addWidget(self.transport)
-        self.welcome = Message()
+        self.start = StartPage()
+        self.welcome = self.start.message
         self.pages = QtWidgets.QStackedLayout(window)
-        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self.start)
         self.pages.addWidget(content)
         self.sheet = KeySheet(window)
 
@@ -111,6 +115,7 @@ class WindowPanels:
             self.ruler,
             self.sources,
             self.evidence,
+            self.events,
             self.clips,
             self.message,
             self.welcome,

@@ -19,7 +19,7 @@ MOST_ROWS = 12
 _TIPS = (
     "",
     f"What is to be added to the stamps: positive means early; {PLUS_MINUS}.",
-    "Drift of the clock in ppm, and in ms an hour.",
+    f"Drift of the clock in parts per million; {PLUS_MINUS}. 1 ppm is 3.6 ms an hour.",
     "What you added by hand, in ms (, and .)",
 )
 
@@ -34,17 +34,17 @@ class SourcesPanel(Panel):
         super().__init__("SOURCES")
         self._theme: Theme = DARK
         self._model: ClipModel | None = None
-        self.corrected = QtWidgets.QPushButton("raw")
+        self.corrected = QtWidgets.QPushButton("correct (C)")
         self.corrected.setCheckable(True)
         self.corrected.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.corrected.setToolTip("Draw everything by corrected clocks (C; hold for a glance)")
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
-        self.ghost = QtWidgets.QLabel("ghost = raw")
+        self.ghost = QtWidgets.QLabel("dotted: raw")
         self.ghost.setProperty("role", "dim")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
-        self.table = CellTable(("source", "offset ± 1 se, ms", "ppm (ms/h)", "nudge"), _TIPS)
-        self.view = plain_table(self.table, "sources")
+        self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
+        self.view = plain_table(self.table, "sources", middle=0)
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.body.addWidget(self.view)
 
@@ -70,9 +70,10 @@ class SourcesPanel(Panel):
         self.table.set_rows(rows)
         if selected in names:
             self.view.selectRow(names.index(selected))
+        for column, is_empty in ((2, not _has_any(rows, 2)), (3, not _has_any(rows, 3))):
+            self.view.setColumnHidden(column, is_empty)  # more room for names
         is_corrected = model is not None and model.is_corrected
         self.corrected.setChecked(is_corrected)
-        self.corrected.setText("corrected" if is_corrected else "raw")
         self.ghost.setVisible(is_corrected)
         self.corrected.setEnabled(model is not None and not is_hidden)
         n_rows = min(max(2, len(rows)), MOST_ROWS)
@@ -129,7 +130,13 @@ class SourcesPanel(Panel):
         drift_tip = ""
         if estimate.drift_ppm is not None:
             drift_tip = word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)
-        return Cell(words, color, tip), Cell(word_drift(estimate.drift_ppm), dim, drift_tip)
+        return Cell(words, color, tip), Cell(
+            word_drift(estimate.drift_ppm, estimate.drift_std_ppm), dim, drift_tip
+        )
+
+
+def _has_any(rows: list[tuple[Cell, ...]], column: int) -> bool:
+    return any(row[column].text not in ("", "–", "·") for row in rows)
 
 
 def _word_step(estimate: SourceEstimate) -> tuple[str, str]:

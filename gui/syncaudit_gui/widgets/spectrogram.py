@@ -19,6 +19,10 @@ __all__ = ["SpectrogramCache"]
 
 # More is not told apart on a screen, and takes long.
 MAX_SPAN_S = 120.0
+# Of a lane, beneath the waveform.
+SHARE = 0.6
+# Sounds hold frequencies up to half of their rate, and are shown up to this.
+MAX_KHZ = 8.0
 
 
 class SpectrogramCache(QtCore.QObject):
@@ -60,10 +64,13 @@ class SpectrogramCache(QtCore.QObject):
         scale: TimeScale,
         theme: Theme,
     ) -> None:
-        """Paint the spectrogram of a sound over its waveform; begin one where there is none."""
+        """Paint the spectrogram of a sound beneath its waveform; begin one where there is none."""
         if not self.is_wanted or not isinstance(lane, SoundLane) or lane.source is None:
             return
-        painter.fillRect(room, theme.color("panel"))
+        room = room.adjusted(0, (1.0 - SHARE) * room.height(), 0, -1)
+        painter.fillRect(
+            QtCore.QRectF(room.topLeft(), QtCore.QSizeF(room.width(), 1)), theme.color("raised")
+        )
         wanted = self._part(lane, model, scale)
         if wanted is None:
             painter.setPen(theme.color("dim"))
@@ -94,6 +101,10 @@ class SpectrogramCache(QtCore.QObject):
         painter.setClipRect(room)
         painter.setRenderHint(QtGui.QPainter.RenderHint.SmoothPixmapTransform)
         painter.drawImage(QtCore.QRectF(left, room.top(), right - left, room.height()), image)
+        painter.setPen(theme.color("dim"))
+        flags = int(QtCore.Qt.AlignmentFlag.AlignTop | QtCore.Qt.AlignmentFlag.AlignLeft)
+        top_khz = min(MAX_KHZ, 0.5e-3 * lane.audio.rate_hz)
+        painter.drawText(room.adjusted(4, 2, 0, 0), flags, f"{top_khz:g} kHz")
         painter.restore()
 
     def _part(self, lane: SoundLane, model: ClipModel, scale: TimeScale) -> tuple[int, int] | None:

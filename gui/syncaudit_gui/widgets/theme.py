@@ -118,6 +118,10 @@ def stylesheet(theme: Theme) -> str:
     QPushButton[role="flat"] {{ background: transparent; padding: 2px 6px; }}
     QPushButton[role="flat"]:hover {{ background: {theme.raised}; }}
     QPushButton[role="flat"]:checked {{ background: {theme.text}; color: {theme.surface}; }}
+    QPushButton[role="recent"] {{ background: transparent; text-align: left; }}
+    QPushButton[role="recent"]:hover {{ background: {theme.raised}; }}
+    QMenu, QDialog {{ background: {theme.panel}; color: {theme.text}; }}
+    QMenu::item:selected {{ background: {theme.raised}; }}
     QProgressBar {{ background: {theme.surface}; border: none; border-radius: 3px;
         max-height: 6px; min-height: 6px; }}
     QFrame[role="panel"] QProgressBar {{ background: {theme.surface}; }}

@@ -39,11 +39,13 @@ class Transport(QtWidgets.QWidget):
         self.message.setSizePolicy(
             QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Preferred
         )
+        self.events = self._button("◆ events", Action.EVENTS, "list of events (V)")
         self.theme = self._button("◐", Action.THEME, "dark, light (T)")
         self.keys = self._button("? keys", Action.SHEET, "all keys (?)")
         for widget in (self.play, self.time, self.speed, self.loop, self.measured, self.span):
             line.addWidget(widget)
         line.addWidget(self.message, 1)
+        line.addWidget(self.events)
         line.addWidget(self.theme)
         line.addWidget(self.keys)
         self._fade = QtCore.QTimer(self)

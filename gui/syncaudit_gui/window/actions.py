@@ -106,7 +106,8 @@ class Actions:
             Action.ZOOM_ALL: self._zoom_all,
             Action.ENLARGE: self.enlarge,
             Action.GRID: partial(self._arrange, Arrangement.GRID),
-            Action.SPECTROGRAM: self._spectrogram,
+            Action.SPECTROGRAM: panels.lanes.toggle_spectrograms,
+            Action.EVENTS: self._events,
             Action.ACCEPT: partial(self._label, Label.ACCEPT),
             Action.REJECT: partial(self._label, Label.REJECT),
             Action.UNSURE: partial(self._label, Label.UNSURE),
@@ -229,10 +230,10 @@ class Actions:
         if timeline is not None:
             self._display.show_range(timeline.limits)
 
-    def _spectrogram(self) -> None:
-        made = self._panels.lanes.spectrograms
-        made.is_wanted = not made.is_wanted
-        self._panels.lanes.invalidate()
+    def _events(self) -> None:
+        events = self._panels.events
+        events.setVisible(events.isHidden())
+        self._display.show_panels()
 
     def _snapshot(self) -> None:
         name = self._work.clip_id or "syncaudit"

@@ -24,6 +24,8 @@ __all__ = [
     "Start",
     "make_application",
     "make_window",
+    "recent_sources",
+    "remember_source",
     "restore_layout",
     "run_viewer",
     "save_layout",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 SWITCH_S = 1e-3
+MOST_RECENT = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,8 @@ def run_viewer(start: Start) -> int:
 
     settings = QtCore.QSettings("syncaudit", "viewer")
     restore_layout(window, settings, keeps_theme=start.theme is not None)
+    window.panels.start.show_recent(recent_sources(settings))
+    window.opening.clip_shown.connect(lambda: remember_source(settings, window.opening.source))
     if start.source is not None:
         window.opening.clip_shown.connect(
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
@@ -187,6 +192,20 @@ def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
     settings.setValue("theme", window.theme.name)
     settings.setValue("arrangement", str(window.panels.films.arrangement))
     settings.sync()
+
+
+def recent_sources(settings: QtCore.QSettings) -> list[str]:
+    """Return what was opened lately and is still there, the latest first."""
+    found = settings.value("recent") or []
+    names = [found] if isinstance(found, str) else [str(name) for name in found]
+    return [name for name in names if "://" in name or Path(name).exists()][:MOST_RECENT]
+
+
+def remember_source(settings: QtCore.QSettings, source: str) -> None:
+    """Put what is open at the head of what was opened lately."""
+    name = source if "://" in source else str(Path(source).resolve())
+    others = [other for other in recent_sources(settings) if other != name]
+    settings.setValue("recent", [name, *others][:MOST_RECENT])
 
 
 def restore_layout(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore
 
 from syncaudit_gui.audits import AuditResult
+from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.turning import camera_turning
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
@@ -77,12 +78,12 @@ class AuditController(QtCore.QObject):
         session, model = opened.session, opened.model
         session.add_streams(result.aligned)
         session.take_judgement(result.judgement, result.row)
-        model.events = model.events.joined(result.events)
+        # Those of the detectors, in place of what a run kept of them.
+        model.events = model.events.without(EventKind.FLASH).joined(result.events)
         for name, rotation in result.rotations.items():
             model.turning[name] = camera_turning(rotation, model.epoch_ns)
         model.clocks_changed()
         self._panels.lanes.rebuild()
-        self._panels.lanes.plots.fit_heights()
         self._panels.clips.refresh()
         self._display.show_selected(session.selected)
         self._display.show_clocks()

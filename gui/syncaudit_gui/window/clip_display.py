@@ -146,17 +146,24 @@ class ClipDisplay:
             is_hidden=is_hidden,
             can_audit=model is not None and not is_audited,
         )
+        panels.events.show_model(model)
         panels.headline.setText(panels.clips.headline_of(clip_id))
         panels.comparison.show_comparison(
             None if model is None or is_hidden else compare(model, selected),
             is_corrected=model is not None and model.is_corrected,
         )
+        self.show_label()
+
+    def show_label(self) -> None:
+        """Bring the label of the open clip up to date."""
+        session, panels = self._work.session, self._panels
+        clip_id = self._work.clip_id
         panels.labels.show_label(
             None if session is None else session.labels.of(clip_id),
             "" if session is None else session.labels.note_of(clip_id),
             is_blind=session is not None and session.is_blind,
         )
-        panels.labels.setEnabled(model is not None)
+        panels.labels.setEnabled(self._work.opened is not None)
 
     def toggle_corrected(self) -> None:
         """Change between raw and corrected clocks."""

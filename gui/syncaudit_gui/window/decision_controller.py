@@ -96,7 +96,7 @@ class DecisionController:
             self._hide_corrections()
             self._display.show_clocks()
         else:
-            self._display.show_panels()
+            self._display.show_label()
 
     def write_note(self, note: str) -> None:
         """Save a note on the open clip."""

@@ -74,11 +74,16 @@ class OpeningController(QtCore.QObject):
         self._clips.loaded.connect(self._take_clip)
         self._clips.failed.connect(self._cannot_read)
         self._wanted_clip: str | None = None
-        self._source = ""
+        self.source = ""
+        """What was opened last, or is being opened."""
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
         self._emptying.setInterval(EMPTY_MS)
         self._emptying.timeout.connect(display.show_panels)
+        self._showing = QtCore.QTimer(self)
+        self._showing.setSingleShot(True)
+        self._showing.setInterval(0)
+        self._showing.timeout.connect(self._show_clip)
 
     def open_source(
         self,
@@ -95,7 +100,7 @@ class OpeningController(QtCore.QObject):
         """
         self._wanted_clip = clip_id
         self._panels.show_message("…", "opening", source)
-        self._source = source
+        self.source = source
         self._collections.load(
             partial(
                 _session_of,
@@ -105,7 +110,7 @@ class OpeningController(QtCore.QObject):
         )
 
     def _show_progress(self, words: str) -> None:
-        self._panels.show_message("…", "opening", f"{self._source}\n{words}")
+        self._panels.show_message("…", "opening", f"{self.source}\n{words}")
 
     def _take_session(self, session: Session) -> None:
         self.close_clip()
@@ -167,6 +172,7 @@ class OpeningController(QtCore.QObject):
         """Show no clip; audits and decoding end."""
         self._panels.labels.end_typing()
         self._clips.drop()
+        self._showing.stop()
         self._player.set_timeline(None)
         self._audits.cancel()
         self._panels.films.set_model(None)
@@ -185,6 +191,13 @@ class OpeningController(QtCore.QObject):
         self._player.set_timeline(session.timeline)
         self._panels.films.set_model(model)
         self._panels.lanes.set_model(model, session.timeline)
+        self._showing.start()  # keys are taken in between
+
+    def _show_clip(self) -> None:
+        opened = self._work.opened
+        if opened is None:
+            return
+        session, model, _ = opened
         self._panels.show_clip()
         self._panels.fit_films()
         self._display.show_selected(session.selected)

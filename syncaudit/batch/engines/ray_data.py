@@ -32,24 +32,10 @@ def run_on_ray(
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item as they come back from the cluster.
 
-    Each Ray actor keeps one worker process of its own, so that a crash or a hang costs one item
-    there as it does here. Values are pickled by the actor: Ray sees bytes only.
-
-    Parameters
-    ----------
-    task, items, timeout_s, memory
-        As `run_local` takes them; a share of the memory is that of one core of each machine.
-    workers : int
-        Actors at a time, one core each.
-    address : str, optional
-        Of a running cluster (``auto``, ``ray://head:10001``); default: one on this machine.
-
-    Raises
-    ------
-    MissingExtraError
-        If Ray is not installed.
-    SyncAuditError
-        If no cluster answers.
+    Each Ray actor (one of `workers`, on one core) keeps one worker process of its own, so that a
+    crash or a hang costs one item there as it does here. Values are pickled by the actor: Ray sees
+    bytes only. `address` is of a running cluster (``auto``, ``ray://head:10001``); without it one
+    is started on this machine. A share of `memory` is that of one core of each machine.
     """
     if not items:
         return
@@ -97,7 +83,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
             function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
             # An actor takes one core, so that this many may be at work beside it.
             each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
-            self._crew: WorkerPool[Any, Any] = WorkerPool(
+            self._pool: WorkerPool[Any, Any] = WorkerPool(
                 function, workers=1, timeout_s=timeout_s, memory=each
             )
 
@@ -105,7 +91,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
             """Run one block of items."""
             items = pickle.loads(row["items"])  # noqa: S301  # what run_on_ray packed
             indices = [int(k) for k in row["indices"]]
-            return {"values": _packed([(indices[k], v) for k, v in self._crew.map(items)])}
+            return {"values": _packed([(indices[k], v) for k, v in self._pool.map(items)])}
 
     return Auditor
 

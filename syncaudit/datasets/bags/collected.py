@@ -16,39 +16,18 @@ _MOST_UNSET = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """One source.
-
-    Parameters
-    ----------
-    topic : str
-        Where it came from.
-    kind : str
-        Source kind.
-    suffix : str
-        Told apart by this where a topic gives several sources.
-    columns : dict of str to ndarray, shape (n,) each
-        Table of the source, stamps first.
-    is_captured : bool
-        Whether ``timestamp_ns`` are header stamps.
-    pictures : str, optional
-        Video file or folder of stills.
-    log : bytes, optional
-        Bus log in the format of candump.
-    said : dict
-        Further keys of the manifest: ``columns`` of a state, ``signals`` of a decoded bus.
-    findings : list of str
-        ``code: text``.
-    """
+    """One source that a topic made."""
 
     topic: str
     kind: str
-    suffix: str = ""
-    columns: dict[str, NDArray[Any]]
-    is_captured: bool
-    pictures: str | None = None
-    log: bytes | None = None
+    suffix: str = ""  # where a topic gives several sources
+    columns: dict[str, NDArray[Any]]  # table of the source, stamps first, shape (n,) each
+    is_captured: bool  # ``timestamp_ns`` are header stamps
+    images: str | None = None  # video file or folder of stills
+    log: bytes | None = None  # of a bus, as candump writes it
+    # further keys of the manifest: ``columns`` of a state, ``signals`` of a bus
     said: dict[str, Any] = field(default_factory=dict)
-    findings: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)  # ``code: text``
 
 
 class Damage:
@@ -102,9 +81,9 @@ def stamp_columns(
     n_unset = int(np.count_nonzero(capture == 0))
     if n_unset > _MOST_UNSET * capture.size:
         finding = (
-            f"manifest: {n_unset} of {capture.size} header stamps are zero, so receive stamps are "
-            "used: they hold every delay between sensor and recorder. Let the driver set "
-            "header.stamp"
+            f"manifest: {n_unset} of {capture.size} header timestamps are zero, so receive "
+            "timestamps are used: they include every delay between sensor and recorder. Let the "
+            "driver set header.stamp"
         )
         return {"timestamp_ns": receive}, False, [finding]
     columns: dict[str, NDArray[Any]] = {"timestamp_ns": capture, "receive_ns": receive}

@@ -10,15 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
-from syncaudit.datasets.bags.layout import LayoutError
-from syncaudit.datasets.bags.pictured import (
-    FOXGLOVE_PICTURES,
-    ROS_PICTURES,
-    Pictured,
-    picture_reader,
+from syncaudit.datasets.bags.image_file import ImageFile, codec_of
+from syncaudit.datasets.bags.image_messages import (
+    FOXGLOVE_IMAGES,
+    ROS_IMAGES,
+    ImageMessage,
+    image_reader,
 )
-from syncaudit.datasets.bags.pictures import PictureFile, codec_of
-from syncaudit.datasets.bags.raw_pictures import PictureError, raw_picture
+from syncaudit.datasets.bags.layout import LayoutError
+from syncaudit.datasets.bags.raw_images import ImageError, raw_image
 from syncaudit.datasets.bags.samples import SAMPLE_TYPES
 from syncaudit.datasets.bags.topics import Topic
 
@@ -35,49 +35,36 @@ class Collector(Protocol):
         """Return what they make."""
 
 
-def collector_for(
-    topic: Topic, types: Mapping[str, Any], pictures: Path | None
-) -> Collector | None:
+def collector_for(topic: Topic, types: Mapping[str, Any], images: Path | None) -> Collector | None:
     """Return the collector of a topic's type, or None if it is of no kind that is audited.
 
-    Parameters
-    ----------
-    topic : Topic
-        Any topic.
-    types : mapping
-        Field definitions, for ROS messages.
-    pictures : Path, optional
-        Where pictures go, without suffix; None leaves them out.
-
-    Raises
-    ------
-    LayoutError, MissingExtraError
-        If its messages cannot be read at all.
+    `images` is where they go, without suffix; None leaves them out. LayoutError where messages
+    cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
-        if topic.type_name in ROS_PICTURES and not topic.name.endswith("/compressedDepth"):
-            return CameraCollector(topic, picture_reader(topic, types), pictures)
+        if topic.type_name in ROS_IMAGES and not topic.name.endswith("/compressedDepth"):
+            return CameraCollector(topic, image_reader(topic, types), images)
         if topic.type_name in SAMPLE_TYPES:
             return SAMPLE_TYPES[topic.type_name](topic, types)
-    if topic.encoding in ("protobuf", "json") and topic.type_name in FOXGLOVE_PICTURES:
-        return CameraCollector(topic, picture_reader(topic, types), pictures)
+    if topic.encoding in ("protobuf", "json") and topic.type_name in FOXGLOVE_IMAGES:
+        return CameraCollector(topic, image_reader(topic, types), images)
     return None
 
 
 class CameraCollector:
-    """Stamps of a camera, and its pictures put into a file."""
+    """Stamps of a camera, and its images put into a file."""
 
     def __init__(
-        self, topic: Topic, read: Callable[[bytes], Pictured], pictures: Path | None
+        self, topic: Topic, read: Callable[[bytes], ImageMessage], images: Path | None
     ) -> None:
         self._topic, self._read = topic, read
-        self._file = None if pictures is None else PictureFile(pictures)
+        self._file = None if images is None else ImageFile(images)
         self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
         self._damage = Damage()
-        self._refused: PictureError | None = None
+        self._refused: ImageError | None = None
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
-        """Take one picture."""
+        """Take one image."""
         try:
             found = self._read(data)
             if not -(2**63) <= found.stamp_ns < 2**63:
@@ -93,19 +80,19 @@ class CameraCollector:
             return
         try:
             self._keep(self._file, found, receive_ns)
-        except PictureError as error:
+        except ImageError as error:
             self._refused = error
             self._file.close()
 
-    def _keep(self, file: PictureFile, found: Pictured, at_ns: int) -> None:
+    def _keep(self, file: ImageFile, found: ImageMessage, at_ns: int) -> None:
         if found.raw is None:
             file.add(found.data, codec_of(found.data, found.said), at_ns)
             return
         width, height, step, is_big = found.raw
-        picture = raw_picture(
+        frame = raw_image(
             found.data, found.said, width=width, height=height, step=step, is_big=is_big
         )
-        file.add_raw(picture, at_ns)
+        file.add_raw(frame, at_ns)
 
     def finish(self) -> list[Collected]:
         """Return the camera."""
@@ -120,17 +107,17 @@ class CameraCollector:
             n_skipped = self._file.n_skipped if uri is not None else 0
             if uri is None and self._refused is None and len(self._capture):
                 findings.append(
-                    f"corrupt: none of its {len(self._capture)} pictures can be decoded, so only "
-                    "its stamps are audited"
+                    f"corrupt: none of its {len(self._capture)} images can be decoded, so only "
+                    "its timestamps are audited"
                 )
         if n_skipped:
             findings.append(
-                f"corrupt: the recording starts inside a video: {n_skipped} pictures before the "
-                "first key picture cannot be decoded and are left out with their stamps"
+                f"corrupt: the recording starts inside a video: {n_skipped} images before the "
+                "first key frame cannot be decoded and are left out with their timestamps"
             )
         if self._refused is not None:
             findings.append(
-                f"unreadable: pictures are left out from number {self._kept} on: {self._refused}"
+                f"unreadable: images are left out from number {self._kept} on: {self._refused}"
             )
         return [
             Collected(
@@ -138,7 +125,7 @@ class CameraCollector:
                 kind="camera",
                 columns={name: values[n_skipped:] for name, values in columns.items()},
                 is_captured=is_captured,
-                pictures=uri,
+                images=uri,
                 findings=findings + self._damage.findings(self._topic.name),
             )
         ]

@@ -32,21 +32,11 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where the numbers or the text of one field lie in a message.
+    """Where the numbers or the text of one field lie in a message."""
 
-    Parameters
-    ----------
-    offset : int
-        Byte of the first item.
-    dtype : str
-        NumPy type with byte order; ``S`` for text.
-    count : int
-        Items, or bytes of text.
-    """
-
-    offset: int
-    dtype: str
-    count: int
+    offset: int  # byte of the first item
+    dtype: str  # of NumPy, with byte order; ``S`` for text
+    count: int  # items, or bytes of text
 
 
 class _Slots(dict[str, Slot]):
@@ -60,15 +50,11 @@ class _Slots(dict[str, Slot]):
 class Layout:
     """Fields of one message by dotted name, and the bytes that fix where they lie.
 
-    Parameters
-    ----------
-    slots : dict of str to Slot
-        ``angular_velocity.x``; items of a list of texts are ``name[0]``.
-    fixing : list of (int, int)
-        Byte ranges (lengths, lists of texts): messages of one size that agree in them have
-        the same layout.
+    Messages of one size that agree in the byte ranges `fixing` (lengths, lists of texts) have the
+    same layout.
     """
 
+    # ``angular_velocity.x``; items of a list of texts: ``name[0]``
     slots: dict[str, Slot] = field(default_factory=_Slots)
     fixing: list[tuple[int, int]] = field(default_factory=list)
 
@@ -89,26 +75,11 @@ class Layout:
 
 
 def lay_out(data: bytes, types: Types, type_name: str, *, is_ros1: bool) -> Layout:
-    """Walk through one message.
+    """Walk through one message; `types` are definitions as rosbags has them.
 
     ROS 1 messages are packed; ROS 2 messages are CDR (OMG DDS-XTypes 1.3, section 7.4.1: XCDR
-    version 1, plain), aligned after an encapsulation header of four bytes.
-
-    Parameters
-    ----------
-    data : bytes
-        One serialized message.
-    types : mapping
-        Field definitions as rosbags has them.
-    type_name : str
-        ``sensor_msgs/msg/Imu``.
-    is_ros1 : bool
-        Whether it is packed as in ROS 1.
-
-    Raises
-    ------
-    LayoutError
-        If the message is shorter than its fields, or a type is not defined.
+    version 1, plain), aligned after an encapsulation header of four bytes. LayoutError where one is
+    shorter than its fields, or a type is not defined.
     """
     walk = _Walk(data, types, is_ros1=is_ros1)
     walk.fields("", type_name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
-from syncaudit.datasets.bags.unpacking import UnpackError, unpack
+from syncaudit.datasets.bags.unpacking import UnpackError, error_words, unpack
 
 __all__ = ["read_mcap"]
 
@@ -21,14 +21,7 @@ _SCHEMA_FORMATS = {"ros1msg": "msg", "ros2msg": "msg", "ros2idl": "idl", "protob
 def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
     """Yield the messages of an MCAP file without its index, which a cut-off file lacks.
 
-    Parameters
-    ----------
-    path : Path
-        Local file.
-    topics : TopicTable
-        Gets the channels.
-    on_damage : callable
-        Told where the file breaks off, or that it was never closed.
+    `on_damage` is told where the file breaks off, or that it was never closed.
     """
     from mcap.records import Channel, Chunk, Footer, Message, Schema
     from mcap.stream_reader import StreamReader
@@ -49,7 +42,7 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
             try:
                 record = next(records, None)
             except Exception as error:  # noqa: BLE001  # damaged bytes raise many types
-                on_damage(f"it cannot be read on after byte {file.tell()} ({_words(error)})")
+                on_damage(f"it cannot be read on after byte {file.tell()} ({error_words(error)})")
                 return
             if record is None:
                 break
@@ -96,7 +89,7 @@ def _chunk(data: bytes, channels: dict[int, Topic], learn: Any, on_damage: OnDam
             try:
                 learn(kind.read(ReadDataStream(BytesIO(data[start:at]))))
             except Exception as error:  # noqa: BLE001  # damaged bytes raise many types
-                on_damage(f"a topic's record is damaged ({_words(error)})")
+                on_damage(f"a topic's record is damaged ({error_words(error)})")
 
 
 def _known(publish_ns: int) -> int | None:
@@ -113,7 +106,3 @@ def _topic(channel: Any, schema: Any, topics: TopicTable) -> Topic:
         _SCHEMA_FORMATS.get(schema.encoding, ""),
         schema.data,
     )
-
-
-def _words(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__} {error}".split())[:120]

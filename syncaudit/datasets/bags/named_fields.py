@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.layout import Layout, LayoutError
+from syncaudit.datasets.bags.rules import TopicRule
 from syncaudit.datasets.bags.samples import SampleCollector
-from syncaudit.datasets.bags.topic_rules import TopicRule
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.errors import UsageError
 
@@ -22,15 +22,7 @@ _MOST_NAMED = 30
 
 
 class FieldCollector(SampleCollector):
-    """Messages of one topic, some numbers of each.
-
-    Parameters
-    ----------
-    topic, types
-        As for `SampleCollector`.
-    rule : TopicRule
-        Which numbers.
-    """
+    """Messages of one topic, some numbers of each, which a rule names."""
 
     def __init__(self, topic: Topic, types: Mapping[str, Any], rule: TopicRule) -> None:
         super().__init__(topic, types)
@@ -84,8 +76,8 @@ class FieldCollector(SampleCollector):
         made = self._made(self._rule.kind, columns, values, said=said)
         if not self.is_stamped:
             made.findings[:] = [
-                f"manifest: its messages hold no '{self.stamp}', so receive stamps are used: they "
-                "hold every delay between sensor and recorder"
+                f"manifest: its messages hold no '{self.stamp}', so receive timestamps are used: "
+                "they include every delay between sensor and recorder"
             ]
         return made
 

@@ -11,13 +11,11 @@ import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.collectors import Collector, collector_for
-from syncaudit.datasets.bags.definitions import Definitions
 from syncaudit.datasets.bags.layout import LayoutError
 from syncaudit.datasets.bags.named_fields import FieldCollector
-from syncaudit.datasets.bags.rules import BagRules
+from syncaudit.datasets.bags.rules import BagRules, rule_for
 from syncaudit.datasets.bags.storage import Recording, messages_of
-from syncaudit.datasets.bags.topic_rules import rule_for
-from syncaudit.datasets.bags.topics import Topic, TopicTable
+from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.source import Source
@@ -32,24 +30,7 @@ _PLAIN_ENDS = re.compile(
 
 
 def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import) -> Iterator[Clip]:
-    """Yield the clips of one recording, in one pass over its messages.
-
-    Parameters
-    ----------
-    source : Source
-        Where the files are.
-    recording : Recording
-        Which of them.
-    rules : BagRules
-        Choices.
-    job : Import
-        Takes what is converted, and notes.
-
-    Raises
-    ------
-    ManifestError
-        If a file is missing.
-    """
+    """Yield the clips of one recording, in one pass over its messages."""
     damage: list[str] = []
     collectors, others = _collect(source, recording, rules, job, damage)
     for topic, count in others.items():
@@ -107,7 +88,7 @@ def _collector(
 ) -> Collector | None:
     if not rules.takes(topic.name):
         return None
-    pictures = None if rules.stamps_only else _path(recording, topic.name)
+    images = None if rules.stamps_only else _path(recording, topic.name)
     rule = rule_for(rules.topic, topic.name)
     if rule is not None and topic.encoding not in ("ros1", "cdr"):
         job.note(f"{topic.name}: a rule can only name fields of ROS messages")
@@ -118,7 +99,7 @@ def _collector(
         return collector_for(
             topic,
             definitions.of(topic),
-            None if pictures is None else job.sidecars.path(pictures),
+            None if images is None else job.sidecars.path(images),
         )
     except LayoutError as error:
         job.note(f"{topic.name} ({topic.type_name}): not taken, {error}")
@@ -154,8 +135,8 @@ def _source(
     path = _path(recording, f"{found.topic}{found.suffix}")
     table = job.sidecars.write_table(f"{path}.parquet", found.columns)
     row: dict[str, Any] = {"kind": found.kind, "uri": table, **found.said}
-    if found.kind == "camera" and found.pictures is not None:
-        row |= {"uri": found.pictures, "timestamps": table}
+    if found.kind == "camera" and found.images is not None:
+        row |= {"uri": found.images, "timestamps": table}
     elif found.log is not None:
         row |= _bus(found, path, rules, job)
     if "receive_ns" in found.columns:
@@ -164,7 +145,7 @@ def _source(
         row["stamp_kind"] = "receive"
     if found.findings or general:
         row["findings"] = [*general, *found.findings]
-    what = "stamps alone" if row["kind"] in ("camera", "events") and row["uri"] == table else ""
+    what = "timestamps only" if row["kind"] in ("camera", "events") and row["uri"] == table else ""
     job.note(f"{found.topic} -> {name} ({row['kind']}{', ' if what else ''}{what})")
     return row | rules.said_of(name)
 
@@ -172,8 +153,8 @@ def _source(
 def _bus(found: Collected, path: str, rules: BagRules, job: Import) -> dict[str, Any]:
     if rules.dbc is None or not found.log:
         job.note(
-            f"{found.topic}: without a DBC only its stamps are audited; name 'dbc' and 'signals' "
-            "in --rules"
+            f"{found.topic}: without a DBC only its timestamps are audited; name 'dbc' and "
+            "'signals' in --rules"
         )
         return {"kind": "events"}
     log = job.sidecars.path(f"{path}.log")

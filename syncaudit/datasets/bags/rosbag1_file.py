@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
-from syncaudit.datasets.bags.unpacking import unpack
+from syncaudit.datasets.bags.unpacking import error_words, unpack
 
 __all__ = ["read_rosbag1"]
 
@@ -22,18 +22,9 @@ _MESSAGE, _BAG_HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
 def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
     """Yield the messages chunk by chunk as they were written, so that disorder is kept.
 
-    The index at the end is not needed: bags that were never closed (``.bag.active``) or were
-    cut off give what they hold. Zeros between the records are space that was set aside, unless
-    chunks are missing that the bag's header counts.
-
-    Parameters
-    ----------
-    path : Path
-        Local file.
-    topics : TopicTable
-        Gets the connections.
-    on_damage : callable
-        Told where the file breaks off, or that it was never closed.
+    The index at the end is not needed: bags that were never closed (``.bag.active``) or were cut
+    off give what they hold, and `on_damage` is told of it. Zeros between the records are space that
+    was set aside, unless chunks are missing that the bag's header counts.
     """
     from rosbags.rosbag1.reader import Header, ReaderError
 
@@ -65,7 +56,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
                 packed = file.read(length)
                 data = unpack(header.get_string("compression"), packed)
             except Exception as error:  # noqa: BLE001  # decompressors raise types of their own
-                on_damage(f"it breaks off at byte {at} ({_words(error)})")
+                on_damage(f"it breaks off at byte {at} ({error_words(error)})")
                 return
             if len(packed) < length:
                 on_damage(f"it breaks off at byte {size}, inside a chunk")
@@ -73,7 +64,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
             try:
                 yield from _chunk(data, connections, topics)
             except (ReaderError, struct.error, LookupError, ValueError) as error:
-                on_damage(f"the chunk at byte {at} is damaged ({_words(error)})")
+                on_damage(f"the chunk at byte {at} is damaged ({error_words(error)})")
         if index_at >= size and index_at and file.tell() > size:
             on_damage(f"it breaks off at byte {size}")
         elif n_chunks < n_stated:
@@ -141,7 +132,3 @@ def _topic(name: str, record: bytes, topics: TopicTable) -> Topic:
         "msg",
         header.get_string("message_definition").encode(),
     )
-
-
-def _words(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__} {error}".split())[:120]

@@ -7,45 +7,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from syncaudit.datasets.bags.topic_rules import TopicRule, parse_topic_rules, rule_for
 from syncaudit.errors import UsageError, nearest_name
 
-__all__ = ["BagRules", "parse_bag_rules"]
+__all__ = ["BagRules", "TopicRule", "parse_bag_rules", "rule_for"]
+
+_KINDS = ("can", "imu", "state", "events")
+_AXES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xyz")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRule:
+    """How the messages of some topics become a source.
+
+    Fields are those of the message (``twist.linear.x``, ``data[2]``) by role of a bus, axis of an
+    IMU (``gyro_x``) or channel of a state.
+    """
+
+    match: str  # pattern of topics
+    kind: str  # ``can`` (decoded signals), ``imu``, ``state`` or ``events``
+    fields: Mapping[str, str] = field(default_factory=dict)
+    # what some are multiplied by, to come to SI units
+    scale: Mapping[str, float] = field(default_factory=dict)
+    name: str | None = None  # of the source
+    stamp: str = "header.stamp"  # field that holds it
+
+
+def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
+    """Return the first rule that matches a topic."""
+    return next((rule for rule in rules if fnmatch.fnmatchcase(topic, rule.match)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagRules:
-    """Choices of ``--rules FILE``.
+    """Choices of ``--rules FILE``."""
 
-    Parameters
-    ----------
-    stamps_only : bool
-        Leave pictures out: cameras are judged by their stamps alone.
-    clip_seconds : float, optional
-        Length of the clips that a recording is cut into; None keeps it whole.
-    topics : tuple of str
-        Patterns of the topics to take (``/camera/*``).
-    topic : tuple of TopicRule
-        What messages of other types are.
-    names : mapping of str to str
-        Topic to source name.
-    sources : mapping of str to mapping
-        Pattern of source names to keys of the manifest that a bag does not hold
-        (``line_delay_s``, ``focal_px``, ``clock``).
-    dbc : str, optional
-        Describes the frames of all buses.
-    signals : mapping of str to str
-        Role to signal, as in the manifest.
-    """
-
-    stamps_only: bool = False
+    stamps_only: bool = False  # leave images out: cameras are judged by their stamps alone
+    # length of the clips that a recording is cut into; None keeps it whole
     clip_seconds: float | None = None
-    topics: tuple[str, ...] = ("*",)
-    topic: tuple[TopicRule, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
+    topics: tuple[str, ...] = ("*",)  # patterns of those to take (``/camera/*``)
+    topic: tuple[TopicRule, ...] = ()  # what messages of other types are
+    names: Mapping[str, str] = field(default_factory=dict)  # topic to source name
+    # pattern of source names to manifest keys that a bag lacks (``line_delay_s``, ``clock``)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    dbc: str | None = None
-    signals: Mapping[str, str] = field(default_factory=dict)
+    dbc: str | None = None  # describes the frames of all buses
+    signals: Mapping[str, str] = field(default_factory=dict)  # role to signal, as in the manifest
 
     def said_of(self, name: str) -> dict[str, Any]:
         """Return what the rules say of a source beside what the bag does."""
@@ -66,13 +71,7 @@ class BagRules:
 
 
 def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
-    """Return the choices of a rules file.
-
-    Raises
-    ------
-    UsageError
-        If a key or its type is wrong.
-    """
+    """Return the choices of a rules file; a wrong key or type is refused."""
     known = [choice.name for choice in fields(BagRules)]
     for key in content:
         if key not in known:
@@ -88,7 +87,7 @@ def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
         _check(found, "topics", list, "a list of patterns such as '/camera/*'")
         found["topics"] = tuple(str(pattern) for pattern in found["topics"])
     if "topic" in found:
-        found["topic"] = parse_topic_rules(found["topic"])
+        found["topic"] = _parse_topic_rules(found["topic"])
     for key in ("names", "signals", "sources"):
         _check(found, key, Mapping, "a table")
     for pattern, keys in found.get("sources", {}).items():
@@ -108,3 +107,63 @@ def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
 def _check(content: Mapping[str, Any], key: str, kind: type, wanted: str) -> None:
     if key in content and not isinstance(content[key], kind):
         raise UsageError(f"{key} is {content[key]!r}", hint=f"Expected {wanted}.")
+
+
+def _parse_topic_rules(listed: object) -> tuple[TopicRule, ...]:
+    """Return the rules of the tables ``[[topic]]``; the message on a wrong one says which."""
+    if not isinstance(listed, list):
+        raise UsageError(f"topic is {listed!r}", hint="Expected tables [[topic]].")
+    return tuple(
+        _parse_topic_rule(f"topic rule {place}", rule) for place, rule in enumerate(listed, start=1)
+    )
+
+
+def _parse_topic_rule(where: str, rule: object) -> TopicRule:
+    known = [each.name for each in fields(TopicRule)]
+    if not isinstance(rule, Mapping):
+        raise UsageError(f"{where} is not a table", hint="Write [[topic]] tables.")
+    for key in rule:
+        if key not in known:
+            raise UsageError(f"{where} holds '{key}'", hint=nearest_name(key, known))
+    for key in ("match", "kind", "name", "stamp"):
+        value = rule.get(key)
+        is_needed = key in ("match", "kind")
+        if (value is not None or is_needed) and not (isinstance(value, str) and value.strip()):
+            raise UsageError(f"{where}: {key} is {value!r}", hint="Expected text.")
+    if rule["kind"] not in _KINDS:
+        raise UsageError(
+            f"{where}: kind is '{rule['kind']}'", hint=nearest_name(rule["kind"], _KINDS)
+        )
+    made = TopicRule(**rule)
+    _check_fields(where, made)
+    return made
+
+
+def _check_fields(where: str, rule: TopicRule) -> None:
+    for key, kind, wanted in (
+        ("fields", str, "a field of the message"),
+        ("scale", float, "a number"),
+    ):
+        table = getattr(rule, key)
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: {key} is {table!r}", hint="Expected a table.")
+        for name, value in table.items():
+            is_right = isinstance(value, kind) or (kind is float and type(value) is int)
+            if not is_right:
+                raise UsageError(f"{where}: {key}.{name} is {value!r}", hint=f"Expected {wanted}.")
+    if bool(rule.fields) != (rule.kind != "events"):
+        what = "has no 'fields'" if rule.kind != "events" else "of kind events has 'fields'"
+        raise UsageError(
+            f"{where} {what}", hint="Such as fields = {speed = 'twist.linear.x'}; events have none."
+        )
+    for name in rule.fields if rule.kind == "imu" else ():
+        if name not in _AXES:
+            raise UsageError(
+                f"{where}: fields.{name} is not an axis", hint=nearest_name(name, _AXES)
+            )
+    for name in rule.scale:
+        if name not in rule.fields:
+            raise UsageError(
+                f"{where}: scale.{name} is of none of the fields",
+                hint=nearest_name(name, list(rule.fields)),
+            )

@@ -23,13 +23,6 @@ class SampleCollector:
     """Messages of one topic, of which those of one layout are read at once.
 
     Messages of several layouts on one topic (several publishers) stay in file order.
-
-    Parameters
-    ----------
-    topic : Topic
-        Where they come from.
-    types : mapping
-        Field definitions.
     """
 
     def __init__(self, topic: Topic, types: Mapping[str, Any]) -> None:

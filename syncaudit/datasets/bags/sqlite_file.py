@@ -23,14 +23,7 @@ _STEPS, _MOST_PAUSES = 100_000, 100
 def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
     """Yield the messages of a ``.db3`` file; nothing is written beside it.
 
-    Parameters
-    ----------
-    path : Path
-        Local file.
-    topics : TopicTable
-        Gets the topics.
-    on_damage : callable
-        Told where the file breaks off, or that its last messages lie in a journal.
+    `on_damage` is told where it breaks off, or that its last messages lie in a journal.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:

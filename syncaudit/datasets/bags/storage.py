@@ -40,21 +40,11 @@ _PART = re.compile(r"(.+?)(?:_\d{4}(?:-\d\d){5})?_(\d+)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """The files of one recording.
+    """The files of one recording."""
 
-    Parameters
-    ----------
-    name : str
-        Of its folder or first file.
-    files : tuple of str
-        In order, relative to the source.
-    findings : tuple of str
-        ``code: text``.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    findings: tuple[str, ...] = ()
+    name: str  # of its folder or first file
+    files: tuple[str, ...]  # in order, relative to the source
+    findings: tuple[str, ...] = ()  # ``code: text``
 
 
 def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
@@ -69,12 +59,7 @@ def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
 def find_recordings(source: Source, suffixes: tuple[str, ...]) -> Iterator[Recording]:
     """Yield the recordings of a file or folder: rosbag2 folders, and files with their parts.
 
-    Parameters
-    ----------
-    source : Source
-        One file; a rosbag2 folder; or a folder of bags and rosbag2 folders.
-    suffixes : tuple of str
-        Of the storages to take (``.mcap``).
+    Taken are storages that end in `suffixes` (``.mcap``).
     """
     folders = source.folders()
     for folder in ["", *folders]:
@@ -147,7 +132,7 @@ def _listed(source: Source, name: str) -> list[str] | str:
         return error.message
     except (YAMLError, LookupError, TypeError, ValueError, RecursionError) as error:
         return type(error).__name__
-    return "relative_file_paths is no list of texts"
+    return "relative_file_paths is not a list of strings"
 
 
 def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:
@@ -189,16 +174,7 @@ def messages_of(
 ) -> Messages:
     """Yield the messages of all files of a recording.
 
-    Parameters
-    ----------
-    source : Source
-        Where the files are.
-    recording : Recording
-        From `find_recordings`.
-    topics : TopicTable
-        Gets the topics.
-    on_damage : callable
-        Told what is wrong with which file; what can be read is used.
+    `on_damage` is told what is wrong with which file; what can be read is used.
     """
     for name in recording.files:
         storage = _storage(name)

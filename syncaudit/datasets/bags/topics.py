@@ -1,35 +1,45 @@
-"""What a bag says of its topics, whatever container it is."""
+"""What a bag says of its topics and of the fields of their messages, whatever container it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
 
-__all__ = ["Messages", "OnDamage", "Topic", "TopicTable"]
+__all__ = ["Definitions", "Messages", "OnDamage", "Topic", "TopicTable"]
+
+# Common types that are in no distribution's core, as their packages publish them.
+_MORE = {
+    "can_msgs/msg/Frame": """std_msgs/Header header
+uint32 id
+bool is_rtr
+bool is_extended
+bool is_error
+uint8 dlc
+uint8[8] data
+""",
+    "foxglove_msgs/msg/CompressedVideo": """builtin_interfaces/Time timestamp
+string frame_id
+uint8[] data
+string format
+""",
+    "foxglove_msgs/msg/CompressedImage": """builtin_interfaces/Time timestamp
+string frame_id
+uint8[] data
+string format
+""",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Topic:
-    """One topic with one message type.
+    """One topic with one message type."""
 
-    Parameters
-    ----------
-    name : str
-        As published, ``/camera/front/image_raw``.
-    type_name : str
-        ``sensor_msgs/msg/Imu`` (ROS 1 names are written the same way), ``foxglove.RawImage``.
-    encoding : str
-        Of the messages: ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag says.
-    schema_format : str
-        ``msg``, ``idl``, ``protobuf``; "" where the bag holds no definition.
-    schema : bytes
-        The definition itself.
-    """
-
-    name: str
-    type_name: str
-    encoding: str
-    schema_format: str = ""
+    name: str  # as published, ``/camera/front/image_raw``
+    type_name: str  # ``sensor_msgs/msg/Imu``, also of ROS 1; ``foxglove.RawImage``
+    encoding: str  # ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag says
+    schema_format: str = ""  # ``msg``, ``idl``, ``protobuf``; "" where the bag holds no definition
     schema: bytes = b""
 
 
@@ -61,3 +71,54 @@ class TopicTable:
                 schema=schema,
             )
         return self._topics[key]
+
+
+class Definitions:
+    """Field definitions of one recording's types, in the form that rosbags gives them.
+
+    A bag's own definitions win; types that it does not define (rosbag2 before Iron kept none)
+    are taken by name from the last distribution, since those of sensors have not changed.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bool, dict[str, Any]] = {}
+
+    def of(self, topic: Topic) -> dict[str, Any]:
+        """Return all definitions that hold for a topic's messages."""
+        is_ros1 = topic.encoding == "ros1"
+        known = self._known.setdefault(is_ros1, dict(_built_in(is_ros1)))
+        known.update(_parsed(topic.type_name, topic.schema_format, topic.schema))
+        return known
+
+
+@lru_cache(maxsize=256)
+def _parsed(type_name: str, schema_format: str, schema: bytes) -> dict[str, Any]:
+    from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
+
+    text = schema.decode("utf-8", "replace")
+    try:
+        if schema_format == "msg":
+            return dict(get_types_from_msg(text, type_name))
+        if schema_format == "idl":
+            # Several files in one text, each below a line of "=" and "IDL: name".
+            parts = text.split("=" * 80 + "\n")
+            bodies = [part.partition("\n")[2] if part.startswith("IDL: ") else part
+                      for part in parts if part.strip()]  # fmt: skip
+            found: dict[str, Any] = {}
+            for body in bodies:
+                found.update(get_types_from_idl(body))
+            return found
+    except (TypesysError, ValueError, LookupError, TypeError, RecursionError):
+        return {}  # as if the bag held no definition
+    return {}
+
+
+@cache
+def _built_in(is_ros1: bool) -> dict[str, Any]:
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.LATEST)
+    known: dict[str, Any] = dict(store.fielddefs)
+    for name, text in _MORE.items():
+        known[name] = get_types_from_msg(text, name)[name]
+    return known

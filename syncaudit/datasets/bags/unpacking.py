@@ -11,7 +11,7 @@ from typing import IO, Protocol
 
 from syncaudit.limits import UNPACKED_BYTES, UNPACKED_FILE_BYTES, UNPACKED_FOLD
 
-__all__ = ["UnpackError", "unpack", "unpack_file"]
+__all__ = ["UnpackError", "error_words", "unpack", "unpack_file"]
 
 _PIECE = 1 << 20
 
@@ -46,20 +46,16 @@ _OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
 )
 
 
+def error_words(error: Exception) -> str:
+    """Return kind and text of an error of a decompressor or parser, on one line."""
+    return " ".join(f"{type(error).__name__} {error}".split())[:120]
+
+
 def unpack(kind: str, data: bytes) -> bytes:
     """Return the plain bytes of a message or chunk.
 
-    Parameters
-    ----------
-    kind : str
-        ``zstd``, ``lz4``, ``bz2``; ``none`` or "" if it is plain.
-    data : bytes
-        What is packed.
-
-    Raises
-    ------
-    UnpackError
-        If it is damaged, of another kind, or larger than `UNPACKED_BYTES`.
+    `kind` is ``zstd``, ``lz4``, ``bz2``, or ``none`` or "" if it is plain. UnpackError where it is
+    damaged, of another kind, or larger than `UNPACKED_BYTES`.
     """
     if kind in ("", "none"):
         return data
@@ -77,18 +73,12 @@ def unpack(kind: str, data: bytes) -> bytes:
     except UnpackError:
         raise
     except Exception as error:  # decompressors raise types of their own
-        raise UnpackError(" ".join(f"{type(error).__name__} {error}".split())[:120]) from error
+        raise UnpackError(error_words(error)) from error
     return b"".join(parts)
 
 
 def unpack_file(packed: Path, plain: Path) -> str | None:
-    """Write the plain bytes of a ``.zst`` file as far as they go.
-
-    Returns
-    -------
-    str or None
-        What is wrong with the rest.
-    """
+    """Write the plain bytes of a ``.zst`` file; return what is wrong with the rest."""
     limit = max(UNPACKED_FILE_BYTES, UNPACKED_FOLD * packed.stat().st_size)
     with packed.open("rb") as source, plain.open("wb") as target:
         stream = _zstd(source)

@@ -11,18 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from syncaudit.datasets.export.parts import Part
+from syncaudit.datasets.export.shard_file import Part
 from syncaudit.datasets.rows import clip_to_row
-from syncaudit.datasets.samples import ROW_PART, URI_KEYS
+from syncaudit.datasets.samples import ROW_PART
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.folders import list_folder, natural_key
-from syncaudit.readers.frame_stamps import FILE, named_pictures
-from syncaudit.readers.suffixes import is_picture
+from syncaudit.readers.folders import is_image, list_folder, natural_key
+from syncaudit.readers.frame_stamps import FILE, named_images
 from syncaudit.readers.tables import read_table
-from syncaudit.readers.uris import keep_local, resolve
+from syncaudit.readers.uris import files_named, keep_local, resolve
 
 __all__ = ["clip_parts", "key_of"]
 
@@ -38,20 +37,9 @@ def key_of(clip_id: str) -> str:
 def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
     """Return the files of a clip as parts, and its row with parts for URIs.
 
-    Files are taken byte by byte. Tables of which the clip is some rows, NumPy arrays, and tables
-    that name pictures become Parquet with the same values.
-
-    Parameters
-    ----------
-    clip : Clip
-        The clip.
-    scratch : Path
-        Folder for copies of remote files.
-
-    Raises
-    ------
-    StreamReadError
-        If a file cannot be read, or is a video that the clip is only a span of.
+    Files are taken byte by byte, remote ones by a copy in `scratch`. Tables of which the clip is
+    some rows, NumPy arrays, and tables that name images become Parquet with the same values.
+    StreamReadError where a file cannot be read, or is a video that the clip is only a span of.
     """
     packing = _Packing(clip.base_uri, scratch)
     row = clip_to_row(clip)
@@ -81,32 +69,28 @@ class _Packing:
                 hint="Cut the video, or hand LeRobot's own tools the lists in keep.json.",
             )
         base = _UNSAFE.sub("_", name).strip("_") or "source"
-        located = {
-            key: resolve(str(uri), self._base_uri)
-            for key in URI_KEYS
-            if (uri := getattr(spec, key, None))
-        }
+        located = files_named(spec, self._base_uri)
         # The rows of a camera are those of its stamp table.
         key_of_rows = "timestamps" if "timestamps" in located else "uri"
         rows = {key_of_rows: tuple(getattr(spec, "rows", None) or ())}
         made = {}
         if isinstance(spec, CameraSpec):
             rows.setdefault("uri", tuple(spec.picture_rows or ()))
-            made = self._named_pictures(base, spec)
+            made = self._named_images(base, spec)
         for key, uri in located.items():
             if key not in made:
                 made[key] = self._file(base, key, uri, rows.get(key, ()))
         return made
 
-    def _named_pictures(self, base: str, spec: CameraSpec) -> dict[str, str]:
-        """Return the parts of a camera whose stamp table names its pictures, {} of others."""
-        files = named_pictures(spec, self._base_uri)
+    def _named_images(self, base: str, spec: CameraSpec) -> dict[str, str]:
+        """Return the parts of a camera whose stamp table names its images, {} of others."""
+        files = named_images(spec, self._base_uri)
         if files is None:
             return {}
         uri = resolve(spec.timestamps or "", self._base_uri)
         table = read_table(uri, text_columns=(spec.stamps or STAMPS, FILE), rows=spec.rows).data
         return {
-            "uri": self._pictures(base, files),
+            "uri": self._images(base, files),
             "timestamps": self._table(base, "timestamps", table.drop_columns([FILE])),
         }
 
@@ -120,10 +104,10 @@ class _Packing:
             return self._table(base, key, read_table(uri, rows=rows or None).data)
         listed = list_folder(uri)
         if listed is not None:
-            found = sorted((path for path in listed if is_picture(path)), key=natural_key)
+            found = sorted((path for path in listed if is_image(path)), key=natural_key)
             if not found:
-                raise StreamReadError("is a folder without pictures", code="empty", path=uri)
-            return self._pictures(base, found)
+                raise StreamReadError("is a folder without images", code="empty", path=uri)
+            return self._images(base, found)
         path = keep_local(uri, self._scratch)
         with path.open("rb") as file:
             is_array = file.read(len(NPY_MAGIC)) == NPY_MAGIC
@@ -140,8 +124,8 @@ class _Packing:
         self.parts.append(Part.of_bytes(name, buffer.getvalue()))
         return name
 
-    def _pictures(self, base: str, places: Sequence[str]) -> str:
-        """Return the glob of pictures, in this order."""
+    def _images(self, base: str, places: Sequence[str]) -> str:
+        """Return the glob of images, in this order."""
         start = self._free(base, "pictures", "")
         for number, place in enumerate(places):
             suffix = Path(place.split("::")[0]).suffix

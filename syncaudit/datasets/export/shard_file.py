@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from syncaudit.datasets.export.parts import Part
 from syncaudit.errors import SyncAuditError
 from syncaudit.writing import create_draft
 
-__all__ = ["ShardFile", "size_in_shard"]
+__all__ = ["Part", "ShardFile", "size_in_shard"]
 
 _BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Content of one member of a shard."""
+
+    name: str  # what stands behind the sample's key: ``cam_front.mp4``
+    size: int  # in bytes
+    path: Path | None = None  # file that holds them, from `offset` on; None: they are `data`
+    offset: int = 0
+    data: bytes = b""
+
+    @classmethod
+    def of_bytes(cls, name: str, data: bytes) -> Part:
+        """Return a part that was made for the shard."""
+        return cls(name=name, size=len(data), data=data)
+
+    @classmethod
+    def of_file(cls, name: str, path: Path) -> Part:
+        """Return a whole file as a part."""
+        return cls(name=name, size=path.stat().st_size, path=path)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open for reading at the first byte."""
+        if self.path is None:
+            yield io.BytesIO(self.data)
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            yield file
 
 
 def size_in_shard(parts: Sequence[Part]) -> int:
@@ -26,11 +60,6 @@ class ShardFile:
     """A tar archive under a temporary name until `close`.
 
     Members carry no times, owners or rights of the files they came from.
-
-    Parameters
-    ----------
-    path : Path
-        Of the finished shard.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,10 +80,7 @@ class ShardFile:
     def add(self, key: str, parts: Sequence[Part]) -> None:
         """Add a sample; one whose key is taken gets a number behind it.
 
-        Raises
-        ------
-        SyncAuditError
-            If a file becomes shorter while it is copied; the shard is of no use then.
+        SyncAuditError where a file becomes shorter while it is copied: the shard is of no use then.
         """
         free, number = key, 1
         while free in self._keys:

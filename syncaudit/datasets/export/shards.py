@@ -1,4 +1,4 @@
-"""Export clips that passed as WebDataset shards; stopped, it goes on where it stopped."""
+"""Export clips that passed as WebDataset shards; stopped, it resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from syncaudit.datasets.export.clip_files import clip_parts, key_of
-from syncaudit.datasets.export.parts import Part
-from syncaudit.datasets.export.shard_file import ShardFile, size_in_shard
+from syncaudit.datasets.export.shard_file import Part, ShardFile, size_in_shard
 from syncaudit.datasets.export.stored_samples import StoredSamples, sample_of
 from syncaudit.datasets.rows import clip_to_row
-from syncaudit.datasets.samples import ROW_PART, URI_KEYS, split_member
+from syncaudit.datasets.samples import ROW_PART, split_member
 from syncaudit.errors import ClipInputError, UsageError
 from syncaudit.model import Clip, Verdict
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import resolve
+from syncaudit.readers.uris import FILE_KEYS, files_named
 from syncaudit.writing import replace_text, sweep_drafts
 
 __all__ = ["INDEX_FILE", "ExportOptions", "Exported", "export_shards"]
@@ -32,46 +31,24 @@ _STATE_FILE = ".shards.json.state"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """How shards are cut and what goes into them.
+    """How shards are cut and what goes into them."""
 
-    Parameters
-    ----------
-    max_bytes : int
-        Size at which the next shard begins; a single larger clip has a shard of its own.
-    max_clips : int
-        Most clips of a shard.
-    include : collection of str
-        Verdicts that are exported.
-    """
-
-    max_bytes: int = 1_000_000_000
+    max_bytes: int = 1_000_000_000  # then the next shard begins; a single larger clip has its own
     max_clips: int = 10_000
-    include: Collection[str] = (Verdict.PASS,)
+    include: Collection[str] = (Verdict.PASS,)  # verdicts that are exported
 
 
 @dataclass(slots=True, kw_only=True)
 class Exported:
-    """What an export did; also what it has to remember where it is stopped.
+    """What an export did; also what it has to remember where it is stopped."""
 
-    Parameters
-    ----------
-    shards : list of dict
-        ``name``, ``clips``, ``bytes``, ``sha256`` of each.
-    left_out : dict of str to int
-        Clips that were not exported, by verdict; ``unknown`` have none.
-    failed : dict of str to str
-        Clips that could not be packed, and why.
-    n_seen : int
-        Clips of the manifest that are in the shards or left out.
-    seen : str
-        Digest of their rows and of the options.
-    """
-
+    # ``name``, ``clips``, ``bytes``, ``sha256`` of each
     shards: list[dict[str, Any]] = field(default_factory=list)
+    # clips by verdict; ``unknown`` have none
     left_out: dict[str, int] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    n_seen: int = 0
-    seen: str = ""
+    failed: dict[str, str] = field(default_factory=dict)  # clips that could not be packed, and why
+    n_seen: int = 0  # clips that are in the shards or left out
+    seen: str = ""  # digest of their rows and of the options
 
     @property
     def n_clips(self) -> int:
@@ -155,9 +132,8 @@ def _export(clip: Clip, stored: StoredSamples, scratch: Path, writer: _Writer) -
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         try:
             for spec in clip.sources.values():
-                for uri in (getattr(spec, name, None) for name in URI_KEYS):
-                    if uri:
-                        refuse_outside(resolve(str(uri), clip.base_uri))
+                for uri in files_named(spec, clip.base_uri).values():
+                    refuse_outside(uri)
             key, parts = _sample(clip, stored, Path(folder))
         except (ClipInputError, pa.ArrowException) as error:
             writer.done.failed[clip.clip_id] = str(error)
@@ -173,7 +149,7 @@ def _sample(clip: Clip, stored: StoredSamples, scratch: Path) -> tuple[str, list
         return key_of(clip.clip_id), [*parts, _row_part("json", row)]
     row = clip_to_row(clip)
     for spec in row["sources"].values():
-        for uri_key in URI_KEYS:
+        for uri_key in FILE_KEYS:
             found = split_member(spec[uri_key].partition("::")[0]) if uri_key in spec else None
             if found is not None:
                 spec[uri_key] = found[1]
@@ -305,5 +281,5 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _foreign(path: Path) -> UsageError:
     return UsageError(
-        "this is no index of an export", path=str(path), hint="Choose another --out folder."
+        "this is not the index of an export", path=str(path), hint="Choose another --out folder."
     )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from syncaudit.datasets.export.parts import Part
-from syncaudit.datasets.samples import URI_KEYS, split_member
+from syncaudit.datasets.export.shard_file import Part
+from syncaudit.datasets.samples import iter_members, split_member
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Clip
-from syncaudit.readers.uris import keep_local, local_path, resolve
+from syncaudit.readers.uris import files_named, keep_local, local_path
 
 __all__ = ["StoredSamples", "sample_of"]
 
@@ -22,24 +22,17 @@ def sample_of(clip: Clip) -> tuple[str, str] | None:
     """Return (shard, key) of the one sample that all files of a clip are parts of, else None."""
     places = set()
     for spec in clip.sources.values():
-        for uri in (getattr(spec, key, None) for key in URI_KEYS):
-            if uri:
-                member, _, shard = resolve(str(uri), clip.base_uri).partition("::")
-                found = split_member(member.removeprefix(_SCHEME))
-                if not member.startswith(_SCHEME) or "::" in shard or not shard or found is None:
-                    return None
-                places.add((shard, found[0]))
+        for uri in files_named(spec, clip.base_uri).values():
+            member, _, shard = uri.partition("::")
+            found = split_member(member.removeprefix(_SCHEME))
+            if not member.startswith(_SCHEME) or "::" in shard or not shard or found is None:
+                return None
+            places.add((shard, found[0]))
     return places.pop() if len(places) == 1 else None
 
 
 class StoredSamples:
-    """Parts of samples by shard and key; the index of one shard at a time is held.
-
-    Parameters
-    ----------
-    scratch : Path
-        Folder for the copy of a remote shard.
-    """
+    """Parts of samples by shard and key; the index of one shard at a time is held."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -48,13 +41,7 @@ class StoredSamples:
         self._parts: dict[str, list[Part]] = {}
 
     def parts(self, shard: str, key: str) -> list[Part]:
-        """Return all parts of a sample, in their order.
-
-        Raises
-        ------
-        StreamReadError
-            If the shard cannot be read or holds no such sample.
-        """
+        """Return all parts of a sample, in their order."""
         if shard != self._shard:
             if self._copy is not None:
                 self._copy.unlink(missing_ok=True)
@@ -76,13 +63,10 @@ def _index(path: Path) -> dict[str, list[Part]]:
     found: dict[str, list[Part]] = {}
     end = path.stat().st_size
     with tarfile.open(path, "r:") as archive:
-        while (member := archive.next()) is not None:
-            archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
-            names = split_member(member.name)
-            if names is None or not member.isreg() or member.offset_data + member.size > end:
-                continue
-            part = Part(name=names[1], size=member.size, path=path, offset=member.offset_data)
-            found.setdefault(names[0], []).append(part)
+        for key, name, member in iter_members(archive):
+            if member.offset_data + member.size <= end:
+                part = Part(name=name, size=member.size, path=path, offset=member.offset_data)
+                found.setdefault(key, []).append(part)
     return found
 
 
@@ -92,7 +76,7 @@ def _reading(shard: str) -> Iterator[None]:
         yield
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise StreamReadError(
-            f"is no intact tar archive ({error})",
+            f"is not an intact tar archive ({error})",
             path=shard,
             code="corrupt",
             hint="Copy the shard again.",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from tokenize import TokenError
-from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
+from syncaudit.readers.arrays import array_header
 
 __all__ = ["Comma2k19Format"]
 
@@ -121,20 +121,6 @@ _NO_ARRAY = (
 
 def _column(source: Source, name: str) -> str:
     """Return the column of an array that holds one number a row: the speeds are lists of one."""
-    with suppress(*_NO_ARRAY):
-        return "value[0]" if len(_shape(source, name)) == 2 else "value"
+    with suppress(*_NO_ARRAY), source.open(name) as file:
+        return "value[0]" if len(array_header(file)[0]) == 2 else "value"
     return "value"
-
-
-def _shape(source: Source, name: str) -> tuple[Any, ...]:
-    """Return the shape that the header of an array states; the rest is not read."""
-    import numpy as np
-
-    with source.open(name) as file:
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        return tuple(read(file)[0])

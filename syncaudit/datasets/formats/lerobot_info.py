@@ -41,7 +41,7 @@ class _Feature:
 
     @property
     def is_depth(self) -> bool:
-        """Whether the pictures are distances, which show no light and little texture."""
+        """Whether the images are distances, which show no light and little texture."""
         about = {**(self.video_info or {}), **(self.info or {})}
         return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
 
@@ -62,13 +62,7 @@ class Info:
 
 
 def read_info(source: Source) -> Info:
-    """Return ``meta/info.json``.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, or a key lacks or has a wrong type.
-    """
+    """Return ``meta/info.json``, with the type of every key checked."""
     return checked(Info, source.read_json(INFO), path=source.uri_of(INFO))
 
 
@@ -92,10 +86,10 @@ class Layout:
         features = {key: value for key, value in info.features.items() if value is not None}
         total = info.total_episodes
 
-        def pictures(kind: str) -> list[str]:
+        def cameras(kind: str) -> list[str]:
             return [key for key, it in features.items() if it.dtype == kind and not it.is_depth]
 
-        videos, images = pictures("video"), pictures("image")
+        videos, images = cameras("video"), cameras("image")
         states = [
             key
             for key, it in features.items()
@@ -126,7 +120,7 @@ class Layout:
             job.note(f"{key} -> state {name}")
         for text in self.ignored:
             job.note(f"ignored {text}")
-        job.note("stamps are frame_index / fps: a counter, not the times of capture")
+        job.note("timestamps are frame_index / fps: a counter, not capture times")
 
 
 def _short_names(keys: list[str]) -> dict[str, str]:
@@ -139,10 +133,8 @@ def _short_names(keys: list[str]) -> dict[str, str]:
 def filled(source: Source, template: str, values: Mapping[str, object]) -> str:
     """Return the file that a path template of the data set names.
 
-    Raises
-    ------
-    ManifestError
-        If it asks for what there is not, for more than digits, or leads out of the data set.
+    ManifestError where it asks for what there is not, for more than digits, or leads out of the
+    data set.
     """
     try:
         parts = list(Formatter().parse(template))

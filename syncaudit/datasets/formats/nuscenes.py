@@ -1,4 +1,4 @@
-"""nuScenes: tables of scenes and samples, pictures of six cameras, the CAN bus expansion."""
+"""nuScenes: tables of scenes and samples, images of six cameras, the CAN bus expansion."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PREFERRED = ("v1.0-trainval", "v1.0-test", "v1.0-mini")
 
 
 class NuScenesFormat:
-    """One clip a scene: every picture of every camera, and the vehicle's bus.
+    """One clip a scene: every image of every camera, and the vehicle's bus.
 
     The cameras (Basler acA1600-60gc) have a global shutter unless set otherwise, which is not
-    published. A picture's stamp is the time at which its exposure was triggered (Caesar et al.,
+    published. An image's stamp is the time at which its exposure was triggered (Caesar et al.,
     nuScenes: A multimodal dataset for autonomous driving, CVPR 2020): the start of the frame. The
     cameras fire in turn, when the lidar's beam passes the middle of their view. Their stamps
     differ by just that, and each is right: nothing is to be taken off, so `expected_offset_s`
@@ -79,7 +79,7 @@ def _clip(
     }
     sources |= bus_sources(root, name, job)
     if not sources:
-        job.note("left out a scene without pictures and bus")
+        job.note("left out a scene without images and bus")
         return None
     # Scenes of one log were recorded in one go: they share their clocks.
     log = logs.get(str(scene.get("log_token")), name)
@@ -87,7 +87,7 @@ def _clip(
 
 
 def _camera(scene: str, channel: str, frames: list[Frame], job: Import) -> CameraSpec:
-    # Pictures of all scenes lie in two folders: a table names those of this one.
+    # Images of all scenes lie in two folders: a table names those of this one.
     uri = job.sidecars.write_table(
         f"{scene}/{channel}.parquet",
         {

@@ -30,21 +30,12 @@ _XYZ = ("x", "y", "z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """How a message becomes a source.
-
-    Parameters
-    ----------
-    kind : str
-        Of the source.
-    columns : mapping of str to (str, float)
-        Column of the table to (key of the message, factor to SI units); vectors are spread.
-    is_received : bool
-        Whether the stamps are those of reception.
-    """
+    """How a message becomes a source."""
 
     kind: str
+    # of the table, to (key of the message, factor to SI units); vectors are spread
     columns: Mapping[str, tuple[str, float]]
-    is_received: bool = False
+    is_received: bool = False  # stamps are those of reception
 
 
 _MESSAGES: Mapping[str, _Message] = MappingProxyType(
@@ -138,7 +129,7 @@ def _table(root: Source, name: str, rule: _Message) -> dict[str, NDArray[np.gene
     """Return the columns of a message; keys that no row has are left out."""
     rows = root.read_json(name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ManifestError("is no list of messages", path=root.uri_of(name))
+        raise ManifestError("is not a list of messages", path=root.uri_of(name))
     times_us = [row.get("utime") for row in rows]
     if not all(isinstance(time, int) and abs(time) < 2**63 // 1000 for time in times_us):
         raise ManifestError(

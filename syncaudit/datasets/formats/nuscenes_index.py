@@ -1,4 +1,4 @@
-"""Find the pictures of a nuScenes scene without holding a table of millions of rows."""
+"""Find the images of a nuScenes scene without holding a table of millions of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ANY = frozenset({"camera_intrinsic", "timestamp", "filename"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One picture: stamp in unix microseconds, file below the root, focal length."""
+    """One image: stamp in unix microseconds, file below the root, focal length."""
 
     time_us: int
     file: str
@@ -65,13 +65,7 @@ class SceneIndex:
         self._folder.cleanup()
 
     def fill(self, root: Source, version: str) -> None:
-        """Read the tables of a version.
-
-        Raises
-        ------
-        ManifestError
-            If one is missing, damaged, or a row lacks what it needs.
-        """
+        """Read the tables of a version."""
 
         def rows(table: str, *keys: str) -> Iterator[tuple[Any, ...]]:
             name = f"{version}/{table}.json"
@@ -123,7 +117,7 @@ class SceneIndex:
             )
 
     def cameras_of(self, scene: str) -> Iterator[tuple[str, list[Frame]]]:
-        """Yield (channel, its pictures in time) of the scene with that token."""
+        """Yield (channel, its images in time) of the scene with that token."""
         rows = self._base.execute(
             "SELECT channel, time_us, file, picture.focal_px FROM sample JOIN picture"
             " ON picture.sample = sample.token WHERE sample.scene = ?"

@@ -18,22 +18,12 @@ _MOST_NOTES = 1000
 
 @dataclass(slots=True)
 class Undated:
-    """Clips in which nothing holds stamps, and the first of them.
-
-    Parameters
-    ----------
-    n_clips : int
-        How many.
-    folder : str
-        Where the first lies.
-    sources, ignored : sequence of str
-        Its files that were taken for something, and those that no rule takes.
-    """
+    """Clips in which nothing holds stamps, and the first of them."""
 
     n_clips: int = 0
-    folder: str = ""
-    sources: Sequence[str] = ()
-    ignored: Sequence[str] = ()
+    folder: str = ""  # where the first lies
+    sources: Sequence[str] = ()  # its files that were taken for something
+    ignored: Sequence[str] = ()  # those that no rule takes
 
     def add(self, folder: str, sources: Sequence[str], ignored: Sequence[str]) -> None:
         """Count one more clip."""
@@ -44,23 +34,14 @@ class Undated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """What a format gets beside the source.
+    """What a format gets beside the source."""
 
-    Parameters
-    ----------
-    sidecars : Sidecars
-        Takes what must be converted because no reader can take it from the source.
-    rules : mapping
-        Content of ``--rules FILE`` (TOML or JSON); {} is the format's defaults.
-    notes : Counter of str
-        What was taken for what, what was ignored and why, with the number of times.
-    undated : Undated
-        Clips without any stamps; where all are and tables were ignored, the import is refused.
-    """
-
-    sidecars: Sidecars
+    sidecars: Sidecars  # takes what no reader can take from the source
+    # content of ``--rules FILE``; {} is the format's defaults
     rules: Mapping[str, Any] = field(default_factory=dict)
+    # what was taken for what, what was ignored and why, how often
     notes: Counter[str] = field(default_factory=Counter)
+    # where all clips are and tables were ignored, the import is refused
     undated: Undated = field(default_factory=Undated)
 
     def note(self, text: str) -> None:

@@ -15,21 +15,8 @@ _PLACED = ("camera", "audio")  # kinds whose samples need no stamp each
 def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: int = 0) -> bool:
     """Mark cameras and sounds that nothing dates: they are taken to begin with the others.
 
-    The start of a single file is the zero of its clip, and no assumption.
-
-    Parameters
-    ----------
-    rows : mapping of str to dict
-        Sources of one clip; changed.
-    job : Import
-        Gets the note.
-    start_ns : int
-        When all begin, if nothing is dated.
-
-    Returns
-    -------
-    bool
-        Whether any source of the clip is dated.
+    The start of a single file is the zero of its clip, and no assumption. Without anything dated
+    all begin at `start_ns`. Changes `rows` and returns whether any source of the clip is dated.
     """
     undated = {name: row for name, row in rows.items() if _is_undated(row)}
     is_any_dated = any(
@@ -42,11 +29,11 @@ def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: 
         if not is_any_dated:
             row["start_ns"] = start_ns
         else:
-            job.note(f"nothing states when {name} began: taken to begin with the others")
+            job.note(f"nothing states when {name} began: assumed to begin with the others")
     if is_assumed and not is_any_dated:
         job.note(
-            f"no file holds stamps: all sources are taken to start together, at {start_ns}; such "
-            "sources never pass"
+            f"no file holds timestamps: all sources are assumed to start together, at {start_ns}; "
+            "such sources never pass"
         )
     return is_any_dated
 

@@ -12,7 +12,7 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
-from syncaudit.datasets.samples import ROW_PART, placed_row, split_member
+from syncaudit.datasets.samples import ROW_PART, iter_members, placed_row
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
@@ -85,20 +85,16 @@ def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mappin
     with source.open(shard) as file:
         try:
             with tarfile.open(fileobj=file, mode="r:") as archive:
-                while (member := archive.next()) is not None:
-                    archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
-                    found = split_member(member.name)
-                    if not member.isreg() or found is None:
-                        continue
+                for key, part, member in iter_members(archive):
                     content: Mapping[str, Any] = {}
-                    if found[1] in ("json", ROW_PART) and member.size <= _MOST_JSON:
+                    if part in ("json", ROW_PART) and member.size <= _MOST_JSON:
                         content = _json_of(archive, member)
-                    yield *found, member.name, content
+                    yield key, part, member.name, content
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             if isinstance(error, ManifestError):
                 raise
             raise ManifestError(
-                f"is no intact tar archive ({error})",
+                f"is not an intact tar archive ({error})",
                 path=source.uri_of(shard),
                 hint="Copy the shard again; compressed shards must be unpacked.",
             ) from error

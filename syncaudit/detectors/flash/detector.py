@@ -29,8 +29,10 @@ __all__ = ["FlashDetector"]
 
 # Fewer edges, none of them beside another of one band, are none: light may change for once.
 MIN_SWITCHES = 3
-# Ramps of a light that goes on at once are as long as the exposure at most.
+# Ramps of a light that goes on at once are as long as the exposure at most, beside what an encoder
+# blurs: H.264 filters up to three pixels on either side of a block's border.
 MAX_RAMP = 1.3
+BLURRED_ROWS = 4.0
 # Screens go on and off line by line within a refresh, of 1/60 s mostly, and what they show changes
 # within some milliseconds more.
 MAX_RISE_S = 0.025
@@ -143,7 +145,7 @@ class FlashDetector:
     def _is_believed(self, learnt: Learnt) -> bool:
         """Tell whether most edges convince, of light that changes at once or as screens do."""
         shape = learnt.shape
-        longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
+        longest_px = MAX_RAMP * (self._exposure_px or self._size[0]) + BLURRED_ROWS
         n, n_on = len(learnt.edges), sum(edge.is_upper for edge in learnt.edges)
         if shape.blur_px and self.stream.line_delay_s:
             longest_px = MAX_RISE_S / self.stream.line_delay_s

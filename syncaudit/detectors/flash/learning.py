@@ -118,7 +118,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     is_full = _is_full(lit, smooth) & ~has_ramp
     first = is_full & ~lit.is_late
     is_light = bool(first.sum() > 1) and is_no_gain(lit.excess[first], lit.background[first])
-    whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
+    whole = _whole_pulses(lit, (smooth.min(axis=1) > MIN_CONTRAST) & ~has_ramp)
+    whole |= zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True)
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         none = RampShape(0.0)
         return Learnt(
@@ -199,6 +200,16 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
         alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
         found &= np.ptp(alike, axis=1) < MAX_UNLIKE
     return found
+
+
+def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
+    """Return the frames that are the first to show a pulse whole (+1), or dark again (-1).
+
+    All rows of the frames in between are lit about alike, and the frames beside are dark.
+    """
+    lit_at, seen = set(lit.index[is_whole & (lit.sense == 0)].tolist()), set(lit.index.tolist())
+    first = {k: 1 for k in lit_at if k - 1 not in seen}
+    return first | {k + 1: -1 for k in lit_at if k + 1 not in seen}
 
 
 def _shows_peak(light: Floats) -> Bools:

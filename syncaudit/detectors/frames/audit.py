@@ -1,4 +1,4 @@
-"""Find pictures that train nothing: frozen, blank, grey, cut off, damaged, undecoded."""
+"""Find images that train nothing: frozen, blank, grey, cut off, damaged, undecoded."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.frames.frozen import FrozenFinder, Look, Shown
-from syncaudit.detectors.frames.looks import PictureLooks
+from syncaudit.detectors.frames.looks import ImageLooks
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
 
 __all__ = ["PictureAuditor"]
 
-# Pictures that are shown for longer than so many times the usual, and one frame, are frozen.
+# Images that are shown for longer than so many times the usual, and one frame, are frozen.
 LONG = 2.5
 # Fewer repeats make no rate.
 MIN_REPEATS = 8
-# Every fourth frame or more is no accident; fewer are where so many come at one distance or its
+# Every fourth frame or more is not an accident; fewer are where so many come at one distance or its
 # multiples. (Of accidental ones, multiples of two frames are one half, of three one third.)
 MANY_SHARE = 0.25
 REGULAR_SHARE = 0.75
-# Where more of the pictures are unproven than this, their places tell nothing.
+# Where more of the images are unproven than this, their places tell nothing.
 MOST_UNPROVEN = 0.4
 
-# About 30 rows of each picture are looked at, eight apart or a multiple of that.
+# About 30 rows of each image are looked at, eight apart or a multiple of that.
 FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
-# Pictures that are looked at in one go: work that takes turns with a decoder finds its caches
+# Images that are looked at in one go: work that takes turns with a decoder finds its caches
 # emptied.
 N_AT_ONCE = 16
 # Spells of each fault that are kept, the longest.
 MOST_SPELLS = 20
-# A still without motion of its own around it must last so many pictures, in a clip in which most
+# A still without motion of its own around it must last so many images, in a clip in which most
 # others move: whether time went on then is for other sources to say.
 MIN_LONG = 8
-# Share of stills from which a camera shows one picture throughout.
+# Share of stills from which a camera shows one image throughout.
 ALL_SHARE = 0.97
-# Spells of fewer pictures are nothing to speak of: a flash whitens one or two, a shutter blackens.
-MIN_PICTURES = {PictureFault.WHITE: 4, PictureFault.BLANK: 2, PictureFault.COVERED: 4}
+# Spells of fewer images are nothing to speak of: a flash whitens one or two, a shutter blackens.
+MIN_IMAGES = {PictureFault.WHITE: 4, PictureFault.BLANK: 2, PictureFault.COVERED: 4}
 _PLAIN = (PictureFault.BLANK, PictureFault.COVERED, PictureFault.WHITE)
 
 HasMoved = Callable[[int, int, bool], bool]
@@ -47,18 +47,13 @@ HasMoved = Callable[[int, int, bool], bool]
 
 @dataclass(slots=True)
 class PictureAuditor:
-    """Accumulate what the pictures of one camera show of their own faults.
+    """Accumulate what the images of one camera show of their own faults.
 
-    Call `update` with each picture in order and `finish` at the end.
-
-    Parameters
-    ----------
-    stream : CameraStream
-        The camera.
+    Call `update` with each image in order and `finish` at the end.
     """
 
     stream: CameraStream
-    _looks: PictureLooks = field(default_factory=PictureLooks)
+    _looks: ImageLooks = field(default_factory=ImageLooks)
     _frozen: FrozenFinder = field(default_factory=FrozenFinder)
     _looked_at: list[int] = field(default_factory=list)
     _waiting: list[tuple[NDArray[np.uint8], bool]] = field(default_factory=list)
@@ -68,15 +63,15 @@ class PictureAuditor:
     _is_spoilt: bool = False
     _shape: tuple[int, ...] = ()
 
-    def update(self, picture: Picture) -> None:
-        """Take one picture.
+    def update(self, image: Picture) -> None:
+        """Take one image.
 
-        Pictures after a damaged one refer to it until a key frame comes; decoders say nothing of
+        Images after a damaged one refer to it until a key frame comes; decoders say nothing of
         those.
         """
-        index, shape, is_key = picture.index, picture.shape, picture.is_key
+        index, shape, is_key = image.index, image.shape, image.is_key
         self._looked_at.append(index)
-        self._is_spoilt = picture.is_corrupt or (self._is_spoilt and not is_key)
+        self._is_spoilt = image.is_corrupt or (self._is_spoilt and not is_key)
         if self._is_spoilt:
             self._damaged.append(index)
         self._shape = self._shape or shape
@@ -84,14 +79,14 @@ class PictureAuditor:
             self._odd_sized.append(index)
             return
         every = EVERY_ROW * max(1, shape[0] // HEIGHT_PX)
-        rows = picture.rows(FIRST_ROW % shape[0], every)
+        rows = image.rows(FIRST_ROW % shape[0], every)
         self._taken.append(index)
         self._waiting.append((rows, is_key))
         if len(self._waiting) == N_AT_ONCE:
             self._look()
 
     def _look(self) -> None:
-        """Look at the pictures that wait."""
+        """Look at the images that wait."""
         if self._waiting:
             self._looks.update([rows for rows, _ in self._waiting])
         for rows, is_key in self._waiting:
@@ -113,16 +108,16 @@ class PictureAuditor:
         n_errors, first_error : int, str, optional
             Of the decoder.
         expected : ndarray of int, optional
-            Positions that should have given a picture; default: those between first and last.
+            Positions that should have given an image; default: those between first and last.
         has_moved : callable, optional
-            ``has_moved(first, last, is_all)``: whether other sources moved between the pictures
-            at these positions (`is_all`: the camera shows one picture throughout).
+            ``has_moved(first, last, is_all)``: whether other sources moved between the images
+            at these positions (`is_all`: the camera shows one image throughout).
         """
         self._look()
         index = np.array(self._taken, dtype=np.int64)
         by_look, luma = self._looks.finish()
         found = {
-            fault: index[_long_enough(flags, MIN_PICTURES.get(fault, 1))]
+            fault: index[_long_enough(flags, MIN_IMAGES.get(fault, 1))]
             for fault, flags in by_look.items()
         }
         is_plain = np.isin(index, np.concatenate([index[:0], *(found[f] for f in _PLAIN if found)]))
@@ -155,13 +150,9 @@ class PictureAuditor:
         )
 
     def _is_frozen(
-        self,
-        look: Look,
-        usual: int,
-        is_plain: NDArray[np.bool_],
-        has_moved: HasMoved | None,
+        self, look: Look, usual: int, is_plain: NDArray[np.bool_], has_moved: HasMoved | None
     ) -> NDArray[np.bool_]:
-        """Return which pictures repeat the one before more often than `usual`."""
+        """Return which images repeat the one before more often than `usual`."""
         is_frozen = np.zeros(len(self._taken), dtype=np.bool_)
         is_still = np.zeros(len(self._taken), dtype=np.bool_)
         for one in look.shown:
@@ -220,17 +211,14 @@ def _long_enough(flags: NDArray[np.bool_], shortest: int) -> NDArray[np.int64]:
 
 
 def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
-    """Return the share of frames that show a new picture, and the longest usual repetition.
+    """Return the share of frames that show a new image, and the longest usual repetition.
 
-    Parameters
-    ----------
-    shown : sequence of Shown
-        Different pictures; only those within motion count, whose repeats would be seen.
+    `shown`: different images; only those within motion count, whose repeats would be seen.
 
     Returns
     -------
     tuple of float and int, or None
-        Share, and frames up to which a picture is repeated by the rate alone; None where frames
+        Share, and frames up to which an image is repeated by the rate alone; None where frames
         are new, or repeats come singly.
     """
     seen = [one for one in shown if one.is_within_motion]
@@ -253,7 +241,7 @@ def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
 
 
 def _n_hidden(shown: Sequence[Shown], repeated: Sequence[int], gap: int) -> int:
-    """Return into how many equal parts pictures that nothing proves cut the distance of repeats.
+    """Return into how many equal parts images that nothing proves cut the distance of repeats.
 
     Where every second frame is a key frame, so may every second repeat be: coded anew, it is no
     proven one, but neither is it motion, always in the same places.

@@ -1,7 +1,7 @@
-"""Find pictures that are shown again although time goes on.
+"""Find images that are shown again although time goes on.
 
-A repeat is proven by what it lacks: the picture does not depart from the one shown before by more
-than coding it anew does, however many frames later, while the pictures before and after move on so
+A repeat is proven by what it lacks: the image does not depart from the one shown before by more
+than coding it anew does, however many frames later, while the images before and after move on so
 fast that the frames between would have moved by clearly more than that.
 """
 
@@ -15,27 +15,21 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.frames.change import (
-    Signatures,
-    apart,
-    coding_noise,
-    most_noise,
-    signature,
-)
+from syncaudit.detectors.frames.change import Signatures, apart, coding_noise, most_noise, signature
 
 __all__ = ["FrozenFinder", "Look", "Shown"]
 
-# Different pictures on either side of a still that must show motion.
+# Different images on either side of a still that must show motion.
 REACH = 5
 MIN_REACH = 3
-# Steps that tell whether a camera moves at all.
+# Steps that show whether a camera moves at all.
 MIN_MOVING = 8
-# Change against that of the motion around it up to which a picture is the one before once more.
+# Change against that of the motion around it up to which an image is the one before once more.
 STILL_SHARE = 0.02
 # A freeze that is encoded settles in steps of at most this share, no more than so many.
 SETTLING_SHARE = 0.15
 MAX_SETTLING = 6
-# A key frame is coded anew: the same picture changes by the noise of that (the largest of several
+# A key frame is coded anew: the same image changes by the noise of that (the largest of several
 # that are coded so), or by less than a step of the motion around it: the later ones by this share.
 KEY_NOISE = 1.5
 KEY_SHARE = 0.3
@@ -46,12 +40,12 @@ MIN_LOST = 1.0
 # ... and so many times what the still departs from itself, from its first frame to any other:
 # encoders hold slow motion back for some frames, within twice of that.
 LOST_HELD = 4.0
-# Pictures of one scene in one light differ by no more than this factor in contrast.
+# Images of one scene in one light differ by no more than this factor in contrast.
 MOST_CONTRAST = 1.5
-# Pictures around it must differ from a still by this share of a step, for lights go off and on
+# Images around it must differ from a still by this share of a step, for lights go off and on
 # again, and so must the step next to it: what stops or starts by itself does so gradually.
 AWAY_SHARE = 0.6
-# Motion goes on: the farthest of the pictures around departs by more than any step does, while
+# Motion goes on: the farthest of the images around departs by more than any step does, while
 # codings of one scene depart by the same all over. (What changes by more than the coarsest coding
 # is motion anyway.)
 GROWTH = 1.5
@@ -61,12 +55,12 @@ MIN_COARSE = 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A picture and how long it is shown.
+    """An image and how long it is shown.
 
     Parameters
     ----------
     first : int
-        Order (among the pictures taken) of the frame that shows it first.
+        Order (among the images taken) of the frame that shows it first.
     n_repeats : int
         Frames after it that show the same.
     is_within_motion : bool
@@ -86,12 +80,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was found in all pictures of a camera.
+    """What was found in all images of a camera.
 
     Parameters
     ----------
     shown : tuple of Shown
-        All different pictures, in order.
+        All different images, in order.
     is_moving : bool
         Whether most of them differ from the one before by more than their coding explains.
     """
@@ -102,37 +96,37 @@ class Look:
 
 @dataclass(slots=True)
 class FrozenFinder:
-    """Follow the change from picture to picture; call `update` with each, then `finish`."""
+    """Follow the change from image to image; call `update` with each, then `finish`."""
 
     _changes: list[float] = field(default_factory=list)
-    _pictures: list[Signatures] = field(default_factory=list)
+    _images: list[Signatures] = field(default_factory=list)
     _is_key: list[bool] = field(default_factory=list)
     _last: NDArray[np.uint8] | None = None
 
     def update(self, rows: NDArray[np.uint8], *, is_key: bool) -> None:
-        """Take the rows of one picture, contiguous, its own copy."""
+        """Take the rows of one image, contiguous, its own copy."""
         last, self._last = self._last, rows
         change = 0.0 if last is None else float(cv2.norm(rows, last, cv2.NORM_L1)) / rows.size
         self._changes.append(change)
-        self._pictures.append(signature(rows))
+        self._images.append(signature(rows))
         self._is_key.append(is_key)
 
     def finish(self) -> Look:
-        """Return which pictures are shown, for how long, and what proves it."""
-        if not self._pictures:
+        """Return which images are shown, for how long, and what proves it."""
+        if not self._images:
             return Look(shown=(), is_moving=False)
-        pictures, is_key = np.stack(self._pictures), np.array(self._is_key)
-        spans = _spans(self._changes, pictures.astype(np.float32).std(axis=1))
+        images, is_key = np.stack(self._images), np.array(self._is_key)
+        spans = _spans(self._changes, images.astype(np.float32).std(axis=1))
         first = np.array([start for start, _ in spans])
-        noise = coding_noise(pictures[first], is_key[first])
-        return _judged(_joined(spans, pictures, is_key, noise), pictures, noise)
+        noise = coding_noise(images[first], is_key[first])
+        return _judged(_joined(spans, images, is_key, noise), images, noise)
 
 
 def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Return first and last frame of each picture, as far as repeats are not coded anew.
+    """Return first and last frame of each image, as far as repeats are not coded anew.
 
     A freeze is told from a scene at rest by what surrounds it, so the scale is the usual change
-    between the latest different pictures.
+    between the latest different images.
     """
     spans = [(0, 0)]
     usual: deque[float] = deque(maxlen=REACH + 1)
@@ -149,7 +143,7 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
                 spans[-1] = (start, k)
             n_settling = 0
         elif n_settling < MAX_SETTLING and changes[k] <= SETTLING_SHARE * motion:
-            n_settling += 1  # the same picture if what follows is still
+            n_settling += 1  # the same image if what follows is still
         else:
             spans += [(at, at) for at in range(k - n_settling, k + 1)]
             usual.append(changes[k])
@@ -158,20 +152,17 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
 
 
 def _joined(
-    spans: Sequence[tuple[int, int]],
-    pictures: Signatures,
-    is_key: NDArray[np.bool_],
-    noise: float,
+    spans: Sequence[tuple[int, int]], images: Signatures, is_key: NDArray[np.bool_], noise: float
 ) -> list[tuple[int, int]]:
-    """Join pictures that differ by no more than coding them anew does, first and last as well."""
+    """Join images that differ by no more than coding them anew does, first and last as well."""
     joined = [spans[0]]
     own_noise = noise
     for start, stop in spans[1:]:
         first, last = joined[-1]
         is_first_key = not is_key[first + 1 : last + 1].any()
-        # P frames correct what a key frame left, once a picture stands still.
+        # P frames correct what a key frame left, once an image stands still.
         if is_key[start] or (not is_first_key and last - first >= MIN_REACH):
-            change = float(apart(pictures[first], pictures[start]))
+            change = float(apart(images[first], images[start]))
             limit = KEY_NOISE * own_noise
             if len(joined) > MIN_REACH:
                 # What stands still before or after it was coded anew does so all the time.
@@ -180,11 +171,11 @@ def _joined(
                 if is_still:
                     share = AWAY_SHARE if is_first_key else KEY_SHARE
                 around = joined[-REACH - 1 :]
-                speed = _speed(around[:-1], _steps(around, pictures), noise)
+                speed = _speed(around[:-1], _steps(around, images), noise)
                 limit = max(limit, share * speed)
             # What moved by more light than there is now sets no scale: it went dark.
-            if change <= min(limit, KEY_NOISE * most_noise(pictures[first : first + 1])):
-                # What coding it anew does to this picture once is the measure for later ones.
+            if change <= min(limit, KEY_NOISE * most_noise(images[first : first + 1])):
+                # What coding it anew does to this image once is the measure for later ones.
                 if is_key[start] and is_first_key:
                     own_noise = max(noise, change)
                 joined[-1] = (first, stop)
@@ -194,10 +185,10 @@ def _joined(
     return joined
 
 
-def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float) -> Look:
-    firsts = pictures[[first for first, _ in spans]]
-    steps = _steps(spans, pictures)
-    # Change from each picture to the first, second ... different one after it.
+def _judged(spans: Sequence[tuple[int, int]], images: Signatures, noise: float) -> Look:
+    firsts = images[[first for first, _ in spans]]
+    steps = _steps(spans, images)
+    # Change from each image to the first, second ... different one after it.
     away = [
         apart(firsts[k:], firsts[:-k]).tolist() for k in range(1, min(REACH, len(spans) - 1) + 1)
     ]
@@ -222,7 +213,7 @@ def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float
         )
         n_frames, lost = min(max(1, last - first), REACH), least
         if last > first:
-            held = apart(pictures[first], pictures[first + 1 : last + 1])
+            held = apart(images[first], images[first + 1 : last + 1])
             lost = max(least, LOST_HELD * float(held.max()))
         is_proven = min(n_before, n_after) >= MIN_REACH and all(
             n_frames * _speed(around, nearby[1:], noise, far=far, coarsest=coarsest) >= lost
@@ -234,24 +225,18 @@ def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float
     return Look(shown=tuple(shown), is_moving=is_moving)
 
 
-def _steps(spans: Sequence[tuple[int, int]], pictures: Signatures) -> list[float]:
-    """Return the change from each picture to the next."""
+def _steps(spans: Sequence[tuple[int, int]], images: Signatures) -> list[float]:
+    """Return the change from each image to the next."""
     lasts = [last for _, last in spans[:-1]]
     firsts = [first for first, _ in spans[1:]]
-    return [float(step) for step in apart(pictures[lasts], pictures[firsts])]
+    return [float(step) for step in apart(images[lasts], images[firsts])]
 
 
 def _is_cut_short(steps: Sequence[float], away: Sequence[float], coarsest: float) -> bool:
-    """Tell whether the steps beside a picture, the next first, are motion that stops at once.
+    """Return whether the steps beside an image, the next first, are motion that stops at once.
 
-    Parameters
-    ----------
-    steps : sequence of float
-        Changes from picture to picture.
-    away : sequence of float, of the same length
-        Departure of each from the picture.
-    coarsest : float
-        What changes by more than this is motion.
+    `steps`: changes from image to image. `away`: departure of each from the image. `coarsest`: what
+    changes by more than this is motion.
     """
     usual = _median(steps[1:])
     if min(*away, steps[0]) < AWAY_SHARE * usual:
@@ -267,12 +252,12 @@ def _speed(
     far: float = 0.0,
     coarsest: float = 0.0,
 ) -> float:
-    """Return by how much the picture changes from frame to frame.
+    """Return by how much the image changes from frame to frame.
 
     Parameters
     ----------
     around : sequence of (int, int)
-        First and last frame of some pictures in a row.
+        First and last frame of some images in a row.
     steps : sequence of float
         Changes from one to the next.
     noise : float
@@ -300,5 +285,5 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _is_alike(one: np.float32, other: np.float32) -> bool:
-    """Tell whether two pictures have about the same contrast."""
+    """Return whether two images have about the same contrast."""
     return bool(1.0 / MOST_CONTRAST < (one + 1.0) / (other + 1.0) < MOST_CONTRAST)

@@ -1,4 +1,4 @@
-"""Tell by the brightness of a picture whether it shows anything: black, grey, white, cut off."""
+"""Return by the brightness of an image whether it shows anything: black, grey, white, cut off."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from syncaudit.model import PictureFault
 
-__all__ = ["PictureLooks"]
+__all__ = ["ImageLooks"]
 
-# Pictures are looked at by about so many samples.
+# Images are looked at by about so many samples.
 N_ROWS, N_COLUMNS = 24, 32
-# Spread of luma up to which a picture is of one colour: rounding and ringing of encoders.
+# Spread of luma up to which an image is of one colour: rounding and ringing of encoders.
 BLANK_STD = 1.0
-# Cells of a picture without structure differ by what noise leaves of a mean (twice its variance),
+# Cells of an image without structure differ by what noise leaves of a mean (twice its variance),
 # and by a level of shading.
 N_CELLS = (6, 8)
 SHADING_STD = 1.0
@@ -34,7 +34,7 @@ HALF_STEP = 12.0
 SAME_LEVELS = 1.5
 ROW_STD = 6.0
 # A spell of black in the dark is the night; as a defect it is all of the clip, or begins or ends
-# within brighter pictures.
+# within brighter images.
 DARK_LUMA, DARK_STEP = 24.0, 8.0
 
 Flags = NDArray[np.bool_]
@@ -42,20 +42,20 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(slots=True)
-class PictureLooks:
-    """Reduce pictures to what their brightness says; figures of a clip are compared at the end.
+class ImageLooks:
+    """Reduce images to what their brightness says; figures of a clip are compared at the end.
 
-    Call `update` with some pictures at a time, and `finish` at the end.
+    Call `update` with some images at a time, and `finish` at the end.
     """
 
     _figures: list[Floats] = field(default_factory=list)
 
-    def update(self, pictures: Sequence[NDArray[np.uint8]]) -> None:
-        """Take rows of some pictures, each shape (n, w), the same of each."""
-        n_rows, n_columns = pictures[0].shape
+    def update(self, images: Sequence[NDArray[np.uint8]]) -> None:
+        """Take rows of some images, each shape (n, w), the same of each."""
+        n_rows, n_columns = images[0].shape
         down, across = max(1, n_rows // N_ROWS), max(1, n_columns // N_COLUMNS)
-        samples = np.stack([rows[::down, ::across] for rows in pictures])
-        luma = samples.reshape(len(pictures), -1)
+        samples = np.stack([rows[::down, ::across] for rows in images])
+        luma = samples.reshape(len(images), -1)
         flat = luma.astype(np.float32)
         levels = flat.reshape(samples.shape)
         mean = _means(luma)
@@ -68,7 +68,7 @@ class PictureLooks:
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
 
     def finish(self) -> tuple[Mapping[PictureFault, Flags], Floats]:
-        """Return which pictures have which fault, each shape (n,), and the mean luma of all."""
+        """Return which images have which fault, each shape (n,), and the mean luma of all."""
         if not self._figures:
             return {}, np.empty(0, np.float32)
         mean, std, white, grey, plain, cut = np.concatenate(self._figures).T
@@ -94,7 +94,7 @@ def _means(values: NDArray[np.uint8]) -> Floats:
 
 
 def _is_plain(levels: Floats, variance: Floats) -> Flags:
-    """Return which pictures show nothing but noise: that of cells' means is what noise leaves."""
+    """Return which images show nothing but noise: that of cells' means is what noise leaves."""
     n, n_rows, n_columns = levels.shape
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
     if not down or not across:
@@ -116,7 +116,7 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
 
 
 def _repeated_shares(levels: Floats) -> Floats:
-    """Return what share of each picture's rows, from the bottom up, repeats one row."""
+    """Return what share of each image's rows, from the bottom up, repeats one row."""
     if levels.shape[1] < 2:
         return np.zeros(levels.shape[0], np.float32)
     last = levels[:, -1]
@@ -144,7 +144,7 @@ def _repeated_share(rows: Floats) -> float:
 
 
 def _in_the_dark(is_blank: Flags, mean: Floats) -> Flags:
-    """Return which blank pictures are black among pictures that are hardly brighter."""
+    """Return which blank images are black among images that are hardly brighter."""
     edges = np.diff(np.concatenate(([False], is_blank, [False])).astype(np.int8))
     is_dark = np.zeros_like(is_blank)
     for start, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):

@@ -1,10 +1,10 @@
-"""Find how the cells of a picture move: what a moving arm, or a camera on it, does to pictures.
+"""Find how the cells of an image move: what a moving arm, or a camera on it, does to images.
 
 Dense flow (Farnebäck, "Two-frame motion estimation based on polynomial expansion", SCIA 2003,
-doi:10.1007/3-540-45103-X_50) on a much reduced picture, averaged over the cells of a grid. Points
+doi:10.1007/3-540-45103-X_50) on a much reduced image, averaged over the cells of a grid. Points
 of what stands still weigh as much as points of what moves: a cell tells how large a share of it
 moves how far, which tracked corners do not: few of them lie on an arm before a still table. Small
-pictures follow the fast moves of a wrist camera as well as the share of a slow arm.
+images follow the fast moves of a wrist camera as well as the share of a slow arm.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ _FLOW = {
 
 @dataclass(slots=True)
 class PictureMotionDetector:
-    """Accumulate the motion of one camera's pictures.
+    """Accumulate the motion of one camera's images.
 
-    Call `update` with each picture in order and `finish` at the end.
+    Call `update` with each image in order and `finish` at the end.
     """
 
     stream: CameraStream
-    _picture: NDArray[np.uint8] | None = None
+    _image: NDArray[np.uint8] | None = None
     _index: int = -1
     _pairs: list[tuple[int, int]] = field(default_factory=list)
     _moves: list[NDArray[np.float32]] = field(default_factory=list)
 
-    def update(self, picture: Picture) -> None:
+    def update(self, image: Picture) -> None:
         """Take one frame."""
-        small = picture.reduced(max(1, round(picture.shape[1] / FLOW_WIDTH_PX)))
-        before, previous = self._picture, self._index
-        self._picture, self._index = small, picture.index
+        small = image.reduced(max(1, round(image.shape[1] / FLOW_WIDTH_PX)))
+        before, previous = self._image, self._index
+        self._image, self._index = small, image.index
         if before is None or before.shape != small.shape or min(small.shape) < MIN_SIDE_PX:
             return
-        if picture.index >= self.stream.time_ns.shape[0]:
+        if image.index >= self.stream.time_ns.shape[0]:
             return
         flow = cv2.calcOpticalFlowFarneback(before, small, None, **_FLOW)  # type: ignore[call-overload]  # None makes a new array
         cells = cv2.resize(flow, GRID, interpolation=cv2.INTER_AREA) / small.shape[1]
         if np.isfinite(cells).all():
-            self._pairs.append((previous, picture.index))
+            self._pairs.append((previous, image.index))
             self._moves.append(cells.ravel())
 
     def finish(self) -> PictureMotion | None:
-        """Return the motion, or None where there are no two pictures in order."""
+        """Return the motion, or None where there are no two images in order."""
         if not self._pairs:
             return None
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.rotation.fit import fit_rotations
-from syncaudit.detectors.rotation.heading import Heading
-from syncaudit.detectors.rotation.lens import Lens
-from syncaudit.detectors.rotation.lens_search import find_radial_term
-from syncaudit.detectors.rotation.lever import travel_turns
-from syncaudit.detectors.rotation.pairs import FramePair, PairStack
-from syncaudit.detectors.rotation.point_tracks import PointTracks, track_points
+from syncaudit.detectors.rotation.heading import Heading, travel_turns
+from syncaudit.detectors.rotation.lens import Lens, find_radial_term
+from syncaudit.detectors.rotation.point_tracks import (
+    FramePair,
+    PairStack,
+    PointTracks,
+    track_points,
+)
 from syncaudit.detectors.stamps.regular_times import regular_times_s
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 

@@ -1,7 +1,12 @@
-"""From places in a picture to directions: what a lens bends is straightened before rays are fitted.
+"""From places in a picture to directions: what a lens bends, stated or found, is straightened.
 
 Points far from the middle move less, or more, than a pinhole would have them: a wide lens makes
 turns a third too small, and what it takes for travel bends offsets by milliseconds.
+
+Turning moves points by an amount that is known all over the picture but for three numbers; what a
+lens adds grows with the distance from the middle. Rotation, direction of travel and one radial
+term (`Lens.radial`) are fitted to the liveliest pairs of frames by Gauss-Newton, with flow across
+the way alone, as in self-calibration from two views (Fitzgibbon, CVPR 2001, doi as there).
 """
 
 from __future__ import annotations
@@ -13,18 +18,47 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation.fit import (
+    MIN_NOISE_PX,
+    Fit,
+    Rays,
+    converge,
+    first_direction,
+    fit_from,
+)
+from syncaudit.detectors.rotation.heading import Heading
+from syncaudit.dsp.robust import mad_std_of_rows
 from syncaudit.model import Distortion
 
-__all__ = ["Lens", "Sight"]
+__all__ = ["Lens", "Sight", "find_radial_term"]
 
 Floats = NDArray[np.float64]
-
 # Rays farther from the axis are left out: in the plane that flow is fitted in they go to infinity.
 MAX_ANGLE_RAD = math.radians(70.0)
 # Between these many angles the curve of a lens is as good as straight.
 N_ANGLES = 700
 # Decentring is a small part of the distortion: two steps of a fixed point solve for it.
 DECENTRING_STEPS = 3
+Bools = NDArray[np.bool_]
+# Lenses from a fisheye (-1/3) to a slight pincushion, one sigma.
+PRIOR_STD = 0.3
+# Steps start from a pinhole, and from a wide lens where that fits better: between the two, turning
+# may look like travel, and a fit stay there.
+WIDE = -0.3
+MIN_TERM, MAX_TERM, MAX_STEP = -0.6, 0.3, 0.2
+MAX_STEPS = 8
+CONVERGED_STD = 0.3
+TURN_ITERATIONS = 3
+# A smaller term moves points at the edge of 80 degrees by under 1.5 %: a pinhole will do. And it
+# must be so many standard errors away from none.
+MIN_NEEDED = 0.02
+MIN_Z = 4.0
+# Known so well, nothing else need be tried.
+KNOWN_STD = 0.01
+# Tracks are good to so many floors of their noise. Where even those would tell the term no better
+# than this, as of a car on a straight road, it is not sought nearby.
+USUAL_NOISE = 5.0
+MAX_BEST_STD = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +157,25 @@ class Lens:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RadialTerm:
+    """Radial term of `Lens.radial` with its standard error, and how badly it fits."""
+
+    value: float
+    std: float
+    cost: float = 0.0
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a pinhole would do worse."""
+        return abs(self.value) > max(MIN_NEEDED, MIN_Z * self.std)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether more pairs of frames would tell nothing new."""
+        return self.std < KNOWN_STD
+
+
 @lru_cache(maxsize=1)
 def _angles() -> Floats:
     return np.linspace(0.0, MAX_ANGLE_RAD, N_ANGLES)
@@ -130,3 +183,106 @@ def _angles() -> Floats:
 
 def _length(points: Floats) -> Floats:
     return np.sqrt(points[..., 0] ** 2 + points[..., 1] ** 2)
+
+
+def find_radial_term(
+    before: Floats, after: Floats, is_point: Bools, *, focal_px: float
+) -> _RadialTerm:
+    """Return the radial term that explains some pairs of frames best.
+
+    Parameters
+    ----------
+    before, after : ndarray, shape (m, n, 2)
+        Places in the picture, focal lengths from its middle.
+    is_point : ndarray of bool, shape (m, n)
+        False where a pair has fewer points than n.
+    focal_px : float
+        Focal length in pixels of the tracked picture.
+    """
+    search = _Search(before, after, is_point, MIN_NOISE_PX / focal_px)
+    pinhole = search.step(0.0)
+    if pinhole.best_std < MAX_BEST_STD:
+        best = search.refined(0.0, pinhole)
+        if best.is_known and not best.is_needed:
+            return best
+    else:
+        best = _RadialTerm(value=0.0, std=pinhole.std, cost=pinhole.cost)
+    wide = search.step(WIDE)
+    if wide.cost > best.cost:
+        return best
+    return min(best, search.refined(WIDE, wide), key=lambda term: term.cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Step:
+    """What one fit of all pairs says of the term: its change, and how well that is told."""
+
+    fit: Fit
+    change: float
+    best_std: float
+    std: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Pairs of frames whose lens is sought; as of `find_radial_term`."""
+
+    before: Floats
+    after: Floats
+    is_point: Bools
+    floor: float
+
+    def refined(self, value: float, step: _Step) -> _RadialTerm:
+        """Return the term that steps lead to from a start and the first of them."""
+        for _ in range(MAX_STEPS - 1):
+            now = min(max(value - min(max(step.change, -MAX_STEP), MAX_STEP), MIN_TERM), MAX_TERM)
+            moved, value = abs(now - value), now
+            if moved < CONVERGED_STD * step.std:
+                break
+            step = self.step(value, step.fit)
+        return _RadialTerm(value=value, std=step.std, cost=step.cost)
+
+    def step(self, value: float, last: Fit | None = None) -> _Step:
+        """Fit all pairs with a term, from where they were with the last one."""
+        lens = Lens.radial(value)
+        p, q = lens.sight(self.before), lens.sight(self.after)
+        scale = np.sqrt(p.scale * q.scale)
+        is_point = self.is_point & p.is_seen & q.is_seen
+        rays = Rays.of(p.places, q.places, is_point, scale)
+        if last is None:
+            fit = fit_from(rays, first_direction(rays, self.floor), Heading(), self.floor)
+        else:
+            direction = last.step.direction
+            fit = converge(
+                rays, last.angles, direction, Heading(), self.floor, max_iterations=TURN_ITERATIONS
+            )
+        before, after = np.sum(self.before**2, axis=-1), np.sum(self.after**2, axis=-1)
+        # A ray (x, y, 1 + value r^2) moves inwards with the term.
+        grown = [
+            -sight.places * (square / (1.0 + value * square))[..., None]
+            for sight, square in ((p, before), (q, after))
+        ]
+        square = 0.5 * (before + after)
+        # Logarithm of the scale, (1 + v r^2)^(3/2) (1 - v r^2)^(-1/2), by the term.
+        swollen = 0.5 * square * (3.0 / (1.0 + value * square) + 1.0 / (1.0 - value * square))
+        information, score = fit.step.told_across(grown[1] - grown[0], swollen)
+        is_good = fit.is_good & (is_point.sum(axis=1) > 0)
+        information, score = np.where(is_good, (information, score), 0.0)
+        told = float(information.sum()) + PRIOR_STD**-2
+        # A lens taken for another leaves more than noise: what good tracks would tell.
+        excess = np.maximum(fit.step.noise / (USUAL_NOISE * self.floor), 1.0)
+        could_tell = float(np.sum(information * excess**2)) + PRIOR_STD**-2
+        # Pairs that contradict one another tell less than their noise says; and where flow is
+        # little more than noise, what a lens does to that may look like the lens.
+        scatter = float(np.sqrt(np.sum(score**2))) / told
+        swell = np.where(is_good, np.sum(fit.step.trust * swollen, axis=1), 0.0)
+        along = mad_std_of_rows(scale * fit.step.along[:, 3], is_point)
+        rest = np.log(fit.step.noise) + np.log(np.maximum(along, self.floor))
+        return _Step(
+            fit=fit,
+            change=(float(score.sum()) + value * PRIOR_STD**-2) / told,
+            best_std=could_tell**-0.5,
+            std=math.hypot(max(told**-0.5, scatter), float(swell.sum()) / told),
+            cost=float(np.mean(np.where(is_good, rest, 0.0))),
+        )

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from syncaudit.model import Interval, SpokenTier, Tier, TranscriptStream
-from syncaudit.phonetics import (
+from syncaudit.speech.phonetics import (
     TYPICAL_DURATION_S,
     PhoneClass,
     Script,
@@ -60,7 +60,7 @@ def pick_tier(stream: TranscriptStream) -> Tier | None:
 
 
 def has_phones(tier: Tier) -> bool:
-    """Tell whether a tier holds phones rather than words, by its labels and their durations."""
+    """Return whether a tier holds phones rather than words, by its labels and their durations."""
     spoken = [i for i in tier.intervals if not is_silence(i.label)]
     share = alphabet_of([i.label for i in spoken])[1]
     return share >= MIN_PHONE_SHARE and median(i.stop_s - i.start_s for i in spoken) <= MAX_PHONE_S

@@ -1,4 +1,4 @@
-"""Say what is wrong with a tier by itself, before any sound is compared with it."""
+"""Find what is wrong with a tier by itself, before any sound is compared with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from syncaudit.detectors.speech.tier import has_phones, pick_tier
 from syncaudit.model import AudioStream, Finding, Interval, ReasonCode, Severity, TranscriptStream
-from syncaudit.phonetics import alphabet_of, classes_of_phone, is_silence
+from syncaudit.speech.phonetics import alphabet_of, classes_of_phone, is_silence
 
 __all__ = ["audit_tier"]
 
@@ -22,7 +22,7 @@ LONG_WORD_S = 1.0
 # Phones of the aligner's smallest length, one after the other: it got lost there.
 SMALLEST_PHONE_S = 0.035
 MANY_SMALLEST = 8
-# Share of labels beyond which damage is no accident.
+# Share of labels beyond which damage is not an accident.
 MANY = 0.1
 
 
@@ -137,7 +137,7 @@ def _beyond(
 def _words(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
     long = [i for i in spoken if i.stop_s - i.start_s > LONG_WORD_S]
     if not long or float(np.median([i.stop_s - i.start_s for i in spoken])) > LONG_WORD_S:
-        return []  # whole sentences are no words
+        return []  # whole sentences are not words
     longest = max(long, key=lambda i: i.stop_s - i.start_s)
     text = (
         f"{place} has {len(long)} words longer than {LONG_WORD_S:g} s, the longest "

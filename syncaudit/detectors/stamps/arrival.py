@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 
 def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
-    """Say how the capture stamps of a source lie to the recorder's clock.
+    """Compare the capture stamps of a source with the recorder's clock.
 
     Receive stamp minus capture stamp is a transport delay, which has a floor, plus whatever the
     two clocks differ by. The floor is followed by the minima of 6 to 24 runs of samples (their
@@ -45,10 +45,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     error from the scatter of the runs (Student's t). Sudden steps of the delay are found first
     and taken off.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-        In file order.
+    Arrivals are in file order.
 
     Returns
     -------
@@ -57,7 +54,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
 
     Notes
     -----
-    A floor is no offset: it holds the least transport delay, which stamps cannot tell from a
+    A floor is not an offset: it holds the least transport delay, which stamps cannot tell from a
     difference of the clocks. A queue that grows evenly looks like drift.
     """
     delay_s = (arrivals.receive_ns - arrivals.capture_ns).astype(np.float64) * 1e-9
@@ -148,7 +145,7 @@ def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
 
 
 def _is_of_floor(delay_s: _Floats, place: int, jump: float) -> bool:
-    """Tell whether the least delay jumps too: bursts of long delays leave it where it is."""
+    """Return whether the least delay jumps too: bursts of long delays leave it where it is."""
     before = float(np.min(delay_s[max(0, place - REACH) : place]))
     after = float(np.min(delay_s[place : place + REACH]))
     return 0.5 < (after - before) / jump < 2.0

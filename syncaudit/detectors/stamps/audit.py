@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
-from syncaudit.detectors.stamps.column import StampColumn
 from syncaudit.detectors.stamps.counter import (
     float32_tick_ns,
     nominal_rate,
@@ -18,21 +17,19 @@ from syncaudit.detectors.stamps.counter import (
 from syncaudit.detectors.stamps.grid import Grid, intervals, number_samples, seconds_after
 from syncaudit.detectors.stamps.irregular import audit_irregular
 from syncaudit.detectors.stamps.ledger import keep_ledger
-from syncaudit.detectors.stamps.order import order_of
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamps.words import (
-    container_rate,
     container_remarks,
     count_remarks,
     figure_remarks,
     order_remarks,
     synthetic_remark,
 )
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["audit_stamps"]
+__all__ = ["audit_stamps", "order_of"]
 
 
 def audit_stamps(
@@ -41,10 +38,10 @@ def audit_stamps(
     n_expected: int | None = None,
     pts_s: NDArray[np.float64] | None = None,
 ) -> StampAudit:
-    """Say what the stamps of one source tell by themselves.
+    """Audit the stamps of one source by themselves.
 
     Samples are numbered first, leaving room for missing ones (`grid`); lasting jumps that
-    are no whole number of periods are clock steps (`steps`); the rest is jitter about a
+    are not a whole number of periods are clock steps (`steps`); the rest is jitter about a
     straight clock, fitted by the lower hull where delays are one-sided and by robust least
     squares where they are not (`clock`, with the sources).
 
@@ -83,39 +80,48 @@ def audit_stamps(
     if stamps.size and stamps.dtype.kind not in "iu":
         raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
     stamps = stamps.astype(np.int64, copy=False)
-    column = StampColumn(
-        time_ns=stamps,
-        n_expected=n_expected,
-        pts_s=None if pts_s is None else np.asarray(pts_s, dtype=np.float64),
-    )
     n = int(stamps.size)
-    remarks = count_remarks(n, column.n_expected)
+    remarks = count_remarks(n, n_expected)
     if n < 2:
         return StampAudit(samples=n, remarks=tuple(remarks))
     steps_s = intervals(stamps)
     base = order_of(steps_s)
     remarks += order_remarks(stamps, steps_s, base)
-    grid = number_samples(steps_s) if n > 2 else None
-    if grid is None:
-        if n > 2:
-            remarks.append(
-                StampRemark(
-                    code=ReasonCode.RATE,
-                    text="the timestamps never move forward, so they have no rate",
-                )
-            )
+    if n == 2:
         return replace(base, remarks=tuple(remarks))
-    return _audit_grid(column, grid, steps_s, base, remarks)
+    grid = number_samples(steps_s)
+    if grid is None:
+        text = "the timestamps never move forward, so they have no rate"
+        remarks.append(StampRemark(code=ReasonCode.RATE, text=text))
+        return replace(base, remarks=tuple(remarks))
+    audit = _audit_grid(stamps, grid, steps_s, base, remarks)
+    if pts_s is not None:
+        remarks += container_remarks(np.asarray(pts_s, dtype=np.float64), n, audit.rate_hz)
+    return replace(audit, remarks=tuple(remarks))
+
+
+def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
+    """Return the audit of stamps of which only the order is looked at.
+
+    `steps_s`, shape (n - 1,): intervals; at least one.
+    """
+    is_ordered = float(steps_s.min()) > 0.0
+    return StampAudit(
+        samples=steps_s.size + 1,
+        duplicates=0 if is_ordered else int(np.count_nonzero(steps_s == 0.0)),
+        backwards=0 if is_ordered else int(np.count_nonzero(steps_s < 0.0)),
+        max_gap_s=float(steps_s.max()),
+    )
 
 
 def _audit_grid(
-    column: StampColumn,
+    stamps: NDArray[np.int64],
     grid: Grid,
     steps_s: NDArray[np.float64],
     base: StampAudit,
     remarks: list[StampRemark],
 ) -> StampAudit:
-    stamps = column.time_ns
+    """Return the figures of numbered stamps; what is odd about them is added to `remarks`."""
     # One stamp that is far off must not cost the others their nanoseconds: zero is a typical stamp.
     in_order = stamps if not base.backwards else np.sort(stamps)
     times = seconds_after(stamps, int(in_order[stamps.size // 2]))
@@ -140,7 +146,9 @@ def _audit_grid(
         jumps = [interval for interval, _ in ledger.steps]
         rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
     if fit.period_s <= 0.0 or not rhythm.is_regular:
-        return audit_irregular(column, rhythm, steps_s, base, remarks)
+        audit, remark = audit_irregular(stamps, rhythm, steps_s, base)
+        remarks.append(remark)
+        return audit
     waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
     longest_s = base.max_gap_s or 0.0
     audit = replace(
@@ -159,13 +167,10 @@ def _audit_grid(
     )
     remarks += figure_remarks(audit, ledger, fit, tick_s, grid)
     nominal = _nominal(stamps, audit, tick_ns)
-    if nominal is not None:
-        audit = replace(audit, is_synthetic=True)
-        remarks.append(synthetic_remark(audit.samples, nominal, tick_s))
-    if column.pts_s is not None:
-        plays_hz = container_rate(column.pts_s)
-        remarks += container_remarks(plays_hz, audit.samples, audit.rate_hz)
-    return replace(audit, remarks=tuple(remarks))
+    if nominal is None:
+        return audit
+    remarks.append(synthetic_remark(audit.samples, nominal, tick_s))
+    return replace(audit, is_synthetic=True)
 
 
 def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:

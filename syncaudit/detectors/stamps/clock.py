@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import quantiles, spread
 from syncaudit.dsp.sound import robust_line
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "mean_waiting",
     "robust_jitter",
 ]
+
+Floats = NDArray[np.float64]
 
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
@@ -43,12 +45,12 @@ class ClockFit:
     """
 
     period_s: float
-    residual_s: NDArray[np.float64]
+    residual_s: Floats
     method: str
 
 
-def has_floor(residual_s: NDArray[np.float64]) -> bool:
-    """Tell whether jitter is one-sided: a sharp lower edge and a longer upper tail.
+def has_floor(residual_s: Floats) -> bool:
+    """Return whether jitter is one-sided: a sharp lower edge and a longer upper tail.
 
     Two conditions. (1) The minima of consecutive blocks scatter clearly less than the blocks'
     means: then the lower edge carries the clock more sharply than the average (exponential
@@ -56,10 +58,7 @@ def has_floor(residual_s: NDArray[np.float64]) -> bool:
     way round). (2) The upper quantile spread exceeds the lower one, so that polling or rounding,
     uniform and symmetric, are not called delays.
 
-    Parameters
-    ----------
-    residual_s : ndarray, shape (n,)
-        Residuals of a symmetric fit in order of time.
+    `residual_s`, shape (n,): residuals of a symmetric fit in order of time.
     """
     n = residual_s.size
     if n < MIN_SHAPE:
@@ -76,13 +75,13 @@ def has_floor(residual_s: NDArray[np.float64]) -> bool:
     return _scatter(minima) < 0.6 * _scatter(means)
 
 
-def _scatter(values: NDArray[np.float64]) -> float:
+def _scatter(values: Floats) -> float:
     x = np.arange(values.size, dtype=np.float64)
     slope, level = np.polynomial.polynomial.polyfit(x, values, 1)[::-1]
     return float(np.std(values - slope * x - level))
 
 
-def lower_hull_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+def lower_hull_line(x: Floats, y: Floats) -> tuple[float, float]:
     """Return slope and intercept of the line under all points that is nearest to them.
 
     The line with the least sum of vertical distances under the constraint of staying below is
@@ -93,12 +92,8 @@ def lower_hull_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[flo
     doi:10.1109/INFCOM.2002.1019257, by the hull). Sharp when delays are one-sided (0.6 ppm on
     60 s of 4 ms exponential delays), poor for symmetric jitter (33 ppm on the same span).
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Increasing.
-    y : ndarray, shape (n,)
-        Detrended: block minima stand for the points when there are very many.
+    `x`, shape (n,), increases; `y`, shape (n,), is detrended. Block minima stand for the points
+    where there are very many.
     """
     points = _block_minima(x, y)
     hull: list[tuple[float, float]] = []
@@ -118,7 +113,7 @@ def lower_hull_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[flo
     return slope, float(np.min(y - slope * x))
 
 
-def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[float, float]]:
+def _block_minima(x: Floats, y: Floats) -> list[tuple[float, float]]:
     if x.size > HULL_POINTS:
         size = -(-x.size // HULL_POINTS)
         n_full = x.size // size
@@ -130,15 +125,15 @@ def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def centred(index: NDArray[np.int64]) -> NDArray[np.float64]:
+def centred(index: NDArray[np.int64]) -> Floats:
     """Return sample numbers counted from the middle one, shape (n,)."""
-    from_middle: NDArray[np.float64] = (index - index[index.size // 2]).astype(np.float64)
+    from_middle: Floats = (index - index[index.size // 2]).astype(np.float64)
     return from_middle
 
 
 def fit_clock(
     index: NDArray[np.int64],
-    times_s: NDArray[np.float64],
+    times_s: Floats,
     *,
     resolution_s: float = 0.0,
     line: tuple[float, float] | None = None,
@@ -159,7 +154,7 @@ def fit_clock(
     x = centred(index)
     slope, level = robust_line(x, times_s) if line is None else line
     residual = times_s - slope * x - level
-    if has_floor(residual) and _spread(residual) > resolution_s:
+    if has_floor(residual) and spread(residual) > resolution_s:
         low, mid = quantiles(residual, [0.05, 0.5])
         kept = residual >= low - 3.0 * (mid - low)  # drop stamps that are early beyond belief
         more, floor = lower_hull_line(x[kept], residual[kept])
@@ -169,39 +164,24 @@ def fit_clock(
     return ClockFit(period_s=slope, residual_s=residual, method="least_squares")
 
 
-def _spread(residual: NDArray[np.float64]) -> float:
-    return 1.4826 * median(np.abs(residual - median(residual)))
-
-
-def mean_waiting(late_s: NDArray[np.float64]) -> float:
+def mean_waiting(late_s: Floats) -> float:
     """Return the mean of delays above their floor, but for rare long ones.
 
     Delays are clipped at their quantile of 95 %, which takes 5 % off the mean of exponential ones;
     that is given back. One stall in a hundred samples says nothing about the others.
 
-    Parameters
-    ----------
-    late_s : ndarray, shape (n,)
-        Delays above the floor.
+    `late_s`, shape (n,): delays above the floor.
     """
     return float(np.mean(np.minimum(late_s, quantiles(late_s, [0.95])[0]))) / 0.95
 
 
-def robust_jitter(
-    residual: NDArray[np.float64], tick_s: float, *, middle_s: float | None = None
-) -> float:
+def robust_jitter(residual: Floats, tick_s: float) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
 
-    Parameters
-    ----------
-    residual : ndarray, shape (n,)
-        Stamps minus clock in seconds, their median zero.
-    tick_s : float
-        Rounding of the stamps.
-    middle_s : float, optional
-        Median of the residuals' sizes, where it is known already.
+    `residual`, shape (n,): stamps minus clock in seconds, their median zero. `tick_s`: rounding of
+    the stamps.
     """
-    jitter = 1.4826 * (median(np.abs(residual)) if middle_s is None else middle_s)
+    jitter = spread(residual, 0.0)
     # Where 96 % lie within 1.1 ticks around zero, so does their middle: 1.1 * 1.4826 < 1.7.
     if tick_s > 0.0 and jitter < 1.7 * tick_s:
         low, high = quantiles(residual, [0.02, 0.98])

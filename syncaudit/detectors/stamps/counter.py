@@ -7,14 +7,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "NOMINAL_RATES_HZ",
-    "float32_tick_ns",
-    "nominal_rate",
-    "resolution_ns",
-    "rounding_between",
-    "rounding_s",
-]
+__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
@@ -36,7 +29,7 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
 _COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
-# Container clocks whose tick is no decimal fraction.
+# Container clocks whose tick is not a decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
 
@@ -81,16 +74,8 @@ def nominal_rate(
     also lies on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is
     20 us, which only stamps rounded to milliseconds would hide.
 
-    Parameters
-    ----------
-    since_ns : ndarray of int64, shape (n,)
-        Stamps after the first, in ns.
-    rate_hz : float
-        Rate found.
-    tick_ns : int
-        Resolution of the stamps.
-    float_tick_ns : int
-        From `float32_tick_ns`.
+    `since_ns`, shape (n,): stamps after the first, in ns. `rate_hz`: rate found. `tick_ns`:
+    resolution of the stamps. `float_tick_ns`: from `float32_tick_ns`.
     """
     n = since_ns.size
     # Stamps rounded to milliseconds need some length to say anything.
@@ -112,7 +97,8 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
-    tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
+    ticks = period_ns / tick_ns
+    tick = 0.0 if abs(ticks - round(ticks)) < 1e-9 else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
     others = _TICKS_S if tick_ns == 1 else ()
     if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
@@ -126,7 +112,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
 
 
 def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
-    """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    """Return by the last stamp alone, as nearly always one can, that not all lie on multiples."""
     off_ns = abs(last_ns - due_ns)
     if off_ns <= widest_ns:
         return False
@@ -139,13 +125,9 @@ def _is_whole(ticks: float, tick_s: float) -> bool:
 
 
 def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
-    """Tell whether all stamps lie on multiples of a tick, to a nanosecond."""
+    """Return whether all stamps lie on multiples of a tick, to a nanosecond."""
     ticks = since_ns / (tick_s * 1e9)
     return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
-
-
-def _is_multiple(period_ns: float, tick_ns: int) -> bool:
-    return abs(period_ns / tick_ns - round(period_ns / tick_ns)) < 1e-9
 
 
 def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
@@ -157,25 +139,12 @@ def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
             return 0.0
         least = float(steps_s.min())
     if most < 1.5 * least:
-        return rounding_between(tick_ns, least, most)
+        # All are nearest to one whole period.
+        is_even = most - least < 0.5e-9 or most / least - 1.0 < 1e-9
+        return 0.0 if is_even else tick_ns * 1e-9
     if most - least < 0.5e-9:
         return 0.0
-    # Whole periods (dropped frames of an exact clock) are no rounding.
+    # Whole periods (dropped frames of an exact clock) are not rounding.
     ratio = steps_s / least
     off = float(np.abs(ratio - np.rint(ratio)).max())
     return 0.0 if off < 1e-9 else tick_ns * 1e-9
-
-
-def rounding_between(tick_ns: int, least_s: float, most_s: float) -> float:
-    """Return `rounding_s` of intervals of which the longest has less than 1.5 times the shortest.
-
-    Parameters
-    ----------
-    tick_ns : int
-        From `resolution_ns`.
-    least_s, most_s : float
-        Shortest and longest interval; positive.
-    """
-    # All are nearest to one whole period.
-    is_even = most_s - least_s < 0.5e-9 or most_s / least_s - 1.0 < 1e-9
-    return 0.0 if is_even else tick_ns * 1e-9

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import median, quantiles, spread
 
 __all__ = [
     "ALIKE",
@@ -22,6 +22,8 @@ __all__ = [
     "rough_period",
     "seconds_after",
 ]
+
+Floats = NDArray[np.float64]
 
 # An interval within this share of the period is an ordinary one.
 NEAR_PERIOD = 0.3
@@ -76,7 +78,7 @@ def numbers(extra: NDArray[np.int64]) -> NDArray[np.int64]:
     return out
 
 
-def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
+def rough_period(intervals_s: Floats) -> tuple[float, bool]:
     """Return the sampling period and whether the stamps are bunched.
 
     Where intervals agree, the period is the mean of those near their median (it telescopes over
@@ -85,10 +87,7 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     period; the median of long differences ``(t[i + m] - t[i]) / m`` is: it averages bunching
     and survives rare gaps.
 
-    Parameters
-    ----------
-    intervals_s : ndarray, shape (n - 1,)
-        Differences of neighbouring stamps.
+    `intervals_s`, shape (n - 1,): differences of neighbouring stamps.
 
     Returns
     -------
@@ -101,8 +100,7 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     if positive.size == 0:
         return 0.0, False
     period = median(positive)
-    spread = 1.4826 * median(np.abs(positive - period))
-    if spread < BUNCHED * period:
+    if spread(positive, period) < BUNCHED * period:
         for _ in range(3):
             near = positive[np.abs(positive - period) < NEAR_PERIOD * period]
             if near.size == 0:
@@ -117,23 +115,20 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     return (median(long) if long.size else period), True
 
 
-def _is_burst(positive: NDArray[np.float64], period: float) -> bool:
-    """Tell whether the agreeing intervals are those inside bursts (a FIFO read in one go)."""
+def _is_burst(positive: Floats, period: float) -> bool:
+    """Return whether the agreeing intervals are those inside bursts (a FIFO read in one go)."""
     n_pauses = int(np.count_nonzero(positive > 3.0 * period))
     return period < 0.2 * float(np.mean(positive)) and n_pauses > 0.01 * positive.size
 
 
-def number_samples(intervals_s: NDArray[np.float64]) -> Grid | None:
+def number_samples(intervals_s: Floats) -> Grid | None:
     """Give every sample a number so that every index stands for one period.
 
     A run of ordinary intervals keeps its phase; between two runs the difference of their phases
     (medians over up to 15 samples each, so that one late stamp moves nothing) is rounded to whole
     periods. Intervals inside the disturbance then receive the missing periods, the longest first.
 
-    Parameters
-    ----------
-    intervals_s : ndarray, shape (n - 1,)
-        Differences of neighbouring stamps in file order, any sign.
+    `intervals_s`, shape (n - 1,): differences of neighbouring stamps in file order, any sign.
 
     Returns
     -------
@@ -182,22 +177,21 @@ def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
     return extra
 
 
-def _large_gaps(intervals: NDArray[np.float64], period: float) -> NDArray[np.int64]:
+def _large_gaps(intervals: Floats, period: float) -> NDArray[np.int64]:
     """Count only the gaps that no bunching explains; the rest is left to the step search."""
-    spread = 1.4826 * median(np.abs(intervals - median(intervals)))
     excess = intervals - period
-    # Pauses between bursts are as common as one in a hundred intervals; they are no gaps.
+    # Pauses between bursts are as common as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
-    is_gap = np.abs(excess) > max(8.0 * spread, 3.0 * period, common)
+    is_gap = np.abs(excess) > max(8.0 * spread(intervals), 3.0 * period, common)
     return np.where(is_gap, _whole(excess / period), 0)
 
 
-def _whole(value: NDArray[np.float64]) -> NDArray[np.int64]:
+def _whole(value: Floats) -> NDArray[np.int64]:
     # 2^52: rounding beyond is meaningless, and int64 must not overflow in sums.
     return np.rint(np.clip(value, -4.5e15, 4.5e15)).astype(np.int64)
 
 
-def _between_runs(intervals: NDArray[np.float64], period: float) -> NDArray[np.int64]:
+def _between_runs(intervals: Floats, period: float) -> NDArray[np.int64]:
     ratio = intervals / period
     extra = np.zeros(intervals.size, dtype=np.int64)
     is_odd = np.abs(ratio - 1.0) >= NEAR_PERIOD
@@ -231,8 +225,7 @@ def _between_runs(intervals: NDArray[np.float64], period: float) -> NDArray[np.i
     for i, (a, b) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
         start = max(0 if i == 0 else int(last[i - 1]) + 1, a - PHASE_WINDOW)
         stop = min(
-            intervals.size if i + 1 == first.size else int(first[i + 1]),
-            b + 1 + PHASE_WINDOW,
+            intervals.size if i + 1 == first.size else int(first[i + 1]), b + 1 + PHASE_WINDOW
         )
         before = _phase(ratio[start:a][::-1])  # behind sample a, in periods
         after = _phase(ratio[b + 1 : stop])  # ahead of sample b + 1
@@ -243,13 +236,13 @@ def _between_runs(intervals: NDArray[np.float64], period: float) -> NDArray[np.i
     return extra
 
 
-def _phase(ratios: NDArray[np.float64]) -> float:
+def _phase(ratios: Floats) -> float:
     """Return the median excess of a run over its first sample, walking away from it."""
     walk = [0.0, *accumulate(r - 1.0 for r in ratios.tolist())]
     return float(statistics.median(walk))
 
 
-def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) -> None:
+def _hand_out(extra: NDArray[np.int64], ratio: Floats, whole: int) -> None:
     """Give `whole` periods to the intervals that want them most."""
     order = np.argsort(-(ratio - 1.0) * np.sign(whole), kind="stable")
     rest = abs(whole)
@@ -264,7 +257,7 @@ def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) 
     extra[order[0]] += sign * rest
 
 
-def intervals(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
+def intervals(stamps: NDArray[np.int64]) -> Floats:
     """Return differences in seconds; exact as integers wherever int64 holds them."""
     if float(stamps.max()) - float(stamps.min()) < _EXACT_NS:
         return np.asarray((stamps[1:] - stamps[:-1]) * 1e-9)
@@ -274,7 +267,7 @@ def intervals(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
 
 
-def seconds_after(stamps: NDArray[np.int64], zero_ns: int) -> NDArray[np.float64]:
+def seconds_after(stamps: NDArray[np.int64], zero_ns: int) -> Floats:
     """Return seconds after `zero_ns` for any span (`model.seconds_since` refuses long ones)."""
     if max(float(stamps.max()) - zero_ns, zero_ns - float(stamps.min())) < _EXACT_NS:
         return np.asarray((stamps - zero_ns) * 1e-9)

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamps.column import StampColumn
 from syncaudit.detectors.stamps.grid import SETTLED
 from syncaudit.detectors.stamps.rhythm import Rhythm
-from syncaudit.detectors.stamps.words import container_rate, container_remarks, irregular_remark
-from syncaudit.dsp.medians import median
+from syncaudit.detectors.stamps.words import irregular_remark
+from syncaudit.dsp.robust import median
 from syncaudit.model import StampAudit, StampRemark
 
 __all__ = ["audit_irregular"]
@@ -32,29 +31,15 @@ MOST_STEPS = 64
 
 
 def audit_irregular(
-    column: StampColumn,
-    rhythm: Rhythm,
-    steps_s: Floats,
-    base: StampAudit,
-    remarks: list[StampRemark],
-) -> StampAudit:
-    """Audit stamps whose intervals have no common period.
+    stamps: NDArray[np.int64], rhythm: Rhythm, steps_s: Floats, base: StampAudit
+) -> tuple[StampAudit, StampRemark]:
+    """Audit stamps whose intervals have no common period, and word that.
 
     Intervals are held against those around them. A jump forward is a late sample here, not a step
     of the clock: a loop that was held up goes on from where it is.
 
-    Parameters
-    ----------
-    column : StampColumn
-        The stamps.
-    rhythm : Rhythm
-        Of these intervals.
-    steps_s : ndarray, shape (n - 1,)
-        Intervals; at least one is positive.
-    base : StampAudit
-        Counts of duplicates and steps back.
-    remarks : list of StampRemark
-        What was found so far.
+    `stamps`, shape (n,): in file order. `rhythm`: of these intervals. `steps_s`, shape (n - 1,):
+    intervals; at least one is positive. `base`: counts of duplicates and steps back.
     """
     usual_s = rhythm.usual_s
     if usual_s is None:
@@ -65,10 +50,7 @@ def audit_irregular(
         is_gap &= lengths_s > CLEARLY * _natural(lengths_s)
     spent_s = float(np.sum(np.abs(steps_s[~is_gap])))
     rate_hz = int(np.count_nonzero(~is_gap)) / spent_s if spent_s > 0.0 else None
-    out = [*remarks, irregular_remark(steps_s[~is_gap & (steps_s > 0.0)], usual_s)]
-    if column.pts_s is not None:
-        out += container_remarks(container_rate(column.pts_s), base.samples, rate_hz)
-    return replace(
+    audit = replace(
         base,
         rate_hz=rate_hz,
         jitter_s=rhythm.jitter_s,
@@ -76,12 +58,10 @@ def audit_irregular(
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(np.sum(np.rint(steps_s[is_gap] / usual_s[is_gap]) - 1.0)),
         lost_s=float(beyond_s[is_gap].max()) if is_gap.any() else 0.0,
-        steps=tuple(
-            (int(column.time_ns[i + 1]), size_s) for i, size_s in _steps_back(steps_s, usual_s)
-        ),
+        steps=tuple((int(stamps[i + 1]), size_s) for i, size_s in _steps_back(steps_s, usual_s)),
         is_irregular=True,
-        remarks=tuple(out),
     )
+    return audit, irregular_remark(steps_s[~is_gap & (steps_s > 0.0)], usual_s)
 
 
 def _natural(lengths_s: Floats) -> float:

@@ -54,18 +54,10 @@ class Ledger:
 def keep_ledger(
     grid: Grid, steps_s: NDArray[np.float64], times: NDArray[np.float64], tick_s: float
 ) -> Ledger:
-    """Tell missing and surplus samples from steps of the clock.
+    """Distinguish missing and surplus samples from steps of the clock.
 
-    Parameters
-    ----------
-    grid : Grid
-        First numbering.
-    steps_s : ndarray, shape (n - 1,)
-        Intervals.
-    times : ndarray, shape (n,)
-        Stamps in seconds.
-    tick_s : float
-        Rounding of the stamps.
+    `grid`: first numbering. `steps_s`, shape (n - 1,): intervals. `times`, shape (n,): stamps in
+    seconds. `tick_s`: rounding of the stamps.
     """
     period = grid.period_s
     extra = grid.extra.copy()

@@ -24,10 +24,7 @@ HELD_UP = 5.0
 def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return evenly spaced times whose median distance from the stamps is zero.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Stamps in seconds, in file order.
+    `times_s`, shape (n,): stamps in seconds, in file order.
 
     Returns
     -------
@@ -53,5 +50,5 @@ def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     jitter_s = 1.4826 * float(np.median(np.abs(late_s)))
     if jitter_s < MIN_SCATTER_S:
         return None
-    # A loop that was held up is no jitter: an even clock must not lose by it.
+    # A loop that was held up is not jitter: an even clock must not lose by it.
     return np.asarray(times_s - np.where(np.abs(late_s) > HELD_UP * jitter_s, 0.0, late_s))

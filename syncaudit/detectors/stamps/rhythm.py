@@ -1,4 +1,4 @@
-"""Tell whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
+"""Return whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
 
 Stamps are instants of sampling plus errors of stamping. The error of one stamp makes one interval
 longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or an
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import median, quantiles, spread
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
 
@@ -42,7 +42,7 @@ RATE_SHARE = 0.03
 # Loops of software do not keep an interval better than this (the timers of Linux may be 50 us
 # late by default); crystals and disciplined clocks do.
 SOFTWARE_S = 1e-5
-# Samples over which the phase is taken as even where it wanders: at 30 Hz a second.
+# Samples over which the phase is taken as even where it wanders: one second at 30 Hz.
 LEVEL = 31
 # A phase wanders if its slow moves exceed the scatter of single stamps by this factor.
 WANDERS = 2.0
@@ -64,7 +64,7 @@ class Rhythm:
     waiting_s : float, optional
         Mean of such errors above their floor, where they are one-sided.
     single_s : ndarray, shape (n,), optional
-        Stamps minus their neighbourhood, where a straight clock is no measure.
+        Stamps minus their neighbourhood, where a straight clock is not a measure.
     """
 
     is_regular: bool = True
@@ -97,7 +97,7 @@ def rhythm_of(
     tick_s : float
         Rounding of the stamps.
     jumps : sequence of int
-        Intervals in which steps were taken off: what is left in them is no interval.
+        Intervals in which steps were taken off: what is left in them is not an interval.
     """
     if steps_s.size < MIN_INTERVALS:
         return Rhythm()
@@ -109,13 +109,13 @@ def rhythm_of(
     most_s = 6.0 * 1.4826 * median(np.abs(off_s))
     moves_s = np.diff(np.clip(off_s, -most_s, most_s))
     moves_s[list(jumps)] = 0.0
-    spread_s = 1.4826 * median(np.abs(moves_s - median(moves_s)))
-    if spread_s > max(SOFTWARE_S, tick_s) and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
+    is_seen = spread(moves_s) > max(SOFTWARE_S, tick_s)
+    if is_seen and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
         return _irregular(steps_s, usual_s, residual_s)
     level_s = _running_median(residual_s, LEVEL)
     single_s = residual_s - level_s
-    jitter_s = _spread(single_s)
-    if _spread(level_s) <= WANDERS * jitter_s:
+    jitter_s = spread(single_s)
+    if spread(level_s) <= WANDERS * jitter_s:
         return Rhythm()
     return Rhythm(jitter_s=jitter_s, waiting_s=_waiting(single_s), single_s=single_s)
 
@@ -183,7 +183,3 @@ def _clipped(values: Floats) -> Floats:
     """Return values without outliers: the outermost 2 % on either side are moved in."""
     low, high = quantiles(values, [0.02, 0.98])
     return np.clip(values, low, high)
-
-
-def _spread(values: Floats) -> float:
-    return 1.4826 * median(np.abs(values - median(values)))

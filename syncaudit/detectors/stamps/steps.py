@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import centred
-from syncaudit.dsp.medians import median, median_of_five
+from syncaudit.dsp.robust import median, median_of_five, spread
 from syncaudit.dsp.sound import robust_line
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
+
+Floats = NDArray[np.float64]
 
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
@@ -43,7 +45,7 @@ class LevelStep:
 
 def find_level_steps(
     index: NDArray[np.int64],
-    times_s: NDArray[np.float64],
+    times_s: Floats,
     *,
     min_size_s: float,
     line: tuple[float, float] | None = None,
@@ -73,14 +75,14 @@ def find_level_steps(
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
-    window = _window(n)
+    window = min(max(n // 6, 6), 64)  # samples that are averaged on either side of a jump
     x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
     for _ in range(4):
         slope, level = robust_line(x, work) if line is None else line
         line = None  # of the stamps as they came
-        # Spikes of one or two stamps are no steps.
+        # Spikes of one or two stamps are not steps.
         residual = median_of_five(work - slope * x - level)
         new = _one_pass(residual, window, min_size_s)
         if not new or len(found) + len(new) > MAX_STEPS:
@@ -96,24 +98,18 @@ def find_level_steps(
 
 
 def find_lone_steps(
-    index: NDArray[np.int64], times_s: NDArray[np.float64], *, min_size_s: float
+    index: NDArray[np.int64], times_s: Floats, *, min_size_s: float
 ) -> list[LevelStep]:
     """Return jumps of few stamps: intervals far from what the others have for their samples.
 
-    Parameters
-    ----------
-    index : ndarray of int64, shape (n,)
-        Sample numbers, increasing.
-    times_s : ndarray, shape (n,)
-        Stamps in seconds.
-    min_size_s : float
-        Smaller jumps are not reported.
+    `index`, shape (n,): sample numbers, increasing. `times_s`, shape (n,): stamps in seconds.
+    `min_size_s`: smaller jumps are not reported.
     """
     if times_s.size < FEWEST:
         return []
     samples, intervals_s = np.diff(index), np.diff(times_s)
     off_s = intervals_s - median(intervals_s / samples) * samples
-    std_s = 1.4826 * median(np.abs(off_s))
+    std_s = spread(off_s, 0.0)
     # Student's t of a few intervals: the scatter is known to a third.
     least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
     padded_s = np.concatenate(([0.0], off_s, [0.0]))
@@ -125,25 +121,18 @@ def find_lone_steps(
     return [LevelStep(interval=i, size_s=float(off_s[i]), std_s=std_s) for i in found.tolist()]
 
 
-def _window(n: int) -> int:
-    """Return how many of `n` samples are averaged on either side of a jump."""
-    return min(max(n // 6, 6), 64)
-
-
-def _jumps(residual: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+def _jumps(residual: Floats, window: int) -> Floats:
     """Return the mean of a window after every place minus that before it, along the last axis."""
     n = residual.shape[-1]
     sums = np.zeros((*residual.shape[:-1], n + 1))
     np.add.accumulate(residual, axis=-1, out=sums[..., 1:])
-    jump: NDArray[np.float64] = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
+    jump: Floats = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
     jump += sums[..., : n - 2 * window + 1]
     jump /= window
     return jump
 
 
-def _refined(
-    x: NDArray[np.float64], times: NDArray[np.float64], steps: list[LevelStep], reach: int
-) -> list[LevelStep]:
+def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> list[LevelStep]:
     """Measure the sizes again, against a slope that no step has touched."""
     if not steps:
         return steps
@@ -163,24 +152,23 @@ def _refined(
         after = slice(at, min(stop, at + reach))
         level = [times[part] - slope * x[part] for part in (before, after)]
         size = median(level[1]) - median(level[0])
-        spread = [1.4826 * median(np.abs(v - median(v))) for v in level]
-        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
-        # A jump of less than half the jitter is no finding that a person could check.
-        if abs(size) >= 0.5 * max(spread):
+        spreads = [spread(values) for values in level]
+        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spreads, level, strict=True))
+        # A jump of less than half the jitter is not a finding that a person could check.
+        if abs(size) >= 0.5 * max(spreads):
             out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
     return out
 
 
-def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> list[LevelStep]:
+def _one_pass(residual: Floats, window: int, min_size: float) -> list[LevelStep]:
     n = residual.size
     jump = _jumps(residual, window)
     # No jump is farther from their median, nor any limit lower.
     if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
         return []
     centre = median(jump)
-    scatter = 1.4826 * median(np.abs(jump - centre))
-    noise = 1.4826 * median(np.abs(residual[1:] - residual[:-1])) / np.sqrt(2.0)
-    std = max(scatter, noise * float(np.sqrt(2.0 / window)))
+    noise = spread(residual[1:] - residual[:-1], 0.0) / np.sqrt(2.0)
+    std = max(spread(jump, centre), noise * float(np.sqrt(2.0 / window)))
     height = np.abs(jump - centre)
     # The scatter itself is known from n / window places only.
     least = SIGNIFICANCE * (1.0 + 6.0 * window / n) * std
@@ -208,7 +196,7 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
     return steps
 
 
-def _sharpest(detrended: NDArray[np.float64], interval: int) -> int:
+def _sharpest(detrended: Floats, interval: int) -> int:
     """Move a step to the split that leaves the least scatter on both sides."""
     low, high = max(0, interval - 8), min(detrended.size, interval + 10)
     part = detrended[low:high]

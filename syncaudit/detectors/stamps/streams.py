@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.arrival import audit_arrivals
-from syncaudit.detectors.stamps.audit import audit_stamps
+from syncaudit.detectors.stamps.audit import audit_stamps, order_of
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamps.grid import intervals, seconds_after
 from syncaudit.detectors.stamps.ledger import MIN_STEP_S
-from syncaudit.detectors.stamps.order import order_of
 from syncaudit.detectors.stamps.steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamps.words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import (
     AudioStream,
     CameraStream,
@@ -59,11 +58,7 @@ def audit_stream(stream: Stream) -> StampAudit:
     StampAudit
         `samples` counts all stamps of the stream.
     """
-    return _completed(stream, _audit_stamps(stream))
-
-
-def _completed(stream: Stream, audit: StampAudit) -> StampAudit:
-    """Return an audit of the stamps with what their unit and the times of arrival tell."""
+    audit = _audit_stamps(stream)
     if not isinstance(stream, AudioStream | EventStream | TranscriptStream):
         unit = unit_remarks(audit, _FASTEST_HZ.get(stream.kind, 1e6))
         audit = replace(audit, remarks=(*unit, *audit.remarks)) if unit else audit
@@ -115,16 +110,16 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]
         samples=int(stream.time_ns.size),
         rate_hz=fastest.rate_hz,
         jitter_s=worst.jitter_s,
+        clock_fit=worst.clock_fit,
         jitter_max_s=_most([a.jitter_max_s for a in each]),
         buffering_s=_most([a.buffering_s for a in each]),
-        clock_fit=worst.clock_fit,
+        max_gap_s=_most([a.max_gap_s for a in each]),
+        lost_s=_most([a.lost_s for a in each]),
         gaps=sum(a.gaps for a in each),
         duplicates=sum(a.duplicates for a in each),
         backwards=sum(a.backwards for a in each),
         missing=sum(a.missing for a in each),
         doubled=sum(a.doubled for a in each),
-        max_gap_s=_most([a.max_gap_s for a in each]),
-        lost_s=_most([a.lost_s for a in each]),
         steps=tuple(sorted(step for a in each for step in a.steps)),
         is_synthetic=all(a.is_synthetic for a in each),
         is_irregular=any(a.is_irregular for a in each),
@@ -137,8 +132,7 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]
 
 
 def _most(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return max(known) if known else None
+    return max((value for value in values if value is not None), default=None)
 
 
 def _order_only(stream: Stream) -> StampAudit:

@@ -8,22 +8,22 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamps.clock import ClockFit
 from syncaudit.detectors.stamps.grid import Grid
 from syncaudit.detectors.stamps.ledger import Ledger
-from syncaudit.dsp.medians import quantiles
+from syncaudit.dsp.robust import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = [
-    "container_rate",
     "container_remarks",
     "count_remarks",
     "figure_remarks",
     "in_ms",
     "irregular_remark",
     "order_remarks",
-    "rounding_remarks",
     "synthetic_remark",
     "unit_remarks",
 ]
+
+Floats = NDArray[np.float64]
 
 # One-sided delays below this are what every bus and every operating system does.
 WORTH_A_WORD_S = 5e-4
@@ -42,7 +42,7 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
 
 
 def order_remarks(
-    stamps: NDArray[np.int64], steps_s: NDArray[np.float64], base: StampAudit
+    stamps: NDArray[np.int64], steps_s: Floats, base: StampAudit
 ) -> tuple[StampRemark, ...]:
     """Word order and span."""
     out: list[StampRemark] = []
@@ -97,7 +97,12 @@ def figure_remarks(
             f"{interval}): {abs(size) / fit.period_s:.2f} periods, so samples were not dropped",
             is_figure=True,
         )
-    out += rounding_remarks(tick_s)
+    if tick_s >= 1e-5:
+        say(
+            ReasonCode.JITTER,
+            f"timestamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen",
+            is_figure=False,
+        )
     if grid.is_bunched:
         say(
             ReasonCode.JITTER,
@@ -115,15 +120,11 @@ def figure_remarks(
     return out
 
 
-def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64]) -> StampRemark:
+def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
     """Word that no regular clock stands behind stamps.
 
-    Parameters
-    ----------
-    steps_s : ndarray, shape (m,)
-        Positive intervals that are no gaps.
-    usual_s : ndarray, shape (n,)
-        Usual interval at each place.
+    `steps_s`, shape (m,): positive intervals that are not gaps. `usual_s`, shape (n,): usual
+    interval at each place.
     """
     shortest_s, longest_s = (
         quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
@@ -134,14 +135,6 @@ def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64])
         "several sources in one column"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
-
-
-def rounding_remarks(tick_s: float) -> list[StampRemark]:
-    """Word a rounding of the stamps that is coarse enough to hide jitter."""
-    if tick_s < 1e-5:
-        return []
-    text = f"timestamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen"
-    return [StampRemark(code=ReasonCode.JITTER, text=text)]
 
 
 def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
@@ -170,24 +163,18 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
     return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
 
 
-def container_rate(pts_s: NDArray[np.float64]) -> float | None:
-    """Return the frames a second that a container plays; None with fewer than three of them.
+def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[StampRemark]:
+    """Word a container that plays at another rate than its `n` stamps have.
 
-    Parameters
-    ----------
-    pts_s : ndarray, shape (m,)
-        Presentation times in any order; what is not finite does not count.
+    `pts_s`, shape (m,): presentation times in any order; what is not finite does not count.
+    `rate_hz`: rate of the stamps.
     """
     ordered = np.sort(pts_s[np.isfinite(pts_s)])
     gaps = ordered[1:] - ordered[:-1]
     gaps = gaps[gaps > 0.0]
-    return None if gaps.size < 2 else gaps.size / float(np.add.reduce(gaps))
-
-
-def container_remarks(plays_hz: float | None, n: int, rate_hz: float | None) -> list[StampRemark]:
-    """Word a container that plays at another rate than its `n` stamps say."""
-    if plays_hz is None or rate_hz is None:
+    if gaps.size < 2 or rate_hz is None:
         return []
+    plays_hz = gaps.size / float(np.add.reduce(gaps))
     # Dropped frames lower both; 1 % and 2 frames' worth of difference are beyond any crystal.
     span = n / rate_hz
     if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.medians import median
-from syncaudit.estimators.delay.at import locate_step
+from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.near import MIN_PIECE_S, measure_near
 from syncaudit.estimators.delay.refusals import DRIFT_Z
-from syncaudit.estimators.delay.stepped import ClockStep
+from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 
 __all__ = [
     "USUAL_DRIFT_PPM",

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.medians import median
-from syncaudit.dsp.robust import cauchy_weights
+from syncaudit.dsp.robust import cauchy_weights, median
 from syncaudit.estimators.delay.errors import covariance_of
 from syncaudit.estimators.delay.found import DelayFit
 from syncaudit.estimators.delay.increments import Increments

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.medians import median
-from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.dsp.robust import mad_std_of_columns, median
+from syncaudit.estimators.delay.errors import MOTION_ROWS, noise_of_motion
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.noise import MOTION_ROWS, noise_of_motion
 from syncaudit.estimators.delay.search import slow_basis
 
 __all__ = ["DelayModel", "Linearised"]

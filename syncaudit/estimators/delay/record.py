@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM, ClockStep
-from syncaudit.estimators.delay.excerpt import excerpt_of
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z
@@ -26,6 +28,12 @@ DRIFT_STD_PPM = 20.0
 MAX_DRIFT_STD_PPM = 400.0
 # Beyond what quartz makes by so many standard errors a drift is likelier than none.
 LIKELY_Z = 2.0
+Floats = NDArray[np.float64]
+# What people take in at a glance, and long enough for the swing of a body.
+TELLING_S = 1.0
+# Kept to either side of it, so that raw signals are seen whole; farther off nobody compares.
+MAX_BESIDE_S = 1.0
+LEAST_BESIDE_S = 0.1
 
 
 def record_delay(
@@ -67,7 +75,7 @@ def record_delay(
     def see(fit: DelayFit) -> SignalExcerpt | None:
         if task.is_baseline_only:
             return None  # physics lies between the two, not their clocks
-        return excerpt_of(fit, epoch_ns=task.source_epoch_ns, epochs_s=task.epochs_s)
+        return _excerpt_of(fit, epoch_ns=task.source_epoch_ns, epochs_s=task.epochs_s)
 
     record = PairMeasurement(
         source=task.source,
@@ -149,3 +157,46 @@ def _is_told(drift_ppm: float, std_ppm: float) -> bool:
     if significance > DRIFT_Z:
         return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
     return std_ppm <= DRIFT_STD_PPM
+
+
+def _excerpt_of(fit: DelayFit, *, epoch_ns: int, epochs_s: float) -> SignalExcerpt | None:
+    """Return the axis and the second that show most clearly how far apart the two lie.
+
+    The squared offset in standard errors of the second alone: offset squared times the Fisher
+    information on it. With a constant beside the delay left free that is the variance of the
+    derivative by the delay, each value weighted by its inverse variance: bends tell of a delay,
+    while a straight slope might as well lie too high.
+    """
+    order = np.argsort(fit.mid_s, kind="stable")
+    mid_s, linear = fit.mid_s[order], fit.linear
+    weights, slope = fit.weights[order], fit.sensitivity[order]
+    stop = np.searchsorted(mid_s, mid_s + TELLING_S)
+    weight, sloped, information = (
+        _sums(x, stop) for x in (weights, weights * slope, weights * slope**2)
+    )
+    drift = 1e-6 * (fit.drift_ppm or 0.0)
+    aparts_s = fit.offset_s + epochs_s + drift * (mid_s + 0.5 * TELLING_S - fit.anchor_s)
+    told = (information - sloped**2 / (weight + 1e-300)) * aparts_s[:, None] ** 2
+    first, axis = np.unravel_index(int(np.argmax(told)), told.shape)
+    start_s = float(mid_s[first])
+    apart_s = float(aparts_s[first])
+    beside_s = min(max(LEAST_BESIDE_S, abs(apart_s)), MAX_BESIDE_S)
+    is_near = (mid_s >= start_s - beside_s) & (mid_s <= start_s + TELLING_S + beside_s)
+    width_s = fit.model.rows.width_s[order][is_near]
+    target = linear.fitted[order][is_near, axis] / width_s
+    source = target + linear.residuals[order][is_near, axis] / width_s
+    return SignalExcerpt.of(
+        mid_s[is_near],
+        source,
+        target,
+        epoch_ns=epoch_ns,
+        apart_s=apart_s,
+        tells_s=(start_s, start_s + TELLING_S),
+    )
+
+
+def _sums(values: Floats, stop: NDArray[np.intp]) -> Floats:
+    """Return the sums of rows from each to before the row at `stop`, shape as given."""
+    added = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    sums: Floats = added[stop] - added[:-1]
+    return sums

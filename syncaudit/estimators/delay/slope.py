@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.model import DelayModel, Linearised
 
 __all__ = ["followed_share", "with_slope"]

@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay.at import fit_at
 from syncaudit.estimators.delay.clock_step import (
     USUAL_DRIFT_PPM,
     ClockStep,
@@ -22,6 +21,7 @@ from syncaudit.estimators.delay.clock_step import (
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
+from syncaudit.estimators.delay.stepped import fit_at
 
 __all__ = ["is_unlike_quartz", "step_for_drift", "step_over_drift", "why_either"]
 

@@ -3,13 +3,12 @@
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
-from syncaudit.estimators.events.flashes import METHOD, measure_flashes
+from syncaudit.estimators.events.flashes import METHOD, limit_light, measure_flashes
 from syncaudit.estimators.events.instants import (
     EventEvidence,
     Instants,
     instants_of,
 )
-from syncaudit.estimators.events.light_length import limit_light
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
 

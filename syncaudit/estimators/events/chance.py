@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events.companions import companion_shares
-from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
+from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis, matched_by
 from syncaudit.estimators.events.instants import Instants
-from syncaudit.estimators.events.pair_fit import gates_s, residuals_s
-from syncaudit.estimators.events.voting import chance_of
+from syncaudit.estimators.events.pair_fit import PairFit, gates_s, residuals_s
+from syncaudit.estimators.events.voting import chance_of, evenly_chosen
 
-__all__ = ["Chance", "chance_of_match", "tail_of"]
+__all__ = ["Chance", "chance_of_intervals", "chance_of_match", "tail_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
 # The shortest train that a rate is told of, and how far beyond its ends events may still match.
 SHORTEST_S = 0.25
 # Where the density of events alone matches this share of them, they must also gather around the
@@ -26,6 +24,13 @@ CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
 # Coincidences right beside an offset are counted between so many gates.
 BESIDE = (2.0, 6.0)
+# Distances that are kept: of long trains, those from a part of the events.
+MAX_LAGS = 200_000
+# What follows so soon, or the end of a light that went on, may be of one and the same flash.
+FLASH_S = 0.25
+# Distances that spread (a lamp's uneven width, an even train that jitters) are counted in wider
+# windows, each twice as wide as the one before, and shared out evenly over them.
+WIDENINGS = 2.0 ** np.arange(10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +70,7 @@ def chance_of_match(
 
     Event by event, in the order of time: the probability that a train with nothing in common has
     an event within the gate is given by its mean rate or, once the event before has matched, by
-    how often this train's own events follow one another at that distance (`companion_shares`),
+    how often this train's own events follow one another at that distance (`_companion_shares`),
     whichever is larger. So the second edge of a flash proves nothing that its first did not where
     all flashes last as long, nor does the next pulse of an even train or the next frame of a
     camera; three sharp events that repeat no distance prove enough. At least as many matches of so
@@ -115,6 +120,49 @@ def chance_of_match(
     if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found):
         tail = 1.0
     return Chance(probability=min(1.0, n_trials * tail), expected=expected, n_trials=n_trials)
+
+
+def chance_of_intervals(source: Instants, target: Instants, fit: PairFit) -> float:
+    """Return how likely chance puts as many intervals beside events of the other train.
+
+    The clock map is that of sharp events alone, so that nothing is searched for. Where both trains
+    know intervals, these may be of the same lights: the larger probability counts.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair, with their intervals.
+    fit : PairFit
+        By their sharp events.
+    """
+    tails = []
+    own, other = _vague(source), _vague(target)
+    if own.n:
+        i, j = matched_by(fit, own, target)
+        gates = 2.0 * gates_s(own, target, i, j)
+        predicted = fit.predict(own.times_s, own.row_px)
+        tails.append(_tail_of_pairs(predicted, own, target, (i, j), gates))
+    if other.n:
+        i, j = matched_by(fit, source, other)
+        order = np.argsort(j, kind="stable")
+        gates = 2.0 * gates_s(source, other, i, j)[order]
+        returned = fit.source_of(other.times_s + other.row_px * fit.target_line_s)
+        tails.append(_tail_of_pairs(returned, other, source, (j[order], i[order]), gates))
+    return max(tails, default=1.0)
+
+
+def _vague(events: Instants) -> Instants:
+    return events.take(np.flatnonzero(events.half_s > 0.0).astype(np.int64))
+
+
+def _tail_of_pairs(
+    predicted: Floats, own: Instants, other: Instants, pairs: tuple[Ints, Ints], gates: Floats
+) -> float:
+    if not pairs[0].size:
+        return 1.0
+    kinds = _kinds(own), _kinds(other)
+    shares = _shares(predicted, other.times_s, kinds, pairs[0], gates)
+    return _tail(predicted, other.times_s, kinds, pairs, gates, shares)
 
 
 def tail_of(shares: Floats, n_matched: int) -> float:
@@ -174,7 +222,7 @@ def _tail(
     is_event = np.isin(np.arange(predicted.size), i)
     half_s = np.full(predicted.size, 0.5 * np.mean(gates))
     half_s[i] = 0.5 * gates
-    after = companion_shares(
+    after = _companion_shares(
         seen,
         kinds[1],
         j[before[follows]],
@@ -211,3 +259,71 @@ def _is_flat(source: Instants, target: Instants, found: Hypothesis) -> bool:
     off_s = np.abs(residuals_s(found.fit, source, target, i, j))
     n_inner = np.count_nonzero(off_s < 0.5 * gates_s(source, target, i, j))
     return bool(n_inner - 0.5 * i.size < MIN_GATHERED * 0.5 * np.sqrt(i.size))
+
+
+def _companion_shares(
+    times_s: Floats,
+    kinds: Ints,
+    head: Ints,
+    at_s: Floats,
+    kind: Ints,
+    is_event: NDArray[np.bool_],
+    half_s: Floats,
+) -> Floats:
+    """Return which share of a train's events has a companion at a distance, shape (m,).
+
+    The conditional intensity of a point process, given an event at 0 (Cox & Lewis, "The
+    statistical analysis of series of events", 1966, chapter 5), from all other events of the kind
+    of `head`: those for which the companion would still lie within the train. A lamp's flashes may
+    all be alike: what may be of one flash with its head counts as one that others have, until so
+    many have none (rule of succession).
+    """
+    shares = np.zeros(head.size)
+    for first in np.unique(kinds[head]):
+        for second in np.unique(kind):
+            chosen = np.flatnonzero((kinds[head] == first) & (kind == second))
+            heads = np.flatnonzero(kinds == first)
+            others_s = times_s[kinds == second]
+            heads = heads[evenly_chosen(heads.size, MAX_LAGS // max(1, others_s.size))]
+            lags_s = (others_s - times_s[heads, None]).ravel()
+            train = _Train(
+                lags_s=np.sort(lags_s[lags_s > 0.0]), rooms_s=times_s[-1] - times_s[heads[::-1]]
+            )
+            own, lag_s = head[chosen], at_s[chosen] - times_s[head[chosen]]
+            is_head = np.isin(own, heads)
+            n_own = is_head & is_event[chosen], is_head * (times_s[-1] - times_s[own])
+            best = train.densest(lag_s, half_s[chosen], *n_own)
+            of_one_flash = (lag_s <= FLASH_S) | bool(first > second)
+            alike = 1.0 / (1.0 + train.n_with_room(lag_s, n_own[1]))
+            shares[chosen] = np.where(of_one_flash, np.maximum(best, alike), best)
+    return shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Train:
+    """Sorted distances from heads to later events, and sorted times from heads to the end."""
+
+    lags_s: Floats
+    rooms_s: Floats
+
+    def n_with_room(self, lag_s: Floats, own_room_s: Floats) -> Ints:
+        """Return how many other heads could have a companion at each distance."""
+        n = self.rooms_s.size - np.searchsorted(self.rooms_s, lag_s, side="left")
+        return n - (own_room_s >= np.maximum(lag_s, 1e-12))
+
+    def densest(
+        self, lag_s: Floats, half_s: Floats, is_own: NDArray[np.bool_], own_room_s: Floats
+    ) -> Floats:
+        """Return the share of other heads that have one, the largest over all widths."""
+        best = np.zeros(lag_s.size)
+        for widening in WIDENINGS:
+            reach_s = half_s * widening
+            counts = (
+                np.searchsorted(self.lags_s, lag_s + reach_s, side="right")
+                - np.searchsorted(self.lags_s, lag_s - reach_s, side="left")
+                - is_own
+            )
+            n_could = np.maximum(self.n_with_room(lag_s - reach_s, own_room_s), 1)
+            share = np.minimum(counts / n_could, 1.0) / widening
+            best = np.where(reach_s <= lag_s, np.maximum(best, share), best)
+        return best

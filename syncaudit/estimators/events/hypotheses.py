@@ -24,6 +24,7 @@ __all__ = [
     "MIN_MATCHED",
     "Hypothesis",
     "fit_candidates",
+    "matched_by",
     "n_conflicts_of",
     "widen",
 ]
@@ -76,7 +77,7 @@ def fit_candidates(
                 found = None
                 break
             fit = fit_pair(source, target, i, j, n_iterations=2)
-            i, j = _matched(fit, source, target, loose)
+            i, j = matched_by(fit, source, target, loose)
             found = Hypothesis(i=i, j=j, fit=fit)
         if found is None or i.size < MIN_MATCHED:
             continue
@@ -102,7 +103,7 @@ def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float
         return found
     fit = found.fit
     for _ in range(2):
-        i, j = _matched(fit, source, target, window_s)
+        i, j = matched_by(fit, source, target, window_s)
         off_s = residuals_s(fit, source, target, i, j)
         reach_s = GATE_SIGMAS * mad_std(off_s)
         keep = np.abs(off_s) <= np.maximum(gates_s(source, target, i, j), reach_s)
@@ -126,7 +127,10 @@ def _is_plausible(fit: PairFit, source: Instants, target: Instants) -> bool:
     )
 
 
-def _matched(fit: PairFit, source: Instants, target: Instants, loose_s: float) -> tuple[Ints, Ints]:
+def matched_by(
+    fit: PairFit, source: Instants, target: Instants, loose_s: float = 0.0
+) -> tuple[Ints, Ints]:
+    """Return which events of both are one under a clock map, within their gates and so much."""
     predicted = fit.predict(source.times_s, source.row_px)
     seen = target.times_s + target.row_px * fit.target_line_s
     order = np.argsort(seen, kind="stable")

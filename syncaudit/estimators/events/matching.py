@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events.chance import chance_of_match
+from syncaudit.estimators.events.chance import chance_of_intervals, chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.hypotheses import (
     MIN_MATCHED,
     Hypothesis,
     fit_candidates,
+    matched_by,
     n_conflicts_of,
     widen,
 )
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
-from syncaudit.estimators.events.pair_fit import gates_s
+from syncaudit.estimators.events.pair_fit import fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
 from syncaudit.formatting import word_duration
@@ -80,6 +82,9 @@ def match_events(
        are nearly periodic, whatever the reason. Offsets that explain *other* events, before or
        after, are steps of one of the clocks (`join_steps`).
 
+    Of events known between two frames only, hundreds agree on any offset: where both trains have
+    sharp events, these alone propose it, and the intervals confirm it (`_by_sharp_events`).
+
     Parameters
     ----------
     source, target : Instants
@@ -97,6 +102,15 @@ def match_events(
     EventMatch
         With pairs and fit, or with the reason of the refusal.
     """
+    by_sharp = _by_sharp_events(
+        source,
+        target,
+        max_offset_s=max_offset_s,
+        max_drift_ppm=max_drift_ppm,
+        check_periods=check_periods,
+    )
+    if by_sharp is not None:
+        return by_sharp
     for events in (source, target):
         if events.n < MIN_MATCHED:
             return _refused(
@@ -163,6 +177,42 @@ def match_events(
         )
         return _refused(source, target, why, figures)
     return _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
+
+
+def _by_sharp_events(
+    source: Instants,
+    target: Instants,
+    *,
+    max_offset_s: float,
+    max_drift_ppm: float,
+    check_periods: bool,
+) -> EventMatch | None:
+    """Return the match that sharp events tell and intervals confirm, None where they tell none.
+
+    Both kinds are independent evidence for one offset, whose probabilities to come by chance are
+    combined (Fisher, "Statistical methods for research workers", 1932, section 21.1).
+    """
+    sharp = [np.flatnonzero(events.half_s == 0.0).astype(np.int64) for events in (source, target)]
+    if max(source.n - sharp[0].size, target.n - sharp[1].size) == 0:
+        return None
+    found = match_events(
+        source.take(sharp[0]),
+        target.take(sharp[1]),
+        max_offset_s=max_offset_s,
+        max_drift_ppm=max_drift_ppm,
+        check_periods=check_periods,
+    )
+    chance = found.chance
+    if found.fit is None or (found.why is not None and chance <= MAX_CHANCE):
+        return None
+    if found.why is not None:
+        both = max(chance * chance_of_intervals(source, target, found.fit), 1e-300)
+        chance = both * (1.0 - math.log(both))
+        if chance > MAX_CHANCE:
+            return None
+    i, j = matched_by(found.fit, source, target)
+    fit = found.fit if found.fit.steps else fit_pair(source, target, i, j)
+    return replace(found, source=source, target=target, i=i, j=j, fit=fit, why=None, chance=chance)
 
 
 def _refused(

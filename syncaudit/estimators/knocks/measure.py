@@ -6,11 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.robust import student_widening
-from syncaudit.estimators.knocks.envelopes import LOBE_S, N_BLOCKS, NEAR_S, correlate_envelopes
-from syncaudit.estimators.knocks.onsets import LATE_SAMPLES, MIN_EVENTS, Onsets, find_onsets
-from syncaudit.estimators.knocks.trains import GRID_S, blur_of, correlate_trains
+from syncaudit.estimators.knocks.envelopes import (
+    LATE_SAMPLES,
+    LOBE_S,
+    MIN_EVENTS,
+    N_BLOCKS,
+    NEAR_S,
+    Onsets,
+    correlate_envelopes,
+    find_onsets,
+)
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 
 __all__ = ["METHOD", "estimate_knocks"]
@@ -21,6 +29,10 @@ MAX_RUNNER_UP = 0.75
 MIN_HEIGHT = 7.0
 # Unknown way of the sound (0.3 m: 1 ms).
 SOUND_PATH_S = 0.0005
+GRID_S = 0.001
+MIN_BLUR_S = 0.002
+MAX_POINTS = 20_000_000
+Floats = NDArray[np.float64]
 
 
 def estimate_knocks(
@@ -87,7 +99,7 @@ def estimate_knocks(
         first = PairMeasurement.refused(source.source, target.source, METHOD, at_ns, reason)
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     b = b.moved(epochs_s)
-    lobe = _correlate(a, b, blur_of(a, b), max_offset_s)
+    lobe = _correlate(a, b, _blur_of(a, b), max_offset_s)
     if isinstance(lobe, str):
         return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, lobe)
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
@@ -118,7 +130,7 @@ class _Lobe:
 
 
 def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | str:
-    found = correlate_trains(a, b, blur, max_offset)
+    found = _correlate_trains(a, b, blur, max_offset)
     if isinstance(found, str):
         return found
     lags, curve, most = found
@@ -254,3 +266,35 @@ def _jackknife(times: NDArray[np.float64], values: NDArray[np.float64]) -> float
     means = np.array([_robust_mean(np.delete(values, block)) for block in blocks])
     n = means.size
     return float(np.sqrt((n - 1) / n * np.sum((means - np.mean(means)) ** 2)))
+
+
+def _blur_of(a: Onsets, b: Onsets) -> float:
+    """Return the width by which onsets are blurred: what the slower side leaves open."""
+    return max(MIN_BLUR_S, 0.6 * max(a.interval_s, b.interval_s))
+
+
+def _correlate_trains(
+    a: Onsets, b: Onsets, blur_s: float, max_offset_s: float
+) -> tuple[Floats, Floats, float] | str:
+    """Correlate onsets as blurred pulses of their weights."""
+    zero = min(a.start_s, b.start_s)
+    n = round((max(a.stop_s, b.stop_s) - zero) / GRID_S) + 1
+    if n > MAX_POINTS:
+        return "the signals span more than five hours"
+    trains = []
+    from scipy.signal import fftconvolve  # 25 MiB that clips without sound are spared
+
+    for side in (a, b):
+        grid = np.zeros(n)
+        np.add.at(grid, np.rint((side.times_s - zero) / GRID_S).astype(np.int64), side.weights)
+        trains.append(gaussian_filter1d(grid, blur_s / GRID_S, mode="constant"))
+    n_lags = round(max_offset_s / GRID_S)
+    padded = np.concatenate((np.zeros(n_lags), trains[1], np.zeros(n_lags)))
+    curve = fftconvolve(padded, trains[0][::-1], mode="valid")
+    lags = np.arange(-n_lags, n_lags + 1, dtype=np.float64) * GRID_S
+    # Per lag: what unrelated trains would give in the overlap that is left.
+    overlap = np.minimum(a.stop_s, b.stop_s - lags) - np.maximum(a.start_s, b.start_s - lags)
+    share = np.maximum(overlap, 1e-3) / (min(a.stop_s, b.stop_s) - max(a.start_s, b.start_s))
+    curve = np.where(overlap > 1.0, curve / np.sqrt(np.clip(share, 0.25, None)), 0.0)
+    most = float(np.linalg.norm(trains[0]) * np.linalg.norm(trains[1]))
+    return lags, curve, most

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.phonetics import PhoneClass
+from syncaudit.speech.phonetics import PhoneClass
 
 __all__ = ["CLASSES", "PRIOR_FRAMES", "class_codes", "prior_means"]
 

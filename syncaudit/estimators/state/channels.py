@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.random_effects import fit_random_effects
-from syncaudit.estimators.delay.curve import DelayCurve
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import why_ambiguous
+from syncaudit.estimators.delay.search import DelayCurve
 from syncaudit.estimators.state.moments import RIDGES, gains, gains_of_one, penalty
 from syncaudit.estimators.state.search import (
     MIN_OVERLAP,

@@ -16,7 +16,6 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
-from syncaudit.estimators.delay.curve import DelayCurve
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.measure import (
@@ -27,18 +26,19 @@ from syncaudit.estimators.delay.measure import (
 )
 from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
-from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
-from syncaudit.estimators.state.mixtures import fit_mixtures
+from syncaudit.estimators.delay.search import DelayCurve
+from syncaudit.estimators.state.driver import camera_increments, driver_of, held_back_s, period_of
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
     delays_of_halves,
     delays_of_parts,
+    leave_out_std,
+    weighing_std,
     why_apart,
     why_no_line,
 )
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
-from syncaudit.estimators.state.search import Prediction, search_state
-from syncaudit.estimators.state.sides import camera_increments, driver_of, held_back_s, period_of
+from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_state
 from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 

@@ -15,7 +15,12 @@ import numpy as np
 
 from syncaudit.estimators.delay.measure import DelayTask, refuse, search_range
 from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
-from syncaudit.estimators.state.driver import moving_channels
+from syncaudit.estimators.state.driver import (
+    driver_of,
+    moving_channels,
+    period_of,
+    state_increments,
+)
 from syncaudit.estimators.state.measure import (
     MAX_DRIFT_PPM,
     READING_STD_S,
@@ -24,7 +29,6 @@ from syncaudit.estimators.state.measure import (
     measure_against,
 )
 from syncaudit.estimators.state.parts import MAX_PART_Z
-from syncaudit.estimators.state.sides import driver_of, period_of, state_increments
 from syncaudit.formatting import word_measure
 from syncaudit.model import Activity, PairMeasurement, Quantity
 

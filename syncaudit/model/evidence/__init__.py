@@ -2,8 +2,7 @@
 
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.picture import PictureMotion
-from syncaudit.model.evidence.rotation import RotationIncrements
+from syncaudit.model.evidence.increments import PictureMotion, RotationIncrements
 
 __all__ = [
     "Activity",

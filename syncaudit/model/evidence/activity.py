@@ -67,13 +67,10 @@ class Activity:
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        times = arrays.finite_column("times_s", self.times_s)
-        if times.size > 1 and float(np.min(np.diff(times))) <= 0.0:
+        arrays.freeze_columns(self, "times_s")
+        if self.times_s.size > 1 and float(np.min(np.diff(self.times_s))) <= 0.0:
             raise ValueError("times_s must increase strictly")
-        object.__setattr__(self, "times_s", times)
-        object.__setattr__(
-            self, "values", arrays.finite_matrix("values", self.values, n=times.size)
-        )
+        arrays.freeze_matrices(self, "values", n=self.times_s.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,9 +99,5 @@ class EventTrain:
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        times = arrays.finite_column("times_s", self.times_s)
-        object.__setattr__(self, "times_s", times)
-        for name in ("std_s", "strengths"):
-            object.__setattr__(
-                self, name, arrays.finite_column(name, getattr(self, name), n=times.size)
-            )
+        arrays.freeze_columns(self, "times_s")
+        arrays.freeze_columns(self, "std_s", "strengths", n=self.times_s.size)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
+from syncaudit.model.audits import PictureAudit
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.picture import PictureMotion
-from syncaudit.model.evidence.rotation import RotationIncrements
+from syncaudit.model.evidence.increments import PictureMotion, RotationIncrements
 from syncaudit.model.finding import Finding
-from syncaudit.model.pictures import PictureAudit
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream
 

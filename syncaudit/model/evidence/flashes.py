@@ -91,18 +91,13 @@ class FlashEdges:
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.frame_s).shape[0]
-        if self.half_s is not None:
-            object.__setattr__(self, "half_s", arrays.finite_column("half_s", self.half_s, n=n))
-        for name in ("frame_s", "row_px", "row_std_px", "exposure_part"):
-            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
-        for name in ("frame_index", "band"):
-            object.__setattr__(self, name, arrays.stamps(name, getattr(self, name), n=n))
+        columns = ("frame_s", "row_px", "row_std_px", "exposure_part", "half_s")
+        arrays.freeze_columns(self, *columns, n=n)
+        arrays.freeze_stamps(self, "frame_index", "band", n=n)
         if not np.isin(self.exposure_part, (-0.5, 0.0, 0.5)).all():
             raise ValueError("exposure_part must be -0.5, 0 or +0.5")
         _check_sense(self.sense, n)
-        object.__setattr__(
-            self, "watched_s", arrays.finite_matrix("watched_s", self.watched_s, width=2)
-        )
+        arrays.freeze_matrices(self, "watched_s", width=2)
 
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
@@ -180,14 +175,11 @@ class FlashIntervals:
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.start_s).shape[0]
-        for name in ("start_s", "stop_s", "std_s"):
-            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        arrays.freeze_columns(self, "start_s", "stop_s", "std_s", "lit_s", n=n)
         if n and float(np.min(self.stop_s - self.start_s)) < 0.0:
             raise ValueError("stop_s must not be before start_s")
-        object.__setattr__(self, "count", arrays.stamps("count", self.count, n=n))
-        if self.lit_s is not None:
-            object.__setattr__(self, "lit_s", arrays.finite_column("lit_s", self.lit_s, n=n))
-        object.__setattr__(self, "dead_s", arrays.finite_matrix("dead_s", self.dead_s, width=2))
+        arrays.freeze_stamps(self, "count", n=n)
+        arrays.freeze_matrices(self, "dead_s", width=2)
         _check_sense(self.sense, n)
 
     def of_light(self, longest_s: float) -> FlashIntervals:

@@ -138,13 +138,11 @@ def overlay_of(
 
 
 def _correction(clock: ClockEstimate, time_ns: NDArray[np.int64], at_ns: int) -> Correction:
-    """Return the correction at every timestamp (`syncaudit.model.clocks`)."""
+    """Return the correction at every timestamp, and its standard error."""
     after_s = (time_ns - at_ns).astype(np.float64) * 1e-9
-    offset_s = (clock.offset_s or 0.0) + 1e-6 * (clock.drift_ppm or 0.0) * after_s
+    offset_s = clock.clock_map(at_ns).since(at_ns).change_s(after_s)
     std_s = np.hypot(clock.offset_std_s or 0.0, 1e-6 * (clock.drift_std_ppm or 0.0) * after_s)
     if clock.step_s is not None and clock.step_at_ns is not None:
         is_other_side = (time_ns >= clock.step_at_ns) != clock.is_step_past
-        sign = -1.0 if clock.is_step_past else 1.0
-        offset_s = np.where(is_other_side, offset_s + sign * clock.step_s, offset_s)
         std_s = np.where(is_other_side, np.hypot(std_s, clock.step_std_s or 0.0), std_s)
     return Correction(time_ns=time_ns, offset_s=offset_s, offset_std_s=std_s)

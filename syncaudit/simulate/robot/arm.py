@@ -66,10 +66,7 @@ def hand_pose(joints: Floats) -> tuple[Floats, Floats]:
 def links_at(joints: Floats) -> list[Link]:
     """Return base, upper arm, forearm, hand and the two fingers.
 
-    Parameters
-    ----------
-    joints : ndarray, shape (6,)
-        Degrees; the gripper in percent open.
+    `joints`, shape (6,): degrees; the gripper in percent open.
     """
     rotations, points = _chain(joints)
     links = [

@@ -1,4 +1,4 @@
-"""Pictures of the arm at work: from a stand beside it and from its wrist."""
+"""Images of the arm at work: from a stand beside it and from its wrist."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from syncaudit.simulate.camera import CameraConfig
-from syncaudit.simulate.planes import Planes
-from syncaudit.simulate.raycast import Shot
+from syncaudit.simulate.raycast import Shot, pixel_rays
 from syncaudit.simulate.textures import Texture
-from syncaudit.simulate.visibility import Extents
 
 from .arm import Link, hand_pose, links_at
 from .scene import HAND_HALF_M, Scene, box_planes
@@ -22,6 +20,7 @@ __all__ = ["ArmCamera"]
 Floats = NDArray[np.float64]
 
 _WALL_LUMA = 120
+_FACING_M = 0.002  # the arm is near and small
 # Of the wrist camera in the tool's axes: behind and above the fingers, looking down at them.
 _WRIST_PLACE_M = np.array([-0.02, 0.0, 0.055])
 _WRIST_TILT_RAD = 0.45
@@ -56,25 +55,25 @@ class ArmCamera:
         Rows have poses of their own; what moves before a camera on a stand is drawn as it stands
         at the middle row.
         """
-        width, height = self.config.size_px
+        height = self.config.size_px[1]
         times_s = self.config.row_times_s(time_s)
         rotation, centre = self._poses(times_s)
-        columns = np.ones((2, width), dtype=np.float32)
-        columns[0] = (np.arange(width) - (width - 1) / 2) / self.config.focal_px
+        columns, row_y = pixel_rays(self.config)
         shot = Shot(
             columns=columns,
-            row_y=(np.arange(height, dtype=np.float64) - (height - 1) / 2) / self.config.focal_px,
+            row_y=row_y,
             rotation=rotation,
             centre=centre,
             row_shift_s=times_s - time_s,
             focal_px=self.config.focal_px,
-            luma=np.full((height, width), _WALL_LUMA, dtype=np.uint8),
+            luma=np.full(self.config.size_px[::-1], _WALL_LUMA, dtype=np.uint8),
         )
         eye_m = centre[height // 2]
-        _paint(shot, self.scene.ground, eye_m)
+        shot.paint(*shot.in_view(self.scene.ground, eye_m, facing_m=_FACING_M))
         boxes, faces = self._boxes(time_s)
         order = np.argsort([-np.linalg.norm(box.centre_m - eye_m) for box in boxes], kind="stable")
-        _paint(shot, box_planes([boxes[k] for k in order], [faces[k] for k in order]), eye_m)
+        sides = box_planes([boxes[k] for k in order], [faces[k] for k in order])
+        shot.paint(*shot.in_view(sides, eye_m, facing_m=_FACING_M))
         return shot.luma
 
     def _boxes(self, time_s: float) -> tuple[list[Link], list[tuple[Texture, ...]]]:
@@ -117,17 +116,3 @@ class ArmCamera:
         mixed = first + share[:, :, None] * (last - first)
         mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
         return mixed, centres[0] + share * (centres[1] - centres[0])
-
-
-def _paint(shot: Shot, planes: Planes, eye_m: Floats) -> None:
-    towards = np.einsum("nc,nc->n", planes.corner_m - eye_m, planes.axes[:, 2])
-    planes = planes.select(np.flatnonzero(towards > 0.002))
-    extents = shot.extents(planes.corners(), planes.velocity_mps)
-    size = extents.boxes[:, 1::2] - extents.boxes[:, ::2]
-    seen = np.flatnonzero((size > 0).all(axis=1))
-    shot.paint(
-        planes.select(seen),
-        Extents(
-            boxes=extents.boxes[seen], depth_m=extents.depth_m[seen], inner=extents.inner[seen]
-        ),
-    )

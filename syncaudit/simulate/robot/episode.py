@@ -149,7 +149,7 @@ class Episode:
 
 
 def record_episode(config: EpisodeConfig, seed: int) -> Episode:
-    """Draw and record one episode; pictures are rendered when they are asked for."""
+    """Draw and record one episode; images are rendered when they are asked for."""
     rng = np.random.default_rng([seed, 1])
     course = draw_course(config.duration_s, config.task, rng)
     scene = draw_scene(config.scene, rng)

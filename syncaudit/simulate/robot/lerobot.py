@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ _VIDEO = {
 def write_lerobot(
     folder: Path, episodes: Sequence[Episode], *, version: str = "v2.1", has_state: bool = True
 ) -> None:
-    """Write a data set; the pictures are rendered on the way.
+    """Write a data set; the images are rendered on the way.
 
     Parameters
     ----------
@@ -159,9 +160,5 @@ def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) ->
         key = f"observation.images.{name}"
         video = folder / _VIDEO["v3.0"].format(**place, video_key=key)
         video.parent.mkdir(parents=True)
-        encode_frames(_all_frames(episodes, name), video, episodes[0].config.camera(name))
-
-
-def _all_frames(episodes: Sequence[Episode], name: str) -> Iterator[NDArray[np.uint8]]:
-    for episode in episodes:
-        yield from episode.frames(name)
+        frames = chain.from_iterable(episode.frames(name) for episode in episodes)
+        encode_frames(frames, video, episodes[0].config.camera(name))

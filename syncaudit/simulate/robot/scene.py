@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.simulate.planes import Planes, merge
+from syncaudit.simulate.planes import Planes, merge, single_plane
 from syncaudit.simulate.textures import Texture, octave_noise
 
 from .arm import Link, links_at
@@ -65,14 +65,14 @@ class Scene:
 
 def draw_scene(style: SceneStyle, rng: np.random.Generator) -> Scene:
     """Draw a place to work at."""
-    table = _rectangle(
+    table = single_plane(
         np.array([-0.4, 0.5 * _TABLE_M, 0.0]),
-        np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]),
+        np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]),
         _cluttered((_TABLE_M, _TABLE_M), style.contrast, rng),
     )
-    wall = _rectangle(
+    wall = single_plane(
         np.array([1.0, 1.2, 0.9]),
-        np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]),
+        np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]]),
         _cluttered((2.4, 0.9), style.contrast, rng),
     )
     objects = []
@@ -122,18 +122,6 @@ def box_planes(boxes: Sequence[Link], faces: Sequence[Sequence[Texture]]) -> Pla
         velocity_mps=np.zeros((len(corners), 3)),
         owner=np.array(owners, dtype=np.int64),
         textures=tuple(texture for box in faces for texture in box),
-    )
-
-
-def _rectangle(corner_m: Floats, axes: Floats, texture: Texture) -> Planes:
-    height, width = texture.levels[0][0].shape
-    return Planes(
-        corner_m=corner_m[None],
-        axes=np.stack([*axes, np.cross(axes[0], axes[1])])[None],
-        size_m=np.array([[width, height]]) / texture.texels_per_m,
-        velocity_mps=np.zeros((1, 3)),
-        owner=np.zeros(1, dtype=np.int64),
-        textures=(texture,),
     )
 
 

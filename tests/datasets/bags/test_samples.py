@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncaudit.datasets import load_manifest
-from syncaudit.datasets.bags.definitions import Definitions
 from syncaudit.datasets.bags.layout import LayoutError, lay_out, read_columns
-from syncaudit.datasets.bags.topics import Topic
+from syncaudit.datasets.bags.topics import Definitions, Topic
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.pipeline import read_clip
 from testkit.bags.writing import FRAME, IMU, JOINTS, START_NS, Messages, Sent, write_bag

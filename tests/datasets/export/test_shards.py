@@ -310,7 +310,7 @@ def test_a_clip_whose_file_is_gone_is_told_and_the_others_are_there(tmp_path):
 
 
 def test_a_file_that_shrinks_meanwhile_stops_the_export(tmp_path, monkeypatch):
-    from syncaudit.datasets.export.parts import Part
+    from syncaudit.datasets.export.shard_file import Part
 
     clips = folder_clips(tmp_path, 1)
     whole = Part.of_file.__func__

@@ -77,7 +77,7 @@ def test_a_camera_without_stamps_is_taken_to_begin_with_stamped_sources(tmp_path
     spec = clips[0].sources["cam_front"]
     assert spec.start_ns is None
     assert spec.is_start_assumed
-    assert "nothing states when cam_front began: taken to begin with the others" in notes
+    assert "nothing states when cam_front began: assumed to begin with the others" in notes
 
 
 def test_the_manifest_may_not_lie_in_the_data_set(tmp_path):

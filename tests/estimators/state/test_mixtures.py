@@ -5,8 +5,7 @@ import pytest
 
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.driver import state_driver
-from syncaudit.estimators.state.mixtures import fit_mixtures
-from syncaudit.estimators.state.search import search_state
+from syncaudit.estimators.state.search import fit_mixtures, search_state
 from testkit.working_arm import arm, joints, pictures
 
 # A twentieth of a frame period at 10 Hz.

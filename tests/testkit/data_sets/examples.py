@@ -65,7 +65,7 @@ EXAMPLES: dict[str, Example] = {
             ("v1.0-mini/sample_data.json", b"{}", "no list of objects"),
             ("v1.0-mini/sample_data.json", None, "lacks sample_data"),
             ("v1.0-mini/scene.json", b"[]", "holds no clip"),
-            ("v1.0-mini/scene.json", b"[1]", "item 0 is no object"),
+            ("v1.0-mini/scene.json", b"[1]", "item 0 is not an object"),
         ),
     ),
 }

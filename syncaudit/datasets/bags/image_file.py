@@ -1,0 +1,188 @@
+"""Put the images of a camera topic into a file, without encoding compressed ones anew."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syncaudit.datasets.bags.raw_images import ImageError
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+__all__ = ["ImageFile", "codec_of"]
+
+# Images that are kept back until one can be decoded: a video may start between key frames.
+_MOST_WAITING = 600
+_TICKS = Fraction(1, 1000)  # Matroska's
+# Codecs that go into Matroska as they are; stills of other kinds become files in a folder.
+_VIDEO = {"h264": "h264", "h265": "hevc", "hevc": "hevc", "vp9": "vp9", "av1": "av1"}
+_STILLS = {b"\x89PNG": "png", b"RIFF": "webp", b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff"}
+
+# Units of an image at which decoding can start: instantaneous refresh, or parameter sets
+# (ITU-T H.264, table 7-1; H.265, table 7-1).
+_KEY_UNITS = {"h264": frozenset({5, 7}), "hevc": frozenset({*range(16, 24), 32, 33, 34})}
+
+
+def codec_of(data: bytes, said: str) -> str:
+    """Return the codec of a compressed image: by its first bytes, else by what the bag says."""
+    if data[:2] == b"\xff\xd8":
+        return "mjpeg"
+    for magic, codec in _STILLS.items():
+        if data.startswith(magic):
+            return codec
+    words = said.lower()
+    for word, codec in _VIDEO.items():
+        if word in words:
+            return codec
+    if "jpeg" in words or "jpg" in words:
+        return "mjpeg"  # damaged at its start: the decoder will say so
+    raise ImageError(f"images of the format '{said}' are not known")
+
+
+class ImageFile:
+    """Images of one topic in order: a Matroska file, or a folder of stills."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._form = ""
+        self._waiting: list[tuple[bytes, int]] = []  # until one shows the size of the images
+        self._video: _Video | None = None
+        self.uri: str | None = None
+        self.n_kept = 0
+        self.n_skipped = 0  # before the first image at which decoding can start
+
+    def add(self, data: bytes, codec: str, at_ns: int) -> None:
+        """Add a compressed image as it is in the message; its codec is from `codec_of`.
+
+        When it was received (`at_ns`) becomes the container's own clock, no evidence. ImageError
+        where the topic changes its codec, or none of its first images can be decoded.
+        """
+        self._expect(codec)
+        if not self.n_kept and codec in _KEY_UNITS and not _is_key(data, codec):
+            self.n_skipped += 1
+            return
+        if codec in _STILLS.values():
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._path.joinpath(f"{self.n_kept:07d}.{codec}").write_bytes(data)
+            self.uri = str(self._path)
+        elif self._video is not None:
+            self._video.mux(data, at_ns)
+        else:
+            self._waiting.append((data, at_ns))
+            size = _size_of(data, codec)
+            if size is None and len(self._waiting) == _MOST_WAITING:
+                raise ImageError(f"none of the first {_MOST_WAITING} images can be decoded")
+            if size is not None:
+                self._video = _Video(self._path, codec, *size)
+                for waiting in self._waiting:
+                    self._video.mux(*waiting)
+                self._waiting = []
+        self.n_kept += 1
+
+    def add_raw(self, frame: VideoFrame, at_ns: int) -> None:
+        """Add an uncompressed image from `raw_image`; FFV1 keeps every bit of it."""
+        self._expect(f"{frame.format.name} {frame.width}x{frame.height}")
+        if self._video is None:
+            size = (frame.width, frame.height)
+            self._video = _Video(self._path, "ffv1", *size, pixels=frame.format.name)
+        self._video.encode(frame, at_ns)
+        self.n_kept += 1
+
+    def close(self) -> None:
+        """Finish the file; images of which none could be decoded are not kept."""
+        if self._video is not None:
+            self.uri = self._video.close()
+        self.n_kept -= len(self._waiting)
+        self._waiting = []
+
+    def _expect(self, form: str) -> None:
+        self._form = self._form or form
+        if form != self._form:
+            raise ImageError(f"the images change from {self._form} to {form}")
+
+
+class _Video:
+    """A Matroska file that is being written."""
+
+    def __init__(
+        self, path: Path, codec: str, width: int, height: int, *, pixels: str | None = None
+    ) -> None:
+        import av
+
+        self._target = path.with_name(path.name + ".mkv")
+        self._part = path.with_name(path.name + ".mkv.part")
+        self._output = av.open(str(self._part), "w", format="matroska")
+        self._stream: Any
+        if pixels is None:
+            self._stream = self._output.add_mux_stream(
+                codec, width=width, height=height, time_base=_TICKS
+            )
+        else:
+            self._stream = self._output.add_stream(codec, rate=30)
+            self._stream.width, self._stream.height = width, height
+            self._stream.pix_fmt = pixels
+            self._stream.codec_context.time_base = _TICKS
+            self._stream.codec_context.thread_count = 1
+        self._codec = codec
+        self._is_encoder = pixels is not None
+        self._last = -1
+        self._first_ns: int | None = None
+
+    def mux(self, data: bytes, at_ns: int) -> None:
+        import av
+
+        packet = av.Packet(data)
+        packet.stream = self._stream
+        packet.pts = packet.dts = self._tick(at_ns)
+        packet.time_base = _TICKS
+        packet.is_keyframe = _is_key(data, self._codec)
+        self._output.mux(packet)
+
+    def encode(self, frame: VideoFrame, at_ns: int) -> None:
+        frame.pts, frame.time_base = self._tick(at_ns), _TICKS
+        self._output.mux(self._stream.encode(frame))
+
+    def close(self) -> str:
+        if self._is_encoder:
+            self._output.mux(self._stream.encode(None))
+        self._output.close()
+        self._part.replace(self._target)
+        return str(self._target)
+
+    def _tick(self, at_ns: int) -> int:
+        """Return a presentation time that grows by at least one, as containers demand."""
+        if self._first_ns is None:
+            self._first_ns = at_ns
+        self._last = max(self._last + 1, (at_ns - self._first_ns) // 10**6)
+        return self._last
+
+
+def _is_key(data: bytes, codec: str) -> bool:
+    """Return whether decoding can start at an image: viewers jump to such images."""
+    if codec not in _KEY_UNITS:
+        return codec == "mjpeg"
+    at = data.find(b"\0\0\1")
+    while 0 <= at < len(data) - 3:
+        head = data[at + 3]
+        kind = head & 0x1F if codec == "h264" else head >> 1 & 0x3F
+        if kind in _KEY_UNITS[codec]:
+            return True
+        at = data.find(b"\0\0\1", at + 3, at + 4096)
+    return False
+
+
+def _size_of(data: bytes, codec: str) -> tuple[int, int] | None:
+    """Return width and height of the first image that can be decoded."""
+    import av
+    from av.video.codeccontext import VideoCodecContext
+
+    try:
+        decoder = av.CodecContext.create(codec, "r")
+        if not isinstance(decoder, VideoCodecContext):
+            return None
+        frames = [*decoder.decode(av.Packet(data)), *decoder.decode(None)]
+    except (av.FFmpegError, ValueError, MemoryError):
+        return None
+    return (frames[0].width, frames[0].height) if frames else None

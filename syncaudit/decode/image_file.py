@@ -1,0 +1,36 @@
+"""Read one encoded image from a file: neither a pipe nor more than an image can hold."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from syncaudit.errors import one_line
+from syncaudit.limits import IMAGE_BYTES, IMAGE_PIXELS
+
+__all__ = ["image_bytes", "image_error"]
+
+
+def image_bytes(path: str) -> bytes:
+    """Return what a file holds.
+
+    OSError where it cannot be read, is not a regular file (a pipe or device may never end), or too
+    large.
+    """
+    status = os.stat(path)  # noqa: PTH116  # for every image of every clip
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("is not a regular file")
+    if status.st_size > IMAGE_BYTES:
+        raise OSError(f"holds {status.st_size >> 20} MiB, too much for an image")
+    return Path(path).read_bytes()
+
+
+def image_error(error: Exception) -> str:
+    """Return in words why OpenCV does not decode an image."""
+    if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is asked for
+        return (
+            f"it claims more pixels than the {IMAGE_PIXELS >> 20} million that are decoded; "
+            "if it does have them, store it smaller"
+        )
+    return one_line(error)

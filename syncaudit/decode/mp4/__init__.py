@@ -1,0 +1,5 @@
+"""What the boxes of an MP4 file (ISO/IEC 14496-12) tell of its frames, without a demuxer."""
+
+from syncaudit.decode.mp4.sample_tables import read_sample_table
+
+__all__ = ["read_sample_table"]

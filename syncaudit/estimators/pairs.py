@@ -1,0 +1,219 @@
+"""Which sources are measured against which: an estimator for each kind of evidence.
+
+Cameras that are tracked have `rotation.pairs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from syncaudit.estimators import knocks, sound, speech
+from syncaudit.estimators.events.flashes import METHOD, limit_light, measure_flashes
+from syncaudit.estimators.inertial import measure_imu_imu
+from syncaudit.estimators.protocol import Estimator
+from syncaudit.estimators.state.measure import measure_camera_state
+from syncaudit.estimators.state.states import measure_states
+from syncaudit.estimators.vehicle import BUS_METHODS, measure_can_imu
+from syncaudit.model import (
+    Activity,
+    BandEnergies,
+    ClipEvidence,
+    FlashEdges,
+    FlashIntervals,
+    PairMeasurement,
+    Quantity,
+    SpokenTier,
+)
+
+__all__ = ["BUSES", "IMUS", "KNOCKS", "LIGHT", "MICROPHONES", "ROBOT", "SPEECH"]
+
+_Known: TypeAlias = Sequence[PairMeasurement]
+_Pairs: TypeAlias = list[PairMeasurement]
+
+_INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
+
+
+def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure every two IMUs by a quantity that both have, rotation before force."""
+    imus = _imus(evidence)
+    names = list(imus)
+    return [
+        measure_imu_imu(
+            imus[name][quantity],
+            imus[other][quantity],
+            max_offset_s=max_offset_s,
+            is_one_clock=evidence.share_a_clock(name, other),
+        )
+        for k, name in enumerate(names)
+        for other in names[:k]
+        for quantity in [q for q in _INERTIAL if q in imus[name] and q in imus[other]][:1]
+    ]
+
+
+def measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure every bus against every IMU by all that both tell of the vehicle's motion."""
+    imus = _imus(evidence)
+    return [
+        pair
+        for name, signals in evidence.motion.items()
+        if name not in imus
+        for other, imu in imus.items()
+        for pair in measure_can_imu(
+            signals,
+            imu,
+            max_offset_s=max_offset_s,
+            is_one_clock=evidence.share_a_clock(name, other),
+        )
+    ]
+
+
+IMUS = Estimator(name="imus", methods=tuple(map(str, _INERTIAL)), measure=measure_imus)
+BUSES = Estimator(name="buses", methods=BUS_METHODS, measure=measure_buses)
+
+
+def _imus(evidence: ClipEvidence) -> dict[str, dict[Quantity, Activity]]:
+    return {
+        name: motion
+        for name, motion in evidence.motion.items()
+        if any(quantity in motion for quantity in _INERTIAL)
+    }
+
+
+def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure cameras against what a robot did, and what it was told against what it did.
+
+    Cameras are held against a command only where nothing tells what the robot did: the arm trails
+    it. Where several sources tell of the robot, the first is the one the others are held against.
+    Those in which nothing moves are refused, with the reason.
+    """
+    still = [
+        PairMeasurement.refused(name, other, method, 0, why)
+        for k, (name, why) in enumerate(evidence.motionless.items())
+        for other, method in (
+            *((camera, "arm_motion") for camera in evidence.picture_motions),
+            *((state, "joint_motion") for state in [*evidence.motionless][:k]),
+        )
+    ]
+    told = [m[Quantity.COMMAND] for m in evidence.motion.values() if Quantity.COMMAND in m]
+    did = [m[Quantity.STATE] for m in evidence.motion.values() if Quantity.STATE in m]
+    if not told and not did:
+        return still
+    hub, *others = [*did, *told]
+    return [
+        *still,
+        *(
+            measure_states(
+                other,
+                hub,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(other.source, hub.source),
+            )
+            for other in others
+        ),
+        *(
+            measure_camera_state(
+                picture,
+                hub,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(picture.source, hub.source),
+            )
+            for picture in evidence.picture_motions.values()
+        ),
+    ]
+
+
+ROBOT = Estimator(
+    name="robot",
+    methods=("arm_motion", "commanded_motion", "joint_motion", "command"),
+    measure=measure_robot,
+)
+
+
+def measure_microphones(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure every two microphones by their waveforms."""
+    heard = list(evidence.sounds.values())
+    return [
+        sound.estimate_microphones(source, target, max_offset_s=max_offset_s)
+        for k, source in enumerate(heard)
+        for target in heard[:k]
+    ]
+
+
+def measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure every microphone against every accelerometer by what both noticed of knocks."""
+    return [
+        knocks.estimate_knocks(
+            evidence.loudness[name],
+            motion[Quantity.SPECIFIC_FORCE],
+            source_clicks=evidence.clicks.get(name),
+            max_offset_s=max_offset_s,
+        )
+        for name in evidence.sounds
+        if name in evidence.loudness
+        for motion in evidence.motion.values()
+        if Quantity.SPECIFIC_FORCE in motion
+    ]
+
+
+def measure_transcripts(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure every transcript with times against its audio."""
+    return [
+        _transcript(spoken, evidence.bands.get(spoken.audio), max_offset_s)
+        for spoken in evidence.spoken.values()
+    ]
+
+
+MICROPHONES = Estimator(name="microphones", methods=(sound.METHOD,), measure=measure_microphones)
+KNOCKS = Estimator(name="knocks", methods=(knocks.METHOD,), measure=measure_knocks)
+SPEECH = Estimator(name="speech", methods=(speech.METHOD,), measure=measure_transcripts)
+
+
+def _transcript(
+    spoken: SpokenTier, heard: BandEnergies | None, max_offset_s: float
+) -> PairMeasurement:
+    if heard is None:
+        why = "its audio could not be read, is silent, or is sampled below 6 kHz"
+        return PairMeasurement.refused(spoken.source, spoken.audio, speech.METHOD, 0, why)
+    return speech.measure_speech(spoken, heard, max_offset_s=max_offset_s)
+
+
+def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
+    """Measure the sources that noticed light pulses: the sharpest pairs that connect them.
+
+    Which cameras see the same pulses is a matter of their phases, so all pairs are tried. More
+    than a tree of them would count each camera's noise twice.
+    """
+    seen = limit_light([*evidence.triggers.values(), *evidence.flashes.values()])
+    noticed = {item.source: item for item in seen}
+    if not any(_is_by_camera(found) for found in evidence.flashes.values()):
+        return []
+    names = list(noticed)
+    pairs = [
+        measure_flashes(noticed[name], noticed[other], max_offset_s=max_offset_s)
+        for k, name in enumerate(names)
+        for other in names[:k]
+    ]
+    tree: list[PairMeasurement] = []
+    group = {name: {name} for name in names}
+    for pair in sorted(pairs, key=lambda pair: pair.offset_std_s or np.inf):
+        if pair.accepted and group[pair.source] is not group[pair.target]:
+            tree.append(pair)
+            joined = group[pair.source] | group[pair.target]
+            group.update(dict.fromkeys(joined, joined))
+    # Of a source that stays alone, one refusal says why: of the pair that came nearest.
+    for name in names:
+        if len(group[name]) == 1 < len(names):
+            own = [pair for pair in pairs if name in (pair.source, pair.target)]
+            nearest = max(own, key=lambda pair: pair.nearness)
+            tree += [] if nearest in tree else [nearest]
+    return tree
+
+
+LIGHT = Estimator(name="light", methods=(METHOD,), measure=measure_light)
+
+
+def _is_by_camera(found: FlashEdges | FlashIntervals) -> bool:
+    return isinstance(found, FlashEdges) or found.quantity is Quantity.FLASH

@@ -1,0 +1,299 @@
+"""What the stamps of one source say without any content, and how its pictures look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from syncaudit.model.field_names import fields_of, known_fields
+from syncaudit.model.finding import ReasonCode
+
+__all__ = [
+    "ArrivalAudit",
+    "PictureAudit",
+    "PictureFault",
+    "PictureSpell",
+    "StampAudit",
+    "StampRemark",
+]
+
+
+class PictureFault(StrEnum):
+    """Ways in which pictures train nothing."""
+
+    FROZEN = "frozen"  # the same picture again although time goes on
+    BLANK = "blank"  # one colour: black, grey, green, white
+    COVERED = "covered"  # noise, and nothing behind it
+    WHITE = "white"  # nearly all pixels clipped
+    GREY = "grey"  # large parts in the grey that decoders put where they have nothing
+    HALF = "half"  # the lower rows repeat one row
+    DAMAGED = "damaged"  # the decoder had to conceal damage, or what it refers to was damaged
+    UNDECODED = "undecoded"  # no picture came out
+    SIZE = "size"  # another size than the first picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureSpell:
+    """A run of pictures with one fault.
+
+    Parameters
+    ----------
+    fault : PictureFault
+        What is wrong.
+    first, last : int
+        Positions in the file of the first and last of them.
+    frames : int
+        How many of the pictures between show it.
+    start_s, stop_s : float
+        Their stamps, counted from the first picture looked at.
+    duration_s : float
+        Frames times the usual period: does not depend on doubtful stamps.
+    level : float, optional
+        Luma, of blank and covered pictures.
+    """
+
+    fault: PictureFault
+    first: int
+    last: int
+    frames: int
+    start_s: float
+    stop_s: float
+    duration_s: float
+    level: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureAudit:
+    """Faults of the pictures of one camera.
+
+    Parameters
+    ----------
+    frames : int
+        Pictures decoded.
+    counts : mapping of str to int
+        Pictures with each fault, where there are any.
+    spells : tuple of PictureSpell
+        In order of time; of each fault at most 20, the longest.
+    errors : int
+        Packets and picture files that could not be decoded.
+    first_error : str, optional
+        What was wrong with the first of them.
+    new_share : float, optional
+        Share of frames that show a new picture, where the camera is slower than the file and its
+        pictures are repeated to fill it up; those repeats are no fault of single frames.
+    light : float, optional
+        Median over the pictures of their mean luma, 0 to 255.
+    """
+
+    frames: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    spells: tuple[PictureSpell, ...] = ()
+    errors: int = 0
+    first_error: str | None = None
+    new_share: float | None = None
+    light: float | None = None
+
+    def of(self, fault: PictureFault) -> tuple[PictureSpell, ...]:
+        """Return the spells of one fault."""
+        return tuple(spell for spell in self.spells if spell.fault is fault)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `from_json` takes."""
+        return {
+            "frames": self.frames,
+            "counts": dict(self.counts),
+            "spells": [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells],
+            "errors": self.errors,
+            "first_error": self.first_error,
+            "new_share": self.new_share,
+            "light": self.light,
+        }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> PictureAudit:
+        """Return the audit that `to_json` wrote."""
+        spells = tuple(
+            PictureSpell(**{**spell, "fault": PictureFault(spell["fault"])})
+            for spell in item["spells"]
+        )
+        return cls(**{**item, "spells": spells})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampRemark:
+    """One thing about the stamps that is worth a sentence.
+
+    Parameters
+    ----------
+    code : ReasonCode
+        What it is about.
+    text : str
+        For people.
+    is_figure : bool
+        Whether it only words, with the place, what the figures of the audit count already.
+    is_defect : bool
+        Whether no policy could accept it: stamps in a wrong unit.
+    """
+
+    code: ReasonCode
+    text: str
+    is_figure: bool = False
+    is_defect: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `from_json` takes."""
+        return fields_of(self) | {"code": str(self.code)}
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> StampRemark:
+        """Return the remark that `to_json` wrote."""
+        return cls(**{**item, "code": ReasonCode(item["code"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalAudit:
+    """How the stamps of a source lie to the times at which the recorder got its samples.
+
+    The delay is receive stamp minus capture stamp: transport, plus whatever the two clocks
+    differ by.
+
+    Parameters
+    ----------
+    samples : int
+        Samples compared.
+    span_s : float
+        Time they cover.
+    floor_s, floor_std_s : float
+        Least delay (median where delays are symmetric) in the middle, and its error.
+    spread_s : float
+        From the floor to the delay that 95 % of the samples keep.
+    drift_ppm, drift_std_ppm : float, optional
+        Slope of that floor: what has to be added to the rate of the capture clock to run with
+        the recorder's. None where the recording is too short.
+    wander_s : float
+        Range of the floor about the straight line.
+    negative : int
+        Samples that were received before they were captured.
+    steps : tuple of (int, float)
+        (receive stamp in ns, size in s) of sudden, lasting changes of the delay.
+    transport_growth_s : float, optional
+        By how much receive minus publish stamp is longer in the last quarter than in the first.
+    """
+
+    samples: int
+    span_s: float
+    floor_s: float
+    floor_std_s: float
+    spread_s: float
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+    wander_s: float = 0.0
+    negative: int = 0
+    steps: tuple[tuple[int, float], ...] = ()
+    transport_growth_s: float | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the `arrival` object of a source's `timing` in the verdicts."""
+        return fields_of(self) | {"steps": _steps_to_json(self.steps)}
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> ArrivalAudit:
+        """Return the audit that `to_json` wrote."""
+        return cls(**{**known_fields(cls, item), "steps": _steps(item)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampAudit:
+    """Figures of the stamps alone (design 3.5).
+
+    Parameters
+    ----------
+    samples : int
+        Stamps.
+    rate_hz : float, optional
+        Rate found from the stamps; None with fewer than three.
+    jitter_s : float, optional
+        Robust standard deviation of the stamps around a regular clock; where it wanders, around
+        its neighbourhood. Where there is no regular clock, the errors of single stamps as far as
+        neighbouring intervals show them; None where they do not.
+    jitter_max_s : float, optional
+        Largest excursion.
+    buffering_s : float, optional
+        Mean one-sided delay above the lower hull; None where the jitter is symmetric.
+    clock_fit : str, optional
+        ``hull`` or ``least_squares``: which fit the floor test chose.
+    gaps, duplicates, backwards, missing, doubled : int
+        Gaps in time, equal stamps, steps back, samples missing in gaps, surplus samples.
+    max_gap_s : float, optional
+        Longest interval between neighbours.
+    lost_s : float, optional
+        Time lost in the longest gap: what its interval has beyond the usual one, if that is half
+        of it and more; 0 where there is no gap.
+    steps : tuple of (int, float)
+        (stamp in ns, size in s) of jumps of the clock against its own rate.
+    is_synthetic : bool
+        Whether the stamps lie exactly on index / rate: made up afterwards.
+    is_irregular : bool
+        Whether no regular clock stands behind the samples: their rate changes, or every interval
+        begins anew where the last one ended. The stamps may be true all the same.
+    remarks : tuple of StampRemark
+        What the figures do not say, and where what they count begins.
+    arrival : ArrivalAudit, optional
+        How the stamps lie to the times of arrival, where those are known.
+    """
+
+    samples: int
+    rate_hz: float | None = None
+    jitter_s: float | None = None
+    jitter_max_s: float | None = None
+    buffering_s: float | None = None
+    clock_fit: str | None = None
+    gaps: int = 0
+    max_gap_s: float | None = None
+    lost_s: float | None = None
+    duplicates: int = 0
+    backwards: int = 0
+    missing: int = 0
+    doubled: int = 0
+    steps: tuple[tuple[int, float], ...] = ()
+    is_synthetic: bool = False
+    is_irregular: bool = False
+    remarks: tuple[StampRemark, ...] = ()
+    arrival: ArrivalAudit | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The remarks in words."""
+        return tuple(remark.text for remark in self.remarks)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the `timing` object of formats.md section 3."""
+        own = fields_of(self)
+        del own["remarks"]  # which the record of the clip keeps
+        return own | {
+            "steps": _steps_to_json(self.steps),
+            "arrival": None if self.arrival is None else self.arrival.to_json(),
+        }
+
+    @classmethod
+    def from_json(
+        cls, item: Mapping[str, Any], remarks: Iterable[Mapping[str, Any]] = ()
+    ) -> StampAudit:
+        """Return the audit that `to_json` wrote, with the remarks that a row keeps elsewhere."""
+        arrival = item.get("arrival")
+        own = {
+            "steps": _steps(item),
+            "arrival": None if arrival is None else ArrivalAudit.from_json(arrival),
+            "remarks": tuple(StampRemark.from_json(remark) for remark in remarks),
+        }
+        return cls(**{**known_fields(cls, item), **own})
+
+
+def _steps_to_json(steps: tuple[tuple[int, float], ...]) -> list[dict[str, object]]:
+    return [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in steps]
+
+
+def _steps(item: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
+    return tuple((step["at_ns"], step["step_s"]) for step in item.get("steps", ()))

@@ -1,0 +1,110 @@
+"""How a camera turns, and how the parts of its picture move, from frame to frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import arrays
+
+__all__ = ["PictureMotion", "RotationIncrements"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RotationIncrements:
+    """Rotation of a camera between pairs of frames, in its optical axes.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
+    angles_rad : ndarray, shape (n, 3)
+        Rotation vector of the increment about x (right), y (down), z (forward).
+    std_rad : ndarray, shape (n, 3)
+        One-sigma error of each angle.
+    row_moments_px, row_moves_px : ndarray, shape (n, 3, 3)
+        Mean distance of the tracked points from the middle row, and mean number of rows they
+        moved, each weighted by how much the points contribute: entry (i, j) tells what a rotation
+        about axis j at the points' own rows does to the angle about axis i. With the line delay
+        they turn frame times into row times.
+    mean_row_px : float
+        Plain mean distance of the picture's corners from the middle row (negative: above it).
+    height_px : int
+        Rows of the picture.
+    line_delay_s : float, optional
+        Time between rows, where stated.
+    has_focal : bool
+        Whether the focal length was stated (else angles about x and y carry an unknown factor).
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or read-out not stated).
+    regular_start_s, regular_stop_s : ndarray, shape (n,), optional
+        The same instants by an even clock, where the stamps jitter around one.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: NDArray[np.float64]
+    stop_s: NDArray[np.float64]
+    angles_rad: NDArray[np.float64]
+    std_rad: NDArray[np.float64]
+    row_moments_px: NDArray[np.float64]
+    row_moves_px: NDArray[np.float64]
+    height_px: int
+    mean_row_px: float = 0.0
+    line_delay_s: float | None = None
+    has_focal: bool = False
+    stamp_std_s: float = 0.0
+    regular_start_s: NDArray[np.float64] | None = None
+    regular_stop_s: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        n = np.asarray(self.angles_rad).shape[0]
+        times = ("start_s", "stop_s", "regular_start_s", "regular_stop_s")
+        arrays.freeze_columns(self, *times, n=n)
+        arrays.freeze_matrices(self, "angles_rad", "std_rad", n=n, width=3)
+        for name in ("row_moments_px", "row_moves_px"):
+            flat = np.asarray(getattr(self, name)).reshape(n, 9)
+            checked = arrays.finite_matrix(name, flat, n=n, width=9).reshape(n, 3, 3)
+            checked.flags.writeable = False
+            object.__setattr__(self, name, checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PictureMotion:
+    """Mean displacement of every cell of a picture between pairs of frames.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
+    moves : ndarray, shape (n, m)
+        Displacements, in parts of the picture's width: right and down of every cell in turn.
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or read-out not stated).
+    coded_width_px : int, optional
+        Width of a video whose frames are told from those before them. None: images of their own.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: NDArray[np.float64]
+    stop_s: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    stamp_std_s: float = 0.0
+    coded_width_px: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        arrays.freeze_matrices(self, "moves")
+        arrays.freeze_columns(self, "start_s", "stop_s", n=self.moves.shape[0])

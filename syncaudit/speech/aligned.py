@@ -1,0 +1,172 @@
+"""Put texts in time, and judge the result against the audio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syncaudit.errors import AlignmentError, SyncAuditError
+from syncaudit.speech.phones import Phone, read_sound
+
+if TYPE_CHECKING:
+    from syncaudit.model import PairMeasurement, Tier
+    from syncaudit.pipeline.alignment import Choice, JudgedAlignment
+
+__all__ = ["AlignedSpeech", "align", "align_many"]
+
+_TEXT_FILES = (".lab", ".txt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignedSpeech:
+    """When each phone and word was spoken.
+
+    Parameters
+    ----------
+    phones, words : tuple of Phone
+        In order, silences left out; no words where only phones were given.
+    duration_s : float
+        Length of the audio.
+    aligner : str
+        Which one, with its version.
+    is_verified : bool
+        Whether anything vouches for the times.
+    why : str
+        What does, or why nothing can.
+    measurement : PairMeasurement
+        The phones against the audio, by the estimator that judges any tier.
+    guessed : tuple of str
+        Words whose pronunciation was guessed from their letters.
+    remarks : tuple of str
+        What else should be known.
+    """
+
+    phones: tuple[Phone, ...]
+    words: tuple[Phone, ...]
+    duration_s: float
+    aligner: str
+    is_verified: bool
+    why: str
+    measurement: PairMeasurement
+    guessed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def align(
+    audio: str | Path,
+    text: str | Path,
+    *,
+    aligner: str = "auto",
+    language: str = "en",
+    is_phones: bool = False,
+) -> AlignedSpeech:
+    """Put a text in time, and judge the result against the audio.
+
+    Parameters
+    ----------
+    audio : str or Path
+        Sound file, or a video with sound.
+    text : str or Path
+        The text itself, or a ``.lab`` or ``.txt`` file.
+    aligner : str
+        ``auto``, ``pocketsphinx``, ``mfa`` or ``viter``.
+    language : str
+        Of the words.
+    is_phones : bool
+        Whether the text is phones with blanks between them (IPA or ARPAbet; ``|`` parts words).
+
+    Raises
+    ------
+    AlignmentError
+        If the text does not fit, or the result is not to be believed.
+    MissingExtraError, UsageError
+        If no such aligner is installed; it says how to install one.
+    StreamReadError
+        If audio or text cannot be read.
+    """
+    (outcome,) = align_many(
+        [(audio, text)], aligner=aligner, language=language, is_phones=is_phones
+    )
+    if isinstance(outcome, SyncAuditError):
+        raise outcome
+    return outcome
+
+
+def align_many(
+    pairs: Iterable[tuple[str | Path, str | Path]],
+    *,
+    aligner: str | Choice = "auto",
+    language: str = "en",
+    is_phones: bool = False,
+) -> list[AlignedSpeech | SyncAuditError]:
+    """Align many texts, each for itself: one start of an aligner serves all.
+
+    Parameters as for `align`; what cannot be read or aligned is an error in its place.
+    `aligner` may be what `syncaudit.pipeline.alignment.choose_aligners` returned.
+    """
+    from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
+    from syncaudit.speech.aligners import Utterance, phones_of_text, words_of_text
+
+    choice = (
+        choose_aligners(aligner, language=language, is_phones=is_phones)
+        if isinstance(aligner, str)
+        else aligner
+    )
+    outcomes: list[AlignedSpeech | SyncAuditError] = []
+    utterances: dict[int, Utterance] = {}
+    for place, (audio, text) in enumerate(pairs):
+        try:
+            sound, written = read_sound(audio), _text(text)
+        except SyncAuditError as error:
+            outcomes.append(error)
+            continue
+        phones = phones_of_text(written) if is_phones else ()
+        words = words_of_text(written)
+        if is_phones:
+            words = tuple("".join(word) for word in phones) if "|" in written else ()
+        utterances[place] = Utterance(
+            name=Path(str(audio)).name,
+            samples=sound.samples,
+            rate_hz=sound.rate_hz,
+            words=words,
+            phones=phones,
+            language=language,
+        )
+        outcomes.append(AlignmentError("not aligned yet"))
+    judged = align_and_judge(list(utterances.values()), choice)
+    for (place, utterance), one in zip(utterances.items(), judged, strict=True):
+        outcomes[place] = (
+            one if isinstance(one, AlignmentError) else _public(one, utterance.duration_s)
+        )
+    return outcomes
+
+
+def _public(judged: JudgedAlignment, duration_s: float) -> AlignedSpeech:
+    made = judged.alignment
+    return AlignedSpeech(
+        phones=tuple(_triples(made.phones)),
+        words=tuple(_triples(made.words)),
+        duration_s=duration_s,
+        aligner=made.aligner,
+        is_verified=judged.is_verified,
+        why=judged.why,
+        measurement=judged.measurement,
+        guessed=made.guessed,
+        remarks=made.remarks,
+    )
+
+
+def _triples(tier: Tier) -> Iterator[Phone]:
+    return (Phone(one.label, one.start_s, one.stop_s) for one in tier.intervals)
+
+
+def _text(text: str | Path) -> str:
+    from syncaudit.readers.csv_table import decode_text
+    from syncaudit.readers.uris import read_bytes, resolve
+
+    if isinstance(text, str) and not text.lower().endswith(_TEXT_FILES):
+        return text
+    uri = resolve(str(text))
+    return decode_text(uri, read_bytes(uri))

@@ -1,0 +1,213 @@
+"""What an aligner takes and gives, and what all aligners have in common."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import AlignmentError, SyncAuditError
+from syncaudit.model import Interval, Tier
+from syncaudit.speech.phonetics import is_silence
+
+__all__ = [
+    "Aligner",
+    "Alignment",
+    "Utterance",
+    "align_each",
+    "aligned_tiers",
+    "phones_of_text",
+    "remarks_on_unknown",
+    "words_of_text",
+]
+
+
+# Apostrophes belong to words (don't), all other marks part them.
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
+_WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
+# What Kaldi's recipes put in place of a word that the dictionary lacks.
+_SPOKEN_NOISE = "spn"
+# Aligners round times; touching intervals may overlap by less than this.
+_ROUNDING_S = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Utterance:
+    """Sound, and what is said in it.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    samples : ndarray of float32, shape (n,)
+        One channel, full scale 1.
+    rate_hz : float
+        Sampling rate.
+    words : tuple of str
+        In order, without punctuation; empty where only phones are known.
+    phones : tuple of tuple of str
+        Given pronunciation, in IPA or ARPAbet: of each word, or of one phone each where there
+        are no words. Empty: the aligner finds the pronunciation itself.
+    language : str
+        Of the words: ``en``, ``de`` ...
+    """
+
+    name: str
+    samples: NDArray[np.float32]
+    rate_hz: float
+    words: tuple[str, ...] = ()
+    phones: tuple[tuple[str, ...], ...] = ()
+    language: str = "en"
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the sound."""
+        return len(self.samples) / self.rate_hz
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """When each word and phone was spoken, as an aligner says.
+
+    Parameters
+    ----------
+    aligner : str
+        Which one, with its version.
+    words, phones : Tier
+        Intervals in order, in seconds of the sound, silences left out. `words` is empty where
+        the utterance has none.
+    guessed : tuple of str
+        Words whose pronunciation was guessed from their letters.
+    remarks : tuple of str
+        What a user should know, as sentences.
+    has_own_score : bool
+        Whether the aligner knows, and has checked, how well text and sound fit.
+    """
+
+    aligner: str
+    words: Tier
+    phones: Tier
+    guessed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    has_own_score: bool = False
+
+
+class Aligner(Protocol):
+    """Puts text in time."""
+
+    name: str
+
+    def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
+        """Return why it cannot be used here for such a text, with what to do; None: it can.
+
+        `language`: of the text. `is_phones`: whether the text is given as phones.
+        """
+
+    def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
+        """Align utterances, each for itself; what cannot be aligned becomes its error.
+
+        Parameters
+        ----------
+        utterances : sequence of Utterance
+            All of a language and kind of text that are available, by `unavailable_reason`.
+        """
+
+
+def align_each(
+    align_one: Callable[[Utterance], Alignment], utterances: Sequence[Utterance]
+) -> list[Alignment | AlignmentError]:
+    """Align utterances one after the other; what cannot be aligned becomes its error."""
+    found: list[Alignment | AlignmentError] = []
+    for utterance in utterances:
+        try:
+            found.append(align_one(utterance))
+        except AlignmentError as error:
+            found.append(error)
+    return found
+
+
+def aligned_tiers(
+    name: str, words: Sequence[Interval], phones: Sequence[Interval]
+) -> tuple[Tier, Tier]:
+    """Return words and phones without silences.
+
+    Raises
+    ------
+    AlignmentError
+        If nothing is left, or the times are out of order.
+    """
+    tiers = []
+    for what, intervals in (("words", words), ("phones", phones)):
+        spoken = [one for one in intervals if not is_silence(one.label)]
+        if not spoken:
+            raise AlignmentError(f"{name}: the aligner placed no {what}")
+        kept: list[Interval] = []
+        reached_s = 0.0
+        for one in spoken:
+            if one.start_s < reached_s - _ROUNDING_S or one.stop_s <= one.start_s:
+                raise AlignmentError(
+                    f"{name}: the aligner's {what} are out of order at {one.start_s:.3f} s"
+                )
+            start_s = max(one.start_s, reached_s)
+            reached_s = one.stop_s
+            kept.append(Interval(start_s=start_s, stop_s=one.stop_s, label=one.label))
+        tiers.append(Tier(name=what, intervals=tuple(kept)))
+    return tiers[0], tiers[1]
+
+
+def remarks_on_unknown(name: str, words: Tier, phones: Tier) -> tuple[str, ...]:
+    """Return the sentence about words that the dictionary lacks.
+
+    Raises
+    ------
+    AlignmentError
+        If it lacks them all: their times then say nothing.
+    """
+    unknown = [one.label for one in words.intervals if _is_unknown(one, phones)]
+    if len(unknown) == len(words.intervals):
+        raise AlignmentError(
+            f"{name}: the dictionary knows none of the words, so their times say nothing",
+            hint="Check the language, or give a dictionary that has them.",
+        )
+    if not unknown:
+        return ()
+    listed = ", ".join(dict.fromkeys(unknown))
+    return (f"the dictionary lacks {listed}: their places are rough",)
+
+
+def _is_unknown(word: Interval, phones: Tier) -> bool:
+    inside = [
+        one.label
+        for one in phones.intervals
+        if word.start_s <= (one.start_s + one.stop_s) / 2 < word.stop_s
+    ]
+    return not inside or all(label.lower() == _SPOKEN_NOISE for label in inside)
+
+
+def words_of_text(text: str) -> tuple[str, ...]:
+    """Return the words of a text in order, as written but without punctuation.
+
+    What stands in brackets or angles (``[laughs]``, ``<unk>``) is a remark, no word.
+
+    Any script that parts words by blanks will do.
+    """
+    plain = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    plain = re.sub(r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}", " ", plain).replace("_", " ")
+    found = (word.strip("'") for word in _WORD.findall(plain))
+    return tuple(word for word in found if any(letter.isalnum() for letter in word))
+
+
+def phones_of_text(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the phones of a transcription: of each word, where ``|`` parts words.
+
+    Blanks stand between phones: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar nothing is
+    known of words, and each phone stands for itself.
+    """
+    if "|" not in text:
+        return tuple((phone,) for phone in text.split())
+    return tuple(tuple(word.split()) for word in text.split("|") if word.split())

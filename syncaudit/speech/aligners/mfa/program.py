@@ -1,0 +1,156 @@
+"""Find the Montreal Forced Aligner and run it: an external program, at home in conda-forge."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from syncaudit.errors import AlignmentError, UsageError
+
+__all__ = ["COMMAND_VARIABLE", "MfaProgram", "find_mfa"]
+
+COMMAND_VARIABLE = "SYNCAUDIT_MFA"
+INSTALL = (
+    "Install it with: conda create -n aligner -c conda-forge montreal-forced-aligner; it is then "
+    f"found by itself, or name it in the environment variable {COMMAND_VARIABLE}."
+)
+_ROOT_VARIABLE = "MFA_ROOT_DIR"
+# Its start alone takes seconds, `conda run` as much again.
+_PROBE_S = 120.0
+_CONDA_ENVIRONMENT = "aligner"
+# MFA 4.0 gives the plain names other arguments; from 3.4 on the old ones have names of their own.
+_LEGACY_FROM = (3, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MfaProgram:
+    """A Montreal Forced Aligner that answered.
+
+    Parameters
+    ----------
+    command : tuple of str
+        What to call it by.
+    version : str
+        As it says itself.
+    """
+
+    command: tuple[str, ...]
+    version: str
+
+    def subcommand(self, name: str) -> str:
+        """Return what ``align`` or ``align_one`` with a dictionary is called in this version."""
+        major, minor = (int(part) for part in self.version.split(".")[:2])
+        return f"{name}_legacy" if (major, minor) >= _LEGACY_FROM else name
+
+    def run(self, arguments: Sequence[str], *, root: Path, timeout_s: float) -> None:
+        """Run it with a root folder of its own, in which the user's models are found.
+
+        `arguments`: subcommand and what follows. `root`: empty folder; its databases collide with
+        those of other runs otherwise. `timeout_s`: after that it is ended.
+
+        Raises
+        ------
+        AlignmentError
+            If it says that it failed. That it says nothing proves nothing.
+        """
+        _lend_models(root)
+        environment = {**os.environ, _ROOT_VARIABLE: str(root)}
+        code, said = _call([*self.command, *arguments], environment, timeout_s)
+        if code is None:
+            raise AlignmentError(f"mfa gave no answer within {timeout_s:.0f} s and was ended")
+        if code:
+            raise AlignmentError(f"mfa {arguments[0]} {_words(code)}{_last_words(said)}")
+
+
+def find_mfa() -> MfaProgram | UsageError:
+    """Return the program that is set, on the PATH, or in the conda environment ``aligner``."""
+    stated = os.environ.get(COMMAND_VARIABLE, "").strip()
+    if stated:
+        command = tuple(shlex.split(stated))
+        version = _version(command)
+        if version is None:
+            return UsageError(
+                f"{COMMAND_VARIABLE} is '{stated}', which does not answer to 'version'",
+                hint=INSTALL,
+            )
+        return MfaProgram(command=command, version=version)
+    candidates: list[tuple[str, ...]] = [("mfa",)] if shutil.which("mfa") else []
+    candidates += [
+        (conda, "run", "-n", _CONDA_ENVIRONMENT, "mfa")
+        for conda in ("conda", "mamba", "micromamba")
+        if shutil.which(conda)
+    ][:1]
+    for command in candidates:
+        version = _version(command)
+        if version is not None:
+            return MfaProgram(command=command, version=version)
+    return UsageError("the Montreal Forced Aligner is not installed", hint=INSTALL)
+
+
+def _version(command: Sequence[str]) -> str | None:
+    code, said = _call([*command, "version"], os.environ, _PROBE_S)
+    found = re.search(r"\b\d+\.\d+(\.\w+)*", said)
+    return found.group() if code == 0 and found else None
+
+
+def _call(
+    command: Sequence[str], environment: Mapping[str, str], timeout_s: float
+) -> tuple[int | None, str]:
+    """Return exit code and output of a program; no code if it had to be ended."""
+    try:
+        process = subprocess.Popen(  # noqa: S603  # the user's own aligner
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return 127, str(error)
+    try:
+        said, _ = process.communicate(timeout=timeout_s)
+    except BaseException as error:
+        # Its children too: `conda run` and worker processes do not end with it.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            return None, ""
+        raise
+    return process.returncode, said.decode("utf-8", "replace")
+
+
+def _lend_models(root: Path) -> None:
+    """Let the private root see the models that the user has downloaded."""
+    stated = os.environ.get(_ROOT_VARIABLE)
+    home = Path(stated) if stated else Path.home() / "Documents" / "MFA"
+    models = home / "pretrained_models"
+    link = root / "pretrained_models"
+    if models.is_dir() and not link.exists():
+        link.symlink_to(models, target_is_directory=True)
+
+
+def _words(code: int) -> str:
+    if code < 0:
+        return f"was killed (signal {-code})"
+    meanings = {
+        1: "could align nothing",
+        2: "was called wrongly, or lacks a file or model",
+        127: "cannot be started",
+    }
+    return f"{meanings.get(code, 'failed')} (exit code {code})"
+
+
+def _last_words(said: str) -> str:
+    """Return the last line of its output that says something, without frames and colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", said)
+    lines = [" ".join(line.split()) for line in plain.splitlines()]
+    telling = [line for line in lines if re.search(r"[a-zA-Z]{3}", line)]
+    return f": {telling[-1][:200]}" if telling else ""

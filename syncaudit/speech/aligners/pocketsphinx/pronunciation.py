@@ -1,0 +1,258 @@
+"""Find how an English word is spoken: dictionary, numbers, compounds, then a guess by letters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from string import ascii_lowercase
+from types import MappingProxyType
+
+__all__ = [
+    "Pronunciation",
+    "phones_of_letters",
+    "phones_of_spelling",
+    "pronounce",
+    "words_of_number",
+]
+
+
+# How each letter is called, from a to z.
+_CALLED = (
+    "EY|B IY|S IY|D IY|IY|EH F|JH IY|EY CH|AY|JH EY|K EY|EH L|EH M|EH N|OW|P IY|K Y UW|AA R|EH S|"
+    "T IY|Y UW|V IY|D AH B AH L Y UW|EH K S|W AY|Z IY"
+)
+_NAMES: Mapping[str, str] = MappingProxyType(
+    dict(zip(ascii_lowercase, _CALLED.split("|"), strict=True))
+)
+# (letters, phones): letters are a pattern that is tried at each place, the first that fits wins.
+# ``^`` and ``$`` are the ends of the word; what is looked ahead at is not consumed.
+_RULES = tuple(
+    (re.compile(pattern), phones)
+    for pattern, phones in (
+        # Ends of words.
+        ("tion(?=s?$)", "SH AH N"),
+        ("sion(?=s?$)", "ZH AH N"),
+        ("cian(?=s?$)", "SH AH N"),
+        ("(?:ci|ti)ous$", "SH AH S"),
+        ("(?:ci|ti)al(?=s?$)", "SH AH L"),
+        ("ture(?=s?$)", "CH ER"),
+        ("sure(?=s?$)", "ZH ER"),
+        ("ous$", "AH S"),
+        ("ing(?=s?$)", "IH NG"),
+        ("er(?=s?$)", "ER"),
+        ("(?<=[a-z]{2})or(?=s?$)", "ER"),
+        ("le(?=s?$)(?<=[bcdfgkpt]le)", "AH L"),
+        ("(?<=[td])ed$", "AH D"),
+        ("(?<=[pkfcsxh])ed$", "T"),
+        ("(?<=[a-z]{2})ed$", "D"),
+        ("(?<=[sxzh])es$", "AH Z"),
+        ("(?<=[aeiou][a-z])es$", "Z"),
+        ("(?<=[a-z]{2})e$", ""),
+        ("(?<=[ptkf])s$", "S"),
+        ("(?<=[bdgvmnlrwaeiouy])s$", "Z"),
+        ("(?<=[a-z]{2})y$", "IY"),
+        ("^y$", "Y"),
+        ("mb$", "M"),
+        # Beginnings.
+        ("^kn", "N"),
+        ("^gn", "N"),
+        ("^wr", "R"),
+        ("^ps", "S"),
+        ("^x", "Z"),
+        ("^rh", "R"),
+        # Groups of consonants.
+        ("tch", "CH"),
+        ("sch", "SH"),
+        ("dg(?=[eiy])", "JH"),
+        ("chr", "K R"),
+        ("ch", "CH"),
+        ("sh", "SH"),
+        ("ph", "F"),
+        ("(?<=[aeiou])gh(?=t)", ""),
+        ("(?<=[ou])gh", ""),
+        ("gh", "G"),
+        ("ck", "K"),
+        ("qu", "K W"),
+        ("sc(?=[eiy])", "S"),
+        ("wh", "W"),
+        ("ng(?=[aeiouhlr])", "NG G"),
+        ("ng", "NG"),
+        ("n(?=[kx])", "NG"),
+        ("th", "TH"),
+        # Doubled consonants are spoken once.
+        ("cc(?=[eiy])", "K S"),
+        *((2 * letter, letter.upper()) for letter in "bdfglmnprstz"),
+        ("cc", "K"),
+        # Groups of vowels.
+        ("igh", "AY"),
+        ("eigh", "EY"),
+        ("augh|ough", "AO"),
+        ("eau", "OW"),
+        ("eer|ear|ier", "IH R"),
+        ("air|are$", "EH R"),
+        ("oor|our|oar", "AO R"),
+        ("ai|ay|ei|ey(?!$)", "EY"),
+        ("ey$", "IY"),
+        ("au|aw", "AO"),
+        ("ee|ea|ie(?!$)", "IY"),
+        ("ie$", "IY"),
+        ("eu|ew", "UW"),
+        ("oo", "UW"),
+        ("oa", "OW"),
+        ("oe$", "OW"),
+        ("oi|oy", "OY"),
+        ("ou", "AW"),
+        ("ow$", "OW"),
+        ("ow", "AW"),
+        ("ui|ue", "UW"),
+        # A vowel, one consonant and a silent e.
+        ("a(?=[bcdfgjklmnpstvz]es?$)", "EY"),
+        ("e(?=[bcdfgjklmnpstvz]es?$)", "IY"),
+        ("i(?=[bcdfgjklmnprstvz]es?$)", "AY"),
+        ("o(?=[bcdfgjklmnprstvz]es?$)", "OW"),
+        ("u(?=[bcdfgjklmnprstvz]es?$)", "UW"),
+        ("a(?=tions?$)", "EY"),
+        ("ar", "AA R"),
+        ("er|ir|ur", "ER"),
+        ("or", "AO R"),
+        # Single letters.
+        ("a$", "AH"),
+        ("a", "AE"),
+        ("c(?=[eiy])", "S"),
+        ("c", "K"),
+        ("e", "EH"),
+        ("g(?=[eiy])", "JH"),
+        ("g", "G"),
+        ("h(?=[aeiouy])", "HH"),
+        ("h", ""),
+        ("i$", "IY"),
+        ("i", "IH"),
+        ("o$", "OW"),
+        ("o", "AA"),
+        ("(?<=[aeiou])s(?=[aeiou])", "Z"),
+        ("s", "S"),
+        ("u$", "UW"),
+        ("u", "AH"),
+        ("w(?=[aeiouy])", "W"),
+        ("w", ""),
+        ("x", "K S"),
+        ("y(?=[aeiou])", "Y"),
+        ("y", "IH"),
+        ("j", "JH"),
+        ("q", "K"),
+        *((letter, letter.upper()) for letter in "bdfklmnprtvz"),
+    )
+)
+_ONES = "zero one two three four five six seven eight nine"
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_SMALL = f"{_ONES} {_TEENS}".split()
+_DECADES = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS = dict(enumerate(_DECADES.split(), start=2))
+_SCALES = ((10**9, "billion"), (10**6, "million"), (1000, "thousand"))
+_LARGEST = 10**12
+# Shorter pieces of a compound are more often chance than words.
+_MIN_PIECE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pronunciation:
+    """How a word is spoken.
+
+    Parameters
+    ----------
+    variants : tuple of str
+        CMU phones with blanks between them, the likeliest first; empty: the word holds nothing
+        that can be spoken in English.
+    is_guessed : bool
+        Whether letters were all there was to go by.
+    """
+
+    variants: tuple[str, ...]
+    is_guessed: bool = False
+
+
+def pronounce(word: str, look_up: Callable[[str], tuple[str, ...]]) -> Pronunciation:
+    """Return how a word is spoken.
+
+    `word`: as written. `look_up`: variants of a lower-case word in a dictionary, empty where it has
+    none.
+    """
+    plain = word.lower()
+    variants = look_up(plain)
+    if variants:
+        return Pronunciation(variants=variants)
+    spoken = words_of_number(plain)
+    if spoken:
+        said = [look_up(part) for part in spoken]
+        return Pronunciation(variants=(" ".join(part[0] for part in said if part),))
+    letters = _latin(plain)
+    if not letters:
+        return Pronunciation(variants=())
+    if (word.isupper() and len(letters) <= 5 and not look_up(letters)) or not any(
+        letter in "aeiouy" for letter in letters
+    ):
+        return Pronunciation(variants=(phones_of_spelling(letters),), is_guessed=True)
+    for cut in range(_MIN_PIECE, len(letters) - _MIN_PIECE + 1):
+        first, rest = look_up(letters[:cut]), look_up(letters[cut:])
+        if first and rest:
+            return Pronunciation(variants=(f"{first[0]} {rest[0]}",), is_guessed=True)
+    return Pronunciation(variants=(phones_of_letters(letters),), is_guessed=True)
+
+
+def _latin(word: str) -> str:
+    """Return the letters a to z of a word, accents taken off."""
+    parts = unicodedata.normalize("NFD", word.replace("ß", "ss").replace("æ", "ae"))
+    return "".join(part for part in parts if "a" <= part <= "z")
+
+
+def words_of_number(token: str) -> list[str]:
+    """Return the words of a number, nothing if the token is none.
+
+    Whole numbers below 10^12 with or without commas (``1,250``) are read out, digits after a
+    point one by one; longer ones, and those that begin with 0, digit by digit.
+    """
+    if not re.fullmatch(r"\d+(,\d{3})*(\.\d+)?", token) or not token.isascii():
+        return []
+    whole, _, decimals = token.replace(",", "").partition(".")
+    is_code = int(whole) >= _LARGEST or (len(whole) > 1 and whole.startswith("0"))
+    words = [_SMALL[int(digit)] for digit in whole] if is_code else _read_out(int(whole))
+    return words + (["point", *(_SMALL[int(digit)] for digit in decimals)] if decimals else [])
+
+
+def _read_out(number: int) -> list[str]:
+    for scale, name in _SCALES:
+        if number >= scale:
+            rest = number % scale
+            return [*_read_out(number // scale), name, *(_read_out(rest) if rest else [])]
+    if number >= 100:
+        rest = number % 100
+        return [_SMALL[number // 100], "hundred", *(_read_out(rest) if rest else [])]
+    if number < 20:
+        return [_SMALL[number]]
+    return [_TENS[number // 10], *([_SMALL[number % 10]] if number % 10 else [])]
+
+
+def phones_of_letters(letters: str) -> str:
+    """Return the likeliest phones of a word of the letters a to z that no dictionary has.
+
+    Rough on purpose: an aligner needs the right number and kinds of sounds, not their finesse.
+    """
+    phones: list[str] = []
+    place = 0
+    while place < len(letters):
+        for pattern, said in _RULES:
+            match = pattern.match(letters, place)
+            if match is not None and match.end() > place:
+                phones += said.split()
+                place = match.end()
+                break
+        else:
+            place += 1
+    return " ".join(phones) or phones_of_spelling(letters)
+
+
+def phones_of_spelling(letters: str) -> str:
+    """Return the phones of a word that is read letter by letter (``gps``)."""
+    return " ".join(_NAMES[letter] for letter in letters)

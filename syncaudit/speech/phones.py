@@ -1,0 +1,195 @@
+"""Phones and words as triples: read, classify, measure against audio, write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.writing import replace_text
+
+if TYPE_CHECKING:
+    from syncaudit.model import AudioStream, PairMeasurement, Tier
+
+__all__ = ["Classes", "Phone", "classes", "measure", "read_phones", "read_sound", "write"]
+
+
+class Phone(NamedTuple):
+    """A phone, or a word: ``[symbol, start, end]``, in seconds after the start of its audio."""
+
+    symbol: str
+    start_s: float
+    end_s: float
+
+
+class Classes(NamedTuple):
+    """Broad classes of phones, and what is not known.
+
+    Parameters
+    ----------
+    alphabet : str
+        ``IPA`` or ``ARPAbet``.
+    classes : tuple of tuple of str
+        Of each phone in order: a plosive is a closure and a burst. Empty where unknown.
+    unknown : tuple of str
+        Symbols that the alphabet does not have.
+    """
+
+    alphabet: str
+    classes: tuple[tuple[str, ...], ...]
+    unknown: tuple[str, ...]
+
+
+def read_phones(path: str | Path, tier: str | None = None) -> list[Phone]:
+    """Return the phones, or words, of a tier in any format that a manifest takes.
+
+    Parameters
+    ----------
+    path : str or Path
+        TextGrid, CTM, JSON, CSV, SRT, VTT or ELAN file.
+    tier : str, optional
+        Default: the only tier, or the one whose name begins with ``phone``.
+
+    Raises
+    ------
+    StreamReadError
+        If the file cannot be read.
+    UsageError
+        If there is no such tier, or several and none is named.
+    """
+    return [Phone(one.label, one.start_s, one.stop_s) for one in _read_tier(path, tier).intervals]
+
+
+def measure(
+    tier: str | Path | Sequence[tuple[str, float, float]],
+    audio: str | Path,
+    *,
+    name: str | None = None,
+    max_offset_s: float = 2.0,
+) -> PairMeasurement:
+    """Measure how far phones or words are off their audio: `offset_s` is what to add to them.
+
+    Parameters
+    ----------
+    tier : str, Path or sequence of triples
+        File, or ``[symbol, start, end]`` in seconds.
+    audio : str or Path
+        Sound file.
+    name : str, optional
+        Tier of the file, as for `read_phones`.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Refused, with a reason, where the tier is too short or does not belong to the audio.
+    """
+    from syncaudit.pipeline.tiers import measure_tier
+
+    found = _read_tier(tier, name) if isinstance(tier, str | Path) else _tier("phones", tier)
+    return measure_tier(found, read_sound(audio), max_offset_s=max_offset_s)
+
+
+def classes(phones: Iterable[str | tuple[str, float, float]]) -> Classes:
+    """Return the broad classes of phones written in IPA or ARPAbet.
+
+    Parameters
+    ----------
+    phones : iterable of str or triples
+        Symbols, all in the same alphabet.
+    """
+    from syncaudit.speech.phonetics import alphabet_of, classes_of_phone
+
+    symbols = [phone if isinstance(phone, str) else phone[0] for phone in phones]
+    alphabet, _ = alphabet_of(symbols)
+    found = [classes_of_phone(symbol, alphabet) for symbol in symbols]
+    strange = (s for s, known in zip(symbols, found, strict=True) if known is None)
+    return Classes(
+        str(alphabet),
+        tuple(tuple(str(each) for each in known or ()) for known in found),
+        tuple(dict.fromkeys(strange)),
+    )
+
+
+def write(
+    path: str | Path,
+    phones: Sequence[tuple[str, float, float]],
+    words: Sequence[tuple[str, float, float]] = (),
+    *,
+    duration_s: float | None = None,
+) -> None:
+    """Write phones and words; the ending picks the format.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.TextGrid`` (long), ``.ctm`` or ``.json``.
+    phones, words : sequence of triples
+        ``[symbol, start, end]`` in seconds, in order.
+    duration_s : float, optional
+        Length of the audio; default: the end of the last phone.
+
+    Raises
+    ------
+    UsageError
+        If the ending is unknown, or the format cannot hold the intervals. Nothing is written.
+    """
+    from syncaudit.speech.tiers import TIER_WRITERS
+
+    path = Path(path)
+    writer = TIER_WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise UsageError(
+            f"'{path.suffix}' is no ending that can be written",
+            path=str(path),
+            hint=f"Known: {', '.join(TIER_WRITERS)}.",
+        )
+    tiers = [_tier("words", words)] if words else []
+    tiers.append(_tier("phones", phones))
+    end_s = max((one[2] for one in (*phones, *words)), default=0.0)
+    text = writer(
+        tiers,
+        duration_s=end_s if duration_s is None else duration_s,
+        name=path.stem.replace(" ", "_"),
+    )
+    replace_text(path, text)
+
+
+def read_sound(path: str | Path) -> AudioStream:
+    """Return the sound of a file, or of a video."""
+    from syncaudit.model import AudioSpec, AudioStream
+    from syncaudit.readers import read_source
+
+    stream = read_source(Path(str(path)).name, AudioSpec(uri=str(path)))
+    if not isinstance(stream, AudioStream):  # its reader returns nothing else
+        raise TypeError(type(stream))
+    return stream
+
+
+def _tier(name: str, triples: Sequence[tuple[str, float, float]]) -> Tier:
+    from syncaudit.model import Interval, Tier
+
+    intervals = (Interval(label=str(s), start_s=float(a), stop_s=float(b)) for s, a, b in triples)
+    return Tier(name=name, intervals=tuple(intervals))
+
+
+def _read_tier(path: str | Path, name: str | None) -> Tier:
+    from syncaudit.model import TranscriptSpec, TranscriptStream
+    from syncaudit.readers import read_source
+
+    stream = read_source("tier", TranscriptSpec(audio="", uri=str(path)))
+    tiers = (
+        {tier.name: tier for tier in stream.tiers} if isinstance(stream, TranscriptStream) else {}
+    )
+    if name is None:
+        phones = [each for each in tiers if each.lower().startswith("phone")]
+        name = next(iter(tiers)) if len(tiers) == 1 else phones[0] if len(phones) == 1 else None
+    if name is None or name not in tiers:
+        raise UsageError(
+            f"has no tier '{name}'" if name else f"has {len(tiers)} tiers and none is named",
+            path=str(path),
+            hint=nearest_name(name or "", tiers),
+        )
+    return tiers[name]

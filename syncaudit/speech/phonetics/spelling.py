@@ -1,0 +1,125 @@
+"""Guess the classes of a word's sounds from its letters."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from syncaudit.speech.phonetics.classes import PhoneClass
+
+__all__ = ["Script", "classes_of_spelling", "script_of"]
+
+_V, _N, _A = PhoneClass.VOWEL, PhoneClass.NASAL, PhoneClass.APPROXIMANT
+_S, _F = PhoneClass.SIBILANT, PhoneClass.FRICATIVE
+_P = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
+_C = (PhoneClass.CLOSURE, PhoneClass.SIBILANT)
+
+# Groups first. What languages read differently (``ch``, ``j``, ``c``) gets the commonest reading;
+# a wrong guess costs a little of the contrast, no bias.
+_GROUPS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
+    {
+        "tsch": _C,
+        "sch": (_S,),
+        "tch": _C,
+        "sh": (_S,),
+        "sz": (_S,),
+        "ch": _C,
+        "cz": _C,
+        "dz": _C,
+        "dg": _C,
+        "th": (_F,),
+        "ph": (_F,),
+        "gh": (),
+        "ng": (_N,),
+        "gn": (_N,),
+        "ck": _P,
+        "qu": (*_P, _A),
+        "ce": (_S, _V),
+        "ci": (_S, _V),
+        "cy": (_S, _V),
+        "x": (*_P, _S),
+    }
+)
+_LETTERS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys("aeiouyæœøıə", (_V,)),
+        **dict.fromkeys("mnŋ", (_N,)),
+        **dict.fromkeys("lrwł", (_A,)),
+        **dict.fromkeys("szß", (_S,)),
+        **dict.fromkeys("fvhþð", (_F,)),
+        **dict.fromkeys("bcdgkpqtđħ", _P),
+        "j": (_A,),
+    }
+)
+# Composed letters that sound unlike their base letter.
+_COMPOSED: Mapping[str, str] = MappingProxyType(
+    {"ç": "s", "š": "s", "ś": "s", "ş": "s", "č": "ch", "ć": "ch", "ž": "z", "ż": "z", "ź": "z"}
+)
+
+
+class Script(StrEnum):
+    """What letters a text is written in."""
+
+    LATIN = "Latin"
+    OTHER = "other"
+
+
+def script_of(words: Iterable[str]) -> Script:
+    """Return whether most letters of the words are Latin."""
+    n_latin = n_letters = 0
+    for character in "".join(words):
+        if character.isalpha():
+            n_letters += 1
+            n_latin += unicodedata.name(character, "").startswith("LATIN")
+    return Script.LATIN if n_letters and 2 * n_latin > n_letters else Script.OTHER
+
+
+def classes_of_spelling(word: str) -> tuple[PhoneClass, ...]:
+    """Return rough classes of the sounds of a word in Latin script, in order.
+
+    Letter rules that hold about equally well in the languages of Europe; no dictionary, no
+    language. Letters doubled are one sound, vowels in a row one vowel, a final ``e`` after vowel
+    and consonant is mute. Characters of other scripts and digits are `PhoneClass.SPEECH`.
+
+    Marks and apostrophes do not matter.
+    """
+    letters = _plain(word)
+    classes: list[PhoneClass] = []
+    k = 0
+    while k < len(letters):
+        if k and letters[k] == letters[k - 1]:
+            k += 1
+            continue
+        length, found = _sound(letters, k)
+        if not (found and classes and found[0] is classes[-1] is _V):
+            classes += found
+        elif len(found) > 1:
+            classes += found[1:]
+        k += length
+    is_mute = letters.endswith("e") and classes[-1:] == [_V] and classes.count(_V) > 1
+    return tuple(classes[:-1] if is_mute else classes)
+
+
+def _sound(letters: str, k: int) -> tuple[int, tuple[PhoneClass, ...]]:
+    """Return how many letters from `k` on are one sound, and its classes."""
+    if letters[k] == "y" and letters[k + 1 : k + 2] in tuple("aeiou"):
+        return 1, (_A,)
+    for length in (4, 3, 2, 1):
+        group = letters[k : k + length]
+        if len(group) == length and group in _GROUPS:
+            return length, _GROUPS[group]
+    return 1, _LETTERS.get(letters[k], (PhoneClass.SPEECH,))
+
+
+def _plain(word: str) -> str:
+    """Return letters and digits in lower case without accents."""
+    kept: list[str] = []
+    for character in unicodedata.normalize("NFC", word.lower()):
+        whole = _COMPOSED.get(character)
+        if whole is not None:
+            kept.append(whole)
+            continue
+        kept += [c for c in unicodedata.normalize("NFD", character) if c.isalnum()]
+    return "".join(kept)

@@ -1,0 +1,62 @@
+"""What a tier parser returns, and the errors that all of them share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from syncaudit.errors import StreamReadError
+from syncaudit.model import Interval, Tier
+
+__all__ = ["Parsed", "broken", "grouped", "seconds"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """Tiers of one file.
+
+    Parameters
+    ----------
+    tiers : tuple of Tier
+        In file order, intervals in file order.
+    n_untimed : int
+        Words that the file lists without times.
+    origin_s : float
+        Declared offset that was added to every time (ELAN's ``TIME_ORIGIN``).
+    """
+
+    tiers: tuple[Tier, ...]
+    n_untimed: int = 0
+    origin_s: float = 0.0
+
+
+def broken(uri: str, what: str, *, hint: str = "Export it again.") -> StreamReadError:
+    """Return the error of a file that is not in its format."""
+    return StreamReadError(what, code="corrupt", path=uri, hint=hint)
+
+
+def seconds(uri: str, where: str, value: object) -> float:
+    """Return a time in seconds.
+
+    Raises
+    ------
+    StreamReadError
+        If it is not a finite number.
+    """
+    if not isinstance(value, bool) and isinstance(value, int | float | str):
+        try:
+            found = float(value)
+        except (ValueError, OverflowError):
+            found = math.nan
+        if math.isfinite(found):
+            return found
+    raise broken(uri, f"{where}: {str(value)[:40]!r} is no time in seconds")
+
+
+def grouped(rows: Iterable[tuple[str, Interval]]) -> tuple[Tier, ...]:
+    """Return tiers from (tier name, interval) rows, both in order of appearance."""
+    found: dict[str, list[Interval]] = {}
+    for name, interval in rows:
+        found.setdefault(name, []).append(interval)
+    return tuple(Tier(name=name, intervals=tuple(items)) for name, items in found.items())

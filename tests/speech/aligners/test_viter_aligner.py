@@ -1,0 +1,120 @@
+"""viter on a model of six short utterances that it trains here; models of MFA are not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from syncaudit.errors import AlignmentError, MissingExtraError
+from syncaudit.simulate.speech import Voice, speak
+from syncaudit.speech.aligners import Alignment, Utterance
+from syncaudit.speech.aligners.viter import ViterAligner
+
+TEXTS = ("see the sea", "the sea is far", "far is the car", "see the far car")
+DICTIONARY = "see S IY\nthe DH AH\nsea S IY\nis IH Z\nfar F AA R\ncar K AA R\n"
+# So small a model knows little more than where speech is.
+START_ERROR_S = 0.15
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    viter = pytest.importorskip("viter")
+    folder = tmp_path_factory.mktemp("viter")
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for k, text in enumerate(TEXTS * 2):
+        spoken = speak(text, Voice(language="en" if k < len(TEXTS) else "en+f3"))
+        soundfile.write(corpus / f"u{k}.wav", spoken.samples, round(spoken.rate_hz))
+        (corpus / f"u{k}.txt").write_text(text)
+    (folder / "words.dict").write_text(DICTIONARY)
+    viter.train(
+        str(corpus),
+        str(folder / "small.viter"),
+        dict=str(folder / "words.dict"),
+        quiet=True,
+        cpu=True,
+        no_tri=True,
+        no_lda=True,
+        no_sat=True,
+        no_pron_probs=True,
+        position_dependent=False,
+    )
+    return folder
+
+
+@pytest.fixture
+def aligner(model: Path, monkeypatch: pytest.MonkeyPatch) -> ViterAligner:
+    monkeypatch.setenv("SYNCAUDIT_VITER_MODEL", str(model / "small.viter"))
+    monkeypatch.setenv("SYNCAUDIT_VITER_DICTIONARY", str(model / "words.dict"))
+    return ViterAligner()
+
+
+def talk(text: str) -> tuple[Utterance, list[float]]:
+    spoken = speak(TEXTS[0])
+    utterance = Utterance(
+        name="talk",
+        samples=spoken.samples,
+        rate_hz=spoken.rate_hz,
+        words=tuple(text.split()),
+    )
+    return utterance, [one.start_s for one in spoken.words.intervals]
+
+
+def test_words_are_placed(aligner: ViterAligner) -> None:
+    assert aligner.unavailable_reason("en", is_phones=False) is None
+    utterance, truth = talk("See the sea")
+    (found,) = aligner.align([utterance])
+    assert isinstance(found, Alignment)
+    assert found.aligner.startswith("viter ")
+    assert [one.label for one in found.phones.intervals] == ["S", "IY", "DH", "AH", "S", "IY"]
+    starts = [one.start_s for one in found.words.intervals]
+    assert np.max(np.abs(np.subtract(starts, truth))) < START_ERROR_S
+
+
+def test_unknown_words_are_told(aligner: ViterAligner) -> None:
+    (found,) = aligner.align([talk("see zzyzx sea")[0]])
+    assert isinstance(found, Alignment)
+    assert found.remarks == ("the dictionary lacks zzyzx: their places are rough",)
+    (found,) = aligner.align([talk("zzyzx qwrt")[0]])
+    assert isinstance(found, AlignmentError)
+
+
+def test_what_it_cannot_do_becomes_an_error(aligner: ViterAligner) -> None:
+    empty = Utterance(name="e", samples=np.zeros(0, np.float32), rate_hz=16e3, words=("sea",))
+    broken = Utterance(
+        name="b", samples=np.full(9000, np.nan, np.float32), rate_hz=16e3, words=("sea",)
+    )
+    silent = Utterance(name="s", samples=np.zeros(9000, np.float32), rate_hz=16e3)
+    found = [str(one) for one in aligner.align([empty, broken, silent])]
+    assert "shorter than 0.2 s" in found[0]
+    assert "NaN or infinite" in found[1]
+    assert "viter could not align it" in found[2]
+
+
+@pytest.mark.parametrize("name", ["model.zip", "model.viter"])
+def test_file_that_is_no_model_is_named(
+    aligner: ViterAligner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).write_text("no model")
+    monkeypatch.setenv("SYNCAUDIT_VITER_MODEL", str(tmp_path / name))
+    (found,) = aligner.align([talk("see the sea")[0]])
+    assert "viter cannot load" in str(found)
+
+
+def test_what_is_missing_is_said(
+    aligner: ViterAligner, monkeypatch: pytest.MonkeyPatch, utterance: Callable[..., Any]
+) -> None:
+    assert "takes words, not phones" in str(aligner.unavailable_reason("en", is_phones=True))
+    monkeypatch.setenv("SYNCAUDIT_VITER_DICTIONARY", "/nowhere.dict")
+    assert "which is not there" in str(aligner.unavailable_reason("en", is_phones=False))
+    monkeypatch.delenv("SYNCAUDIT_VITER_MODEL")
+    assert "no model of its own" in str(aligner.unavailable_reason("en", is_phones=False))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    missing = aligner.unavailable_reason("en", is_phones=False)
+    assert isinstance(missing, MissingExtraError)
+    assert "pip install 'syncaudit[viter]'" in str(missing)
