@@ -45,20 +45,32 @@ def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("clips", justify="right", no_wrap=True)
     table.add_column("median ± spread", no_wrap=True)
     table.add_column("what to do", overflow="fold")
-    for cause in causes[:_MOST_CAUSES]:
+    lines = _alike(causes)
+    for cause, *others in lines[:_MOST_CAUSES]:
         name, action = ACTIONS.get(cause["code"], (cause["code"], "see the report"))
         verdict = Verdict(cause["verdict"])
+        fewest = min((one["clips"] for one in others), default=cause["clips"])
+        clips = f"{cause['clips']:,}" if fewest == cause["clips"] else f"≤ {cause['clips']:,}"
         table.add_row(
             Text(f"{glyph(verdict)} {name}", style=STYLES[verdict]),
-            Text(printable(cause["source"]) or "clip"),
-            f"{cause['clips']:,}",
+            Text(f"{len(others) + 1} sources" if others else printable(cause["source"]) or "clip"),
+            clips,
             _size(cause),
             Text(action, style="dim"),
         )
-    if len(causes) > _MOST_CAUSES:
-        more = word_count(len(causes) - _MOST_CAUSES, "more cause")
+    if len(lines) > _MOST_CAUSES:
+        more = word_count(len(lines) - _MOST_CAUSES, "more cause")
         table.add_row(Text(f"... {more}", style="dim"), "", "", "", Text("see the report"))
     return table
+
+
+def _alike(causes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the causes of each line: those without a figure by their reason, the others alone."""
+    lines: dict[object, list[Mapping[str, Any]]] = {}
+    for cause in causes:
+        source = cause["source"] if _size(cause) or not cause["source"] else None
+        lines.setdefault((cause["code"], cause["verdict"], source), []).append(cause)
+    return list(lines.values())
 
 
 def _size(cause: Mapping[str, Any]) -> str:
