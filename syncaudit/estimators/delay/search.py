@@ -109,6 +109,15 @@ class DelayCurve:
             near_s=NEAR_S,
         )
 
+    def why_at_edge(self) -> str | None:
+        """Return why the best delay is none, where it lies at the edge of the search."""
+        if not self.is_at_edge(self.best()):
+            return None
+        return (
+            f"the best delay lies at the edge of the search range "
+            f"({self.delays_s[0]:+.3g} to {self.delays_s[-1]:+.3g} s)"
+        )
+
     def is_at_edge(self, index: int) -> bool:
         """Tell whether the best delay lies at the end of what could be searched."""
         usable = np.flatnonzero(np.isfinite(self.log_likelihood))

@@ -166,14 +166,9 @@ def _refuse(match: EventMatch) -> PairMeasurement:
         figures["period_s"] = match.period_s
     if match.fit is not None:
         figures |= {"matched": float(match.fit.n), "chance": match.chance}
-    return PairMeasurement(
-        source=source.source,
-        target=match.target.source,
-        method=METHOD,
-        at_ns=source.epoch_ns + nanoseconds(middle_s),
-        why=match.why or "no events in common",
-        diagnostics=figures,
-    )
+    at_ns = source.epoch_ns + nanoseconds(middle_s)
+    why = match.why or "no events in common"
+    return PairMeasurement.refused(source.source, match.target.source, METHOD, at_ns, why, figures)
 
 
 def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
