@@ -12,7 +12,7 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.near import MIN_PIECE_S, measure_near
+from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 

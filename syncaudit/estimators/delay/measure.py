@@ -15,15 +15,17 @@ from syncaudit.estimators.delay.clock_step import ClockStep, find_step, is_uneve
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
+from syncaudit.estimators.delay.parts import (
+    parts_of_equal_information,
+    why_delay_wanders,
+    why_parts_disagree,
+)
 from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import (
     band_disagreement,
-    parts_of_equal_information,
     why_ambiguous,
-    why_delay_wanders,
     why_gain_is_off,
     why_no_clock,
-    why_parts_disagree,
     why_too_weak,
 )
 from syncaudit.estimators.delay.search import DelayCurve, DelaySearch

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, match_messages
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
     EventEvidence,
@@ -17,7 +16,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.estimators.events.pair_fit import PairFit, residuals_s
+from syncaudit.estimators.events.pair_fit import EventMatch, PairFit, residuals_s
 from syncaudit.model import (
     EventResiduals,
     FlashEdges,

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.hypotheses import (
     MIN_MATCHED,
     Hypothesis,
@@ -18,7 +17,7 @@ from syncaudit.estimators.events.hypotheses import (
     widen,
 )
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
-from syncaudit.estimators.events.pair_fit import gates_s
+from syncaudit.estimators.events.pair_fit import EventMatch, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
 from syncaudit.formatting import word_duration

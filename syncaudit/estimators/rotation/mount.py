@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from syncaudit.dsp.robust import hac_covariance
-from syncaudit.estimators.delay.bands import BAND_ROWS, slow_motion
 from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.refusals import BAND_ROWS, slow_motion
 
 __all__ = ["why_not_fixed", "why_not_turned"]
 
