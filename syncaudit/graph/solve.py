@@ -1,10 +1,10 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
 The steps of the solution, each in a module of its own: measurements become edges (`edge_building`),
-steps are laid at the door of a clock (`steps`), the rest becomes linear `equations` whose least
-squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing closes
-(`loops`), and consensus says which clock reference time is read from (`gauge`). Changing the
-reference is an exact change of coordinates afterwards (`estimates`).
+steps are laid at the door of a clock (`steps`), the rest becomes linear equations (`network`) whose
+least squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing
+closes (`loops`), and consensus says which clock reference time is read from. Changing the reference
+is an exact change of coordinates afterwards (`gauge`).
 """
 
 from __future__ import annotations
