@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
@@ -15,6 +14,7 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.stepped import ClockStep, locate_step
+from syncaudit.model.arrays import Floats
 
 __all__ = [
     "USUAL_DRIFT_PPM",
@@ -24,8 +24,6 @@ __all__ = [
     "is_significant",
     "is_uneven",
 ]
-
-Floats = NDArray[np.float64]
 
 MIN_PIECE_ROWS = 36
 MIN_PIECES = 3

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
@@ -34,8 +33,6 @@ from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
 __all__ = ["MIN_ROWS", "measure_delay", "search_range"]
-
-Floats = NDArray[np.float64]
 
 MIN_ROWS = 30
 # The fit starts from the best of delays this far apart.

@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["chance_height", "chance_orders", "why_by_chance"]
+from syncaudit.model.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["chance_height", "chance_orders", "why_by_chance"]
 
 # Searches by chance: more tell the height better, and each costs as much as the search itself.
 N_CHANCE = 3

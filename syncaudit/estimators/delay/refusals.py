@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.model.arrays import Floats
 
 __all__ = [
     "BAND_ROWS",
@@ -24,8 +24,6 @@ __all__ = [
     "why_no_clock",
     "why_too_weak",
 ]
-
-Floats = NDArray[np.float64]
 
 # Log-likelihood by which the best lobe must beat the second (design 3.2).
 MIN_LIKELIHOOD_GAP = 8.0

@@ -19,10 +19,10 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.delay.null_test import chance_orders
 from syncaudit.model import AgreementCurve
+from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayCurve", "DelaySearch", "search_delay", "slow_basis"]
 
-Floats = NDArray[np.float64]
 # Rows used for the coarse search; more only cost time.
 MAX_ROWS = 300
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into

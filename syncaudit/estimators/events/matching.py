@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
@@ -29,8 +28,6 @@ MAX_SHARED = 0.6
 MIN_REPEAT_Z = 4.0
 MIN_LEAD = 3
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_DRIFT_PPM = 1000.0
 # Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit.estimators.events.instants import Instants
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = [
     "DRIFT_PRIOR",
@@ -22,8 +22,6 @@ __all__ = [
     "residuals_s",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # Drift is searched to 1000 ppm: two events alone must not make more of it.
 DRIFT_PRIOR = 5e-4
 N_ITERATIONS = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.robust import student_widening
@@ -20,6 +19,7 @@ from syncaudit.estimators.knocks.envelopes import (
     find_onsets,
 )
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["METHOD", "estimate_knocks"]
 
@@ -32,7 +32,6 @@ SOUND_PATH_S = 0.0005
 GRID_S = 0.001
 MIN_BLUR_S = 0.002
 MAX_POINTS = 20_000_000
-Floats = NDArray[np.float64]
 
 
 def estimate_knocks(
@@ -222,9 +221,7 @@ def _matched(
     )
 
 
-def _pairs(
-    a: Onsets, b: Onsets, offset: float, reach: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pairs(a: Onsets, b: Onsets, offset: float, reach: float) -> tuple[Floats, Floats]:
     """Return times (on the source) and differences of mutually nearest onsets."""
     shifted = b.times_s - offset
     if shifted.size == 0 or a.times_s.size == 0:
@@ -238,7 +235,7 @@ def _pairs(
     return a.times_s[keep], gap[keep] + offset
 
 
-def _nearest(sorted_times: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.int64]:
+def _nearest(sorted_times: Floats, times: Floats) -> Ints:
     right = np.clip(np.searchsorted(sorted_times, times), 0, sorted_times.size - 1)
     left = np.maximum(right - 1, 0)
     closer = np.abs(sorted_times[left] - times) <= np.abs(sorted_times[right] - times)
@@ -251,7 +248,7 @@ def _inside(a: Onsets, b: Onsets, offset: float) -> int:
     return int(np.count_nonzero((moved >= b.start_s) & (moved <= b.stop_s)))
 
 
-def _robust_mean(values: NDArray[np.float64]) -> float:
+def _robust_mean(values: Floats) -> float:
     """Return the mean, clipping what lies beyond 3 robust deviations (Huber)."""
     level = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - level))) + 1e-6
@@ -260,7 +257,7 @@ def _robust_mean(values: NDArray[np.float64]) -> float:
     return level
 
 
-def _jackknife(times: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+def _jackknife(times: Floats, values: Floats) -> float:
     """Return the standard error from leaving out blocks of neighbouring knocks in turn."""
     blocks = np.array_split(np.argsort(times, kind="stable"), min(N_BLOCKS, values.size))
     means = np.array([_robust_mean(np.delete(values, block)) for block in blocks])

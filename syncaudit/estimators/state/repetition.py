@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Repetition", "find_repetition"]
-
-Floats = NDArray[np.float64]
 
 STEP_S = 0.04
 # Directions of motion that are compared, and the part of the clip that must overlap: what repeats
