@@ -231,13 +231,7 @@ class PairStack:
         return np.asarray(self.row_scale * self.places_px[..., 1][:, pairs])
 
     def seen_through(self, lens: Lens | None) -> tuple[Floats, Floats, Bools, Floats | None]:
-        """Return places before and after, which are points, and the scale, as of `fit_rotations`.
-
-        Parameters
-        ----------
-        lens : Lens, optional
-            None: a pinhole.
-        """
+        """Return places before and after, which are points, and the scale (`fit_rotations`)."""
         bent = self.places_px / self.focal_px
         if lens is None:
             return bent[0], bent[1], self.is_point, None

@@ -211,13 +211,6 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
     """Return how much the pieces of a clip would like other delays, and how much worse one fits.
 
     A cheap score test that lets clips of one delay skip the search piece by piece.
-
-    Parameters
-    ----------
-    fit : DelayFit
-        Of the whole clip.
-    n_pieces : int
-        Pieces of equal length to compare.
     """
     scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
     information = np.sum(fit.weights * fit.sensitivity**2, axis=1)

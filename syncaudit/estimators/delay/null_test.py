@@ -60,15 +60,7 @@ def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
 
 
 def why_by_chance(best: float, highest: float, needed: float) -> str | None:
-    """Return why a peak may be one of chance, or None.
-
-    Parameters
-    ----------
-    best : float
-        Log-likelihood gain of the best delay.
-    highest, needed : float
-        See `chance_height`.
-    """
+    """Return why a peak may be one of chance, or None."""
     if best >= needed:
         return None
     return (

@@ -116,13 +116,6 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     that depends on the motion: its parts scatter by milliseconds around any line, many times more
     than their errors. Scatter beyond that is lost frames, which the measurement of drift and steps
     deals with.
-
-    Parameters
-    ----------
-    parts : list of DelayFit
-        As of `parts_of_equal_information`.
-    fit : DelayFit
-        Of all.
     """
     if len(parts) < 4:
         return None

@@ -94,17 +94,7 @@ _SAME_UNIT = 2.0
 def why_gain_is_off(
     gain: float, *, expected: tuple[float, ...], lowest: float, highest: float
 ) -> str | None:
-    """Return why the size of the motion does not fit, or None.
-
-    Parameters
-    ----------
-    gain : float
-        Fitted over driving signal.
-    expected : tuple of float
-        Gains that units could explain.
-    lowest, highest : float
-        Accepted range of gain over expected gain.
-    """
+    """Return why the size of the motion does not fit, or None."""
     if any(lowest <= gain / unit <= highest for unit in expected):
         return None
     return (

@@ -142,22 +142,7 @@ def search_delay(
     highest_s: float,
     step_s: float,
 ) -> DelayCurve:
-    """Return the likelihood curve over delays from `lowest_s` to `highest_s`.
-
-    Parameters
-    ----------
-    increments : Increments
-        Of the source, m columns.
-    driver : RunningIntegral
-        Signal of the target, k channels.
-    lowest_s, highest_s, step_s : float
-        Delays to try, ``t_target = t_source + delay``.
-
-    Returns
-    -------
-    DelayCurve
-        One value a delay.
-    """
+    """Return the likelihood curve over delays from `lowest_s` to `highest_s`."""
     search = DelaySearch.of(
         increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s
     )

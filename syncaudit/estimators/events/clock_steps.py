@@ -33,27 +33,11 @@ N_CANDIDATES = 4
 def join_steps(
     source: Instants, target: Instants, best: Hypothesis, *, window_s: float, max_chance: float
 ) -> Hypothesis:
-    """Return one match with a step wherever another offset explains the next events.
+    """Return one match with a step wherever another offset explains the next events, or `best`.
 
     Events that the match does not explain vote again, for offsets up to five seconds away. What
     they agree on must be as significant as a match has to be, and come before or after the events
     explained so far; then those that are left vote, until nothing is found.
-
-    Parameters
-    ----------
-    source, target : Instants
-        Of the pair.
-    best : Hypothesis
-        The offset that explains most events.
-    window_s : float
-        Of the vote.
-    max_chance : float
-        Largest probability that chance explains a part.
-
-    Returns
-    -------
-    Hypothesis
-        `best` itself where there is no step.
     """
     parts = [best]
     while len(parts) < MAX_PARTS:

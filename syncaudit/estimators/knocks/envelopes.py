@@ -204,15 +204,7 @@ def _peak(curve: Floats) -> float:
 
 
 def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
-    """Return the rises of the log energy above what came just before, or why there are none.
-
-    Parameters
-    ----------
-    activity : Activity
-        Loudness or acceleration.
-    clicks : EventTrain, optional
-        Sharper times of the same knocks.
-    """
+    """Return the rises of the log energy above what came just before, or why there are none."""
     times, values = activity.times_s, activity.values
     interval = float(np.median(np.diff(times)))
     if activity.quantity == "loudness":

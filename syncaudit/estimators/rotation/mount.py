@@ -87,11 +87,6 @@ def why_not_turned(fit: DelayFit) -> str | None:
     sides common to them (Schoenemann, "A generalized solution of the orthogonal Procrustes
     problem", Psychometrika 31, 1966, doi:10.1007/BF02289451). Its square over the product of the
     sums of squares is what they share. Axes that are dead are left out on either side.
-
-    Parameters
-    ----------
-    fit : DelayFit
-        Of three rates against three.
     """
     root = np.sqrt(fit.robust.mean(axis=1, keepdims=True))
     change, seen = (root * side for side in fit.model.fast(fit.linear))

@@ -83,15 +83,6 @@ def weigh_boundaries(spoken: SpokenTier, sound: BandEnergies, course: Course) ->
     Every class is a normal distribution of band energies: its mean drawn to the template, its
     covariance to that of all classes. Borders that the tier does not state itself, and those
     between sounds of one class, have no vote.
-
-    Parameters
-    ----------
-    spoken : SpokenTier
-        Tier.
-    sound : BandEnergies
-        Of its audio.
-    course : Course
-        Where the tier is thought to lie.
     """
     codes = class_codes(spoken.classes)
     start_s = spoken.start_s + course.at(spoken.start_s)

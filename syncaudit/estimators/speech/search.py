@@ -85,17 +85,7 @@ class Match:
 
 
 def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) -> Match:
-    """Find where a tier fits its sound best.
-
-    Parameters
-    ----------
-    spoken : SpokenTier
-        With at least one sound.
-    sound : BandEnergies
-        Of its audio.
-    max_offset_s : float
-        Largest offset searched for, either sign.
-    """
+    """Find where a tier fits its sound best."""
     hop_s = sound.hop_s * FRAMES_TOGETHER
     values, first_s = _coarser(sound)
     n_lags = max(2, round(max_offset_s / hop_s))

@@ -35,13 +35,6 @@ def split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cours
     leaves the fit on the level of the longer side. With the classes as the line has them, the
     likelihood of every frame under every level tells: for each place the best level before it and
     the best one after it.
-
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    fit : CourseFit
-        Of a line.
     """
     likelihood = np.diff(weigh_boundaries(spoken, sound, fit.course).sums, axis=1)
     times_s, codes = _frames(spoken, sound.hop_s)
@@ -104,17 +97,7 @@ def _frames(spoken: SpokenTier, hop_s: float) -> tuple[Floats, Ints]:
 
 
 def place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s: float) -> Course:
-    """Return the course with its step where the borders on either side fit best.
-
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    course : Course
-        With a step.
-    reach_s : float
-        How far the step may move.
-    """
+    """Return the course with its step where the borders on either side fit best."""
     borders = weigh_boundaries(spoken, sound, course)
     times_s = borders.times_s
     line = replace(course, step_at_s=np.inf).at(times_s)

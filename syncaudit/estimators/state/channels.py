@@ -67,15 +67,7 @@ class Agreement:
 
 
 def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
-    """Say that channels differ.
-
-    Parameters
-    ----------
-    source, target : str
-        Names of the two states.
-    groups : tuple of (int, float, float)
-        As of `Agreement`.
-    """
+    """Say that channels differ."""
     if sum(n * delay_s for n, delay_s, _ in groups) < 0.0:
         source, target = target, source
         groups = tuple((n, -delay_s, std_s) for n, delay_s, std_s in groups[::-1])

@@ -163,17 +163,7 @@ def held_back_s(camera: PictureMotion) -> float:
 def driver_of(
     target: Activity, *, slower_s: float, n_rows: int, is_linear: bool
 ) -> RunningIntegral | None:
-    """Return the driver of a state, smoothed by two periods of the slower side.
-
-    Parameters
-    ----------
-    target : Activity
-        Of quantity ``state`` or ``command``.
-    slower_s : float
-        Period of the slower side.
-    n_rows, is_linear
-        As for `state_driver`.
-    """
+    """Return the driver of a state, smoothed by two periods of the slower side."""
     return state_driver(target, width_s=_width_s(slower_s), n_rows=n_rows, is_linear=is_linear)
 
 

@@ -114,19 +114,7 @@ def measure_camera_state(
 def measure_against(
     task: DelayTask, increments: Increments, target: Activity, period_s: float
 ) -> PairMeasurement:
-    """Measure the delay at which a state foretells increments.
-
-    Parameters
-    ----------
-    task : DelayTask
-        Names, epochs, range.
-    increments : Increments
-        Of the source.
-    target : Activity
-        Of quantity ``state`` or ``command``.
-    period_s : float
-        Of the source's samples.
-    """
+    """Measure the delay at which a state foretells increments."""
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:

@@ -65,11 +65,6 @@ def find_repetition(joints: RunningIntegral) -> Repetition | None:
     Whatever is compared with the motion is so by a free linear mixing, and motion that comes back
     turned round or with other joints is as good. So the share of the rates that a linear mixing
     of the rates at another time foretells is what counts.
-
-    Parameters
-    ----------
-    joints : RunningIntegral
-        Joints alone, without products.
     """
     span_s = joints.stop_s - joints.start_s
     n = int(span_s / STEP_S)
