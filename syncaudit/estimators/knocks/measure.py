@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -80,38 +81,30 @@ def estimate_knocks(
     PairMeasurement
         Method ``knocks``; refused, with a reason, without enough distinct knocks.
     """
-    at_ns = source.epoch_ns
+    refuse = partial(PairMeasurement.refused, source.source, target.source, METHOD)
     for activity in (source, target):
         if activity.times_s.size < 50:
             why = f"{activity.source}: {activity.times_s.size} samples are too few"
-            return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, why)
+            return refuse(source.epoch_ns, why)
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     start = max(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
     stop = min(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
     if stop - start < 1.0:
         why = f"the stamps have only {max(0.0, stop - start):.2f} s in common"
-        return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, why)
+        return refuse(source.epoch_ns, why)
     at_ns = source.epoch_ns + round(0.5 * (start + stop) * 1e9)
     a, b = find_onsets(source, source_clicks), find_onsets(target, target_clicks)
     if isinstance(a, str) or isinstance(b, str):
         reason = f"{source.source}: {a}" if isinstance(a, str) else f"{target.source}: {b}"
-        first = PairMeasurement.refused(source.source, target.source, METHOD, at_ns, reason)
+        first = refuse(at_ns, reason)
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     b = b.moved(epochs_s)
     lobe = _correlate(a, b, _blur_of(a, b), max_offset_s)
     if isinstance(lobe, str):
-        return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, lobe)
+        return refuse(at_ns, lobe)
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
     if lobe.why is not None:
-        first = PairMeasurement.refused(
-            source.source,
-            target.source,
-            METHOD,
-            at_ns,
-            lobe.why,
-            figures,
-            evidence=lobe.agreement,
-        )
+        first = refuse(at_ns, lobe.why, figures, evidence=lobe.agreement)
         if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve mends that
             return first
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
