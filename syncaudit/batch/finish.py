@@ -104,7 +104,7 @@ def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
         clip = next((clip for clip in clips if clip.clip_id == clip_id), None)
         if clip is None or spent_s > _PICTURES_S:
             return ()
-        from syncaudit.pipeline import take_pictures  # heavy, and only for the report
+        from syncaudit.pipeline.thumbnails import take_pictures  # heavy, and only for the report
 
         began = time.monotonic()
         found = take_pictures(clip, sources)

@@ -48,7 +48,7 @@ def sample_speech(
 
     from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.inputs import load_clips
-    from syncaudit.pipeline import draw_utterances
+    from syncaudit.pipeline.speech_sample import draw_utterances
     from syncaudit.report import write_speech_sheet
     from syncaudit.writing import Signature, check_target
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.robust import median, quantiles
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "GAP_PERIODS",
@@ -18,8 +18,6 @@ __all__ = [
     "interpolate_angle",
     "smooth_angle",
 ]
-
-Floats = NDArray[np.float64]
 
 # An interval this many median periods long is a gap: nothing is interpolated across it.
 GAP_PERIODS = 4.5
@@ -104,9 +102,9 @@ class RunningIntegral:
             n_signals=None,
         )
 
-    def covers(self, start_s: Floats, stop_s: Floats) -> NDArray[np.bool_]:
+    def covers(self, start_s: Floats, stop_s: Floats) -> Bools:
         """Tell which intervals lie inside the range and touch no gap."""
-        inside: NDArray[np.bool_] = (start_s >= self.start_s) & (stop_s <= self.stop_s)
+        inside: Bools = (start_s >= self.start_s) & (stop_s <= self.stop_s)
         if self.gap_start_s.size:
             # The first gap that ends after the interval's start must begin after its stop.
             first = np.searchsorted(self.gap_stop_s, start_s, side="right")

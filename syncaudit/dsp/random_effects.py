@@ -21,14 +21,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from syncaudit.dsp.robust import mad_std, student_widening
+from syncaudit.model.arrays import Floats
 
 __all__ = ["RandomEffects", "fit_random_effects"]
-
-Floats = NDArray[np.float64]
 
 # Share of recordings that have nothing in common with the others, before any was seen: one in
 # twenty, worth as much as two recordings.

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from syncaudit.model.arrays import Bools, Floats, Ints
+
 __all__ = [
     "block_covariance",
     "cauchy_weights",
@@ -28,7 +30,6 @@ __all__ = [
     "student_widening",
 ]
 
-Floats = NDArray[np.float64]
 # Consistency of the median absolute deviation with the normal distribution.
 MAD_TO_STD = 1.4826
 # 95 % efficiency at the normal distribution for the Cauchy weight function (Holland & Welsch,
@@ -52,7 +53,7 @@ def mad_std_of_columns(values: Floats) -> Floats:
     return np.asarray(MAD_TO_STD * np.sort(np.abs(values.T))[:, values.shape[0] // 2])
 
 
-def mad_std_of_rows(values: Floats, is_value: NDArray[np.bool_]) -> Floats:
+def mad_std_of_rows(values: Floats, is_value: Bools) -> Floats:
     """Return `mad_std` of each row of an (m, n) array, of the values that are any, shape (m,)."""
     ordered = np.sort(np.where(is_value, np.abs(values), np.inf), axis=1)
     count = is_value.sum(axis=1)
@@ -166,7 +167,7 @@ def spread(values: Floats, centre: float | None = None) -> float:
     return MAD_TO_STD * median(np.abs(values - centre))
 
 
-def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def median_of_five(values: Floats) -> Floats:
     """Return the running median over five neighbours, the ends repeated beyond themselves.
 
     The median of five is that of one, of the larger of the minima of the two pairs around it and
@@ -198,7 +199,7 @@ def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return padded[..., 2:-2]
 
 
-def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
+def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
     """Return linearly interpolated quantiles of at least one number, none of them NaN.
 
     Parameters
@@ -221,7 +222,7 @@ def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[floa
     return found
 
 
-def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> list[int]:
+def nearest_quantiles(values: Ints, shares: Sequence[float]) -> list[int]:
     """Return those of at least one whole numbers that are nearest to quantiles.
 
     Parameters

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from syncaudit.dsp.robust import median
 from syncaudit.model import AudioStream, seconds_since
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["SampleClock", "cut_piece", "robust_line", "sample_clock"]
 
@@ -41,10 +41,10 @@ class SampleClock:
     epoch_ns: int
     start_s: float
     period_s: float
-    bend_samples: NDArray[np.float64]
-    bend_s: NDArray[np.float64]
+    bend_samples: Floats
+    bend_s: Floats
 
-    def seconds(self, samples: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
+    def seconds(self, samples: Floats | Ints) -> Floats:
         """Return the times of (fractional) sample indices, in seconds after the epoch."""
         index = np.asarray(samples, dtype=np.float64)
         times = self.start_s + self.period_s * index
@@ -120,7 +120,7 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     )
 
 
-def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+def robust_line(x: Floats, y: Floats) -> tuple[float, float]:
     """Return slope and intercept of a line through (x, y), down-weighting outliers.
 
     Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
@@ -162,7 +162,7 @@ def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
     return slope, level
 
 
-def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> NDArray[np.float64]:
+def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> Floats:
     """Return `n_out` samples from input sample `first` on, at `ratio` times the rate.
 
     Output sample j lies exactly at input index ``first + j / ratio`` (the resampling filter has

@@ -11,7 +11,8 @@ import numpy as np
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import Increments, from_integral
-from syncaudit.estimators.delay.measure import DelayTask, measure_delay, refuse, refuse_vague
+from syncaudit.estimators.delay.measure import measure_delay
+from syncaudit.estimators.delay.task import DelayTask, refuse_vague
 from syncaudit.estimators.rotation.mount import why_not_turned
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
@@ -101,9 +102,9 @@ def _both_ways(
     if fit is not None and measured.drift_ppm is not None:
         fit = fit_delay(back, driver, start_s=fit.offset_s, with_drift=True, known=fit)
     if fit is None:
-        why = "measured from the target's side, nothing moves that both could see"
-        refused = refuse(task, at_s, why, **measured.diagnostics)
-        return replace(refused, evidence=measured.evidence)
+        return measured.withdrawn(
+            "measured from the target's side, nothing moves that both could see"
+        )
     drift = 1e-6 * (measured.drift_ppm or 0.0)
     apart_s = fit.offset_s + delay_s + drift * (fit.anchor_s + fit.offset_s - at_s)
     if abs(apart_s) <= MAX_APART_Z * math.hypot(std_s, fit.offset_std_s):
@@ -115,4 +116,4 @@ def _both_ways(
         drift_std_ppm=None,
         diagnostics={**measured.diagnostics, "both_ways_s": abs(apart_s)},
     )
-    return refuse_vague(task, wider)
+    return refuse_vague(wider)

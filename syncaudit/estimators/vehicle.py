@@ -12,20 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral
-from syncaudit.estimators.delay.measure import (
-    DelayTask,
-    measure_delay,
-    refuse,
-    refuse_vague,
-)
+from syncaudit.estimators.delay.measure import measure_delay
 from syncaudit.estimators.delay.refusals import DRIFT_Z
+from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
+from syncaudit.model.arrays import Floats
 
 __all__ = ["BUS_METHODS", "measure_can_imu"]
 
@@ -187,7 +183,7 @@ def _measure(
         wider = _measured(task, signal, 2.0 * width_s, driver)
         if wider.accepted and wider.diagnostics["followed"] > measured.diagnostics["followed"]:
             measured, width_s = wider, 2.0 * width_s
-    return refuse_vague(task, _with_filter_error(measured, signal, driver, width_s, task))
+    return refuse_vague(_with_filter_error(measured, signal, driver, width_s, task))
 
 
 def _word_units(relation: _Relation) -> str:
@@ -293,7 +289,7 @@ def _driver(
     return replace(driver, coupling_std=coupling, n_signals=3)
 
 
-def _vertical(force: Activity) -> NDArray[np.float64] | None:
+def _vertical(force: Activity) -> Floats | None:
     """Return the unit vector that gravity points to on average, or None in free fall."""
     gravity = np.median(force.values, axis=0)
     norm = float(np.linalg.norm(gravity))

@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["CRITICAL", "Adjustment", "adjust", "fit"]
 
@@ -32,9 +33,6 @@ _REDUNDANT = 1e-6
 
 # An equation that was left out and fits the others after all comes back.
 _READMITTED = 3.0
-
-_Floats = NDArray[np.float64]
-_Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,10 +51,10 @@ class Fit:
         Variance of the solved value of every equation.
     """
 
-    x: _Floats
-    covariance: _Floats
-    residuals: _Floats
-    leverage_var: _Floats
+    x: Floats
+    covariance: Floats
+    residuals: Floats
+    leverage_var: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,14 +77,14 @@ class Adjustment:
     """
 
     fit: Fit
-    variance: _Floats
-    redundancy: _Floats
-    z: _Floats
-    is_outlier: _Bools
-    is_ambiguous: _Bools
+    variance: Floats
+    redundancy: Floats
+    z: Floats
+    is_outlier: Bools
+    is_ambiguous: Bools
 
 
-def fit(A: _Floats, y: _Floats, variance: _Floats, is_active: _Bools) -> Fit:
+def fit(A: Floats, y: Floats, variance: Floats, is_active: Bools) -> Fit:
     """Solve the active equations.
 
     Parameters
@@ -124,7 +122,7 @@ def fit(A: _Floats, y: _Floats, variance: _Floats, is_active: _Bools) -> Fit:
     )
 
 
-def _inverse(normal: _Floats) -> _Floats:
+def _inverse(normal: Floats) -> Floats:
     """Invert normal equations; they are regular unless rounding says otherwise."""
     try:
         root = np.linalg.inv(np.linalg.cholesky(normal))
@@ -134,11 +132,11 @@ def _inverse(normal: _Floats) -> _Floats:
 
 
 def adjust(
-    A: _Floats,
-    y: _Floats,
-    variance: _Floats,
-    group: NDArray[np.int64],
-    max_blunder: _Floats | None = None,
+    A: Floats,
+    y: Floats,
+    variance: Floats,
+    group: Ints,
+    max_blunder: Floats | None = None,
 ) -> Adjustment:
     """Solve all equations and find out which contradict the others.
 
@@ -188,7 +186,7 @@ def adjust(
     )
 
 
-def _normalised(solved: Fit, variance: _Floats, is_tested: _Bools) -> _Floats:
+def _normalised(solved: Fit, variance: Floats, is_tested: Bools) -> Floats:
     redundancy = 1.0 - solved.leverage_var / variance
     is_checked = is_tested & (redundancy > _REDUNDANT)
     t = np.zeros_like(variance)
@@ -198,7 +196,7 @@ def _normalised(solved: Fit, variance: _Floats, is_tested: _Bools) -> _Floats:
     return t
 
 
-def _equally_likely(A: _Floats, solved: Fit, variance: _Floats, t: _Floats, worst: int) -> _Bools:
+def _equally_likely(A: Floats, solved: Fit, variance: Floats, t: Floats, worst: int) -> Bools:
     """Return the equations whose removal would explain the worst residual as well."""
     residual_var = variance - solved.leverage_var
     cross = -(A @ (solved.covariance @ A[worst]))
@@ -207,16 +205,14 @@ def _equally_likely(A: _Floats, solved: Fit, variance: _Floats, t: _Floats, wors
     correlation = np.clip(cross / norm, -1.0, 1.0)
     left = np.sqrt(np.maximum(1.0 - correlation**2, 1e-12))
     worst_without = np.abs(t[worst] - correlation * t) / left
-    is_likely: _Bools = (np.abs(t) > 0.0) & (t**2 > t[worst] ** 2 - _AMBIGUOUS_MARGIN)
+    is_likely: Bools = (np.abs(t) > 0.0) & (t**2 > t[worst] ** 2 - _AMBIGUOUS_MARGIN)
     # Where both residuals are one and the same number, leaving out either is the same act.
     is_likely &= (worst_without <= CRITICAL) | (np.abs(correlation) > 1.0 - 1e-9)
     is_likely[worst] = True
     return is_likely
 
 
-def _readmit(
-    A: _Floats, y: _Floats, variance: _Floats, group: NDArray[np.int64], is_outlier: _Bools
-) -> _Bools:
+def _readmit(A: Floats, y: Floats, variance: Floats, group: Ints, is_outlier: Bools) -> Bools:
     """Take back what fits the others once the real blunders are gone."""
     if not np.any(is_outlier):
         return is_outlier
@@ -230,7 +226,7 @@ def _readmit(
     return kept
 
 
-def _final_z(A: _Floats, y: _Floats, variance: _Floats, solved: Fit, is_outlier: _Bools) -> _Floats:
+def _final_z(A: Floats, y: Floats, variance: Floats, solved: Fit, is_outlier: Bools) -> Floats:
     stated = fit(A, y, variance, ~is_outlier)
     z = _normalised(stated, variance, ~is_outlier)
     spread = np.sqrt(variance + solved.leverage_var)

@@ -19,53 +19,51 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.graph.clock_model import RATE_STD, Noise, Readings, Smoothed
+from syncaudit.model.arrays import Floats
 
 __all__ = ["smooth", "weigh"]
-
-_Floats = NDArray[np.float64]
 
 
 @dataclass(slots=True)
 class _Track:
     """What the backward pass needs of the forward pass, each of shape (n, h)."""
 
-    offset_s: _Floats
-    rate: _Floats
-    p00: _Floats
-    p01: _Floats
-    p11: _Floats
-    gain1: _Floats
-    kept: _Floats  # share of the prediction that an update keeps
-    inverse: _Floats  # inverse variance of the innovation
-    innovation: _Floats
+    offset_s: Floats
+    rate: Floats
+    p00: Floats
+    p01: Floats
+    p11: Floats
+    gain1: Floats
+    kept: Floats  # share of the prediction that an update keeps
+    inverse: Floats  # inverse variance of the innovation
+    innovation: Floats
 
 
 @dataclass(slots=True)
 class _Adjoint:
     """What later readings say, each of shape (n, h)."""
 
-    r0: _Floats
-    r1: _Floats
-    n00: _Floats
-    n01: _Floats
-    n11: _Floats
-    deleted: _Floats  # what the others say of a reading, over its variance
-    information: _Floats
-    pulled: _Floats  # r and N of the offset as predicted
-    certain: _Floats
+    r0: Floats
+    r1: Floats
+    n00: Floats
+    n01: Floats
+    n11: Floats
+    deleted: Floats  # what the others say of a reading, over its variance
+    information: Floats
+    pulled: Floats  # r and N of the offset as predicted
+    certain: Floats
 
 
 @dataclass(slots=True)
 class _End:
-    minus_2ll: _Floats
-    drift: _Floats
-    drift_variance: _Floats
+    minus_2ll: Floats
+    drift: Floats
+    drift_variance: Floats
 
 
-def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> _Floats:
+def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> Floats:
     """Return minus twice the log-likelihood of each noise, shape (h,).
 
     Parameters
@@ -137,7 +135,7 @@ def _forward(
     return _End(minus_2ll, moved / span_s, np.maximum(c2, 0.0) / span_s**2)
 
 
-def _note(track: _Track, k: int, values: tuple[_Floats, ...]) -> None:
+def _note(track: _Track, k: int, values: tuple[Floats, ...]) -> None:
     (
         track.offset_s[k],
         track.rate[k],

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RATE_STD", "Noise", "Readings", "Smoothed"]
+from syncaudit.model.arrays import Floats
 
-_Floats = NDArray[np.float64]
+__all__ = ["RATE_STD", "Noise", "Readings", "Smoothed"]
 
 # Prior of the rate at the first reading: crystals of any make stay within 100 ppm.
 RATE_STD = 1e-4
@@ -31,9 +31,9 @@ class Readings:
         Prior of the steps that are known, far more than an error of a reading.
     """
 
-    times_s: _Floats
-    offsets_s: _Floats
-    precision: _Floats
+    times_s: Floats
+    offsets_s: Floats
+    precision: Floats
     step_std_s: float
 
 
@@ -51,9 +51,9 @@ class Noise:
         Errors of the readings over what they claim.
     """
 
-    offset: _Floats
-    rate: _Floats
-    scale: _Floats
+    offset: Floats
+    rate: Floats
+    scale: Floats
 
     def only(self, which: NDArray[np.intp]) -> Noise:
         """Return some of the candidates."""
@@ -81,15 +81,15 @@ class Smoothed:
         Minus twice the log-likelihood, less a constant.
     """
 
-    offset_s: _Floats
-    offset_variance: _Floats
-    end_rate: _Floats
-    end_rate_variance: _Floats
-    end_covariance: _Floats
-    deleted_s: _Floats
-    deleted_variance: _Floats
-    step_s: _Floats
-    step_variance: _Floats
-    drift: _Floats
-    drift_variance: _Floats
-    minus_2ll: _Floats
+    offset_s: Floats
+    offset_variance: Floats
+    end_rate: Floats
+    end_rate_variance: Floats
+    end_covariance: Floats
+    deleted_s: Floats
+    deleted_variance: Floats
+    step_s: Floats
+    step_variance: Floats
+    drift: Floats
+    drift_variance: Floats
+    minus_2ll: Floats

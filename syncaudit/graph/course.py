@@ -12,7 +12,6 @@ import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.graph.clock_filter import smooth
 from syncaudit.graph.clock_model import Noise, Readings, Smoothed
@@ -24,6 +23,7 @@ from syncaudit.graph.wander import (
     scale_cost,
 )
 from syncaudit.model import ClockCourse, CourseStep
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["find_step", "first_weights", "follow_clock"]
 
@@ -38,7 +38,6 @@ _STEP_COST = 5.0
 _CALM_OFFSET, _CALM_RATE, _CALM_WIDTH = 1e-5, 1e-8, 3.0
 # Clips that a step leaves on either side.
 _N_ALONE = 2
-_Floats = NDArray[np.float64]
 _MAX_STEPS = 12
 # Prior of known steps: so wide that it takes nothing off them, and 1e-16 of its square is nothing.
 _STEP_STD_S = 100.0
@@ -59,7 +58,7 @@ _N_LEAST = 5
 
 def follow_clock(
     clock: str,
-    at_ns: NDArray[np.int64],
+    at_ns: Ints,
     offset_s: Sequence[float | None],
     offset_std_s: Sequence[float | None],
     *,
@@ -147,7 +146,7 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
     return sorted(places), belief
 
 
-def _robust(readings: Readings, places: Sequence[int], weights: _Floats) -> tuple[_Floats, Belief]:
+def _robust(readings: Readings, places: Sequence[int], weights: Floats) -> tuple[Floats, Belief]:
     """Fit with single clips weighed down that disagree with all others."""
     belief = believe(_weighed(readings, weights), places, among=candidate_noises())
     for _ in range(_N_ROUNDS):
@@ -159,7 +158,7 @@ def _robust(readings: Readings, places: Sequence[int], weights: _Floats) -> tupl
     return weights, belief
 
 
-def _everywhere(belief: Belief, times_s: _Floats, inner: slice) -> tuple[_Floats, _Floats]:
+def _everywhere(belief: Belief, times_s: Floats, inner: slice) -> tuple[Floats, Floats]:
     """Return offsets and their standard errors at all clips, carried on beyond the measured."""
     smoothed, noise = belief.smoothed, belief.noise
     offsets = [smoothed.offset_s]
@@ -219,19 +218,19 @@ def find_step(readings: Readings, steps: Collection[int]) -> int | None:
     return int(gaps[best]) if gained > needed else None
 
 
-def _calm_cost(noise: Noise) -> NDArray[np.float64]:
+def _calm_cost(noise: Noise) -> Floats:
     offset, rate = np.log(noise.offset / _CALM_OFFSET), np.log(noise.rate / _CALM_RATE)
     return np.asarray((offset**2 + rate**2) / _CALM_WIDTH**2 + scale_cost(noise))
 
 
-def _cost_of_step(smoothed: Smoothed, gaps: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cost_of_step(smoothed: Smoothed, gaps: Ints) -> Floats:
     """Return twice the log of the odds against a step in each gap, shape (gaps, h)."""
     size, variance = smoothed.step_s[gaps], smoothed.step_variance[gaps]
     wide = _PRIOR_STEP_STD_S**2 / variance
     return np.log1p(wide) - size**2 / variance * (wide / (1.0 + wide))
 
 
-def _gaps(readings: Readings, steps: Collection[int]) -> NDArray[np.int64]:
+def _gaps(readings: Readings, steps: Collection[int]) -> Ints:
     """Return the readings just before measured ones, two of them at least from any other step.
 
     A single clip between two steps, or beyond the last, may as well be wrong.
@@ -246,7 +245,7 @@ def _gaps(readings: Readings, steps: Collection[int]) -> NDArray[np.int64]:
     return np.array(gaps, dtype=np.int64)
 
 
-def _weighed(readings: Readings, weights: _Floats) -> Readings:
+def _weighed(readings: Readings, weights: Floats) -> Readings:
     """Return readings whose precisions are multiplied by weights, shape (n,)."""
     return Readings(
         times_s=readings.times_s,
@@ -256,7 +255,7 @@ def _weighed(readings: Readings, weights: _Floats) -> Readings:
     )
 
 
-def _weights_from(belief: Belief, readings: Readings, weights: _Floats) -> _Floats:
+def _weights_from(belief: Belief, readings: Readings, weights: Floats) -> Floats:
     """Return weights by what all other clips say of each, shape (n,)."""
     is_read = readings.precision > 0.0
     claimed = np.where(is_read, 1.0 / np.where(is_read, readings.precision, 1.0), 0.0)
@@ -267,7 +266,7 @@ def _weights_from(belief: Belief, readings: Readings, weights: _Floats) -> _Floa
     return _student(z2 @ belief.share)
 
 
-def first_weights(readings: Readings) -> _Floats:
+def first_weights(readings: Readings) -> Floats:
     """Return low weights for clips that agree with neither the ones before nor the ones after.
 
     A walk of unknown strength could follow single wrong clips anywhere. What lies about as far off
@@ -294,6 +293,6 @@ def first_weights(readings: Readings) -> _Floats:
     return weights
 
 
-def _student(z2: _Floats) -> _Floats:
+def _student(z2: Floats) -> Floats:
     """Return Student's weights of what lies beyond some errors; what lies within keeps its own."""
     return np.minimum((_FREEDOM + _TRUSTED**2) / (_FREEDOM + z2), 1.0)

@@ -16,20 +16,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from syncaudit.graph.edges import Graph
 from syncaudit.graph.network import Network
 from syncaudit.graph.steps import SAME_EVENT_S, ClockStep
 from syncaudit.model import ClockEstimate
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Spread", "choose_reference", "estimate_of", "find_suspects", "spread_of"]
 
 _COUNT_TIE = 0.5
 _DISTANCE_TIE = 0.25
 _SURE = 1.96
-_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,12 +41,12 @@ class Spread:
         At k instants: correction of clock [c] relative to clock [r], and its standard error.
     """
 
-    offset_s: _Floats
-    std_s: _Floats
+    offset_s: Floats
+    std_s: Floats
 
 
 def choose_reference(
-    spread: Spread, tolerance_s: _Floats, members: Sequence[int], trust: Sequence[tuple[int, ...]]
+    spread: Spread, tolerance_s: Floats, members: Sequence[int], trust: Sequence[tuple[int, ...]]
 ) -> int:
     """Return the clock that consensus takes as reference.
 
@@ -80,7 +79,7 @@ def choose_reference(
 
 
 def find_suspects(
-    spread: Spread, tolerance_s: _Floats, members: Sequence[int], reference: int
+    spread: Spread, tolerance_s: Floats, members: Sequence[int], reference: int
 ) -> list[int]:
     """Return the clocks that lie surely outside their tolerance as seen from the reference."""
     suspects = []
@@ -124,7 +123,7 @@ def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
     return Spread(offset_s=np.array(offsets), std_s=np.array(stds))
 
 
-def _difference_variance(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _difference_variance(covariance: Floats) -> Floats:
     own = np.diag(covariance)
     return np.maximum(own[:, None] + own[None, :] - covariance - covariance.T, 0.0)
 

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.graph.adjustment import CRITICAL, Adjustment, adjust, fit
 from syncaudit.graph.edges import Edge, Graph
 from syncaudit.graph.loops import blocks_of, find_loops
 from syncaudit.graph.steps import ClockStep, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Network", "solve_network"]
 
-_Floats = NDArray[np.float64]
 # Weight that is reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
 # No oscillator drifts more, and no measurement of a drift is more wrong.
@@ -108,7 +107,7 @@ class _Equations:
             edge.index for (edge, _), bad in zip(self.rows, solved.is_outlier, strict=True) if bad
         }
 
-    def freed(self, edge: Edge, x: _Floats) -> float:
+    def freed(self, edge: Edge, x: Floats) -> float:
         """Return an edge's offset without what drift and steps explain."""
         if edge.is_loop:
             return edge.y_s
@@ -120,7 +119,7 @@ class _Equations:
         )
         return float(self.y[row] - drift)
 
-    def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> _Floats:
+    def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> Floats:
         """Widen the variances of a block whose residuals are larger than they claim."""
         variance = solved.variance.copy()
         sums: dict[tuple[int, bool], list[float]] = {}
@@ -138,7 +137,7 @@ class _Equations:
                 variance[r] *= max(1.0, sums[key][0] / sums[key][1])
         return variance
 
-    def full(self, x: _Floats, covariance: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+    def full(self, x: Floats, covariance: Floats) -> tuple[Floats, Floats, Floats]:
         """Put zeros back where the gauge took unknowns away."""
         n = self.n
         place = np.zeros(len(self.x_column) + len(self.d_column), dtype=np.int64)
@@ -191,9 +190,9 @@ class Network:
     `x_s` and `drift_ppm` belong to the clocks in order; `covariance` is of both, (2n, 2n).
     """
 
-    x_s: _Floats
-    drift_ppm: _Floats
-    covariance: _Floats
+    x_s: Floats
+    drift_ppm: Floats
+    covariance: Floats
     steps: Mapping[int, ClockStep]
     residuals: tuple[EdgeResidual, ...]
     loops: list[LoopClosure]

@@ -1,10 +1,10 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
 The steps of the solution, each in a module of its own: measurements become edges (`edge_building`),
-steps are laid at the door of a clock (`steps`), the rest becomes linear `equations` whose least
-squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing closes
-(`loops`), and consensus says which clock reference time is read from (`gauge`). Changing the
-reference is an exact change of coordinates afterwards (`estimates`).
+steps are laid at the door of a clock (`steps`), the rest becomes linear equations (`network`) whose
+least squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing
+closes (`loops`), and consensus says which clock reference time is read from. Changing the reference
+is an exact change of coordinates afterwards (`gauge`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.graph.edge_building import build_graph
@@ -22,13 +21,12 @@ from syncaudit.graph.edges import Graph
 from syncaudit.graph.gauge import Spread, choose_reference, estimate_of, find_suspects, spread_of
 from syncaudit.graph.network import Network, solve_network
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement
+from syncaudit.model.arrays import Floats
 
 __all__ = ["solve_clocks"]
 
 # Where the reference's own epoch differs by more, its stamp of the instant is reported instead.
 _SAME_EPOCH_S = 3600.0
-
-_Floats = NDArray[np.float64]
 
 
 def solve_clocks(
@@ -194,7 +192,7 @@ def _components(graph: Graph, n_used: Sequence[int]) -> tuple[tuple[str, ...], .
 def _consensus(
     graph: Graph,
     spread: Spread,
-    tolerance: _Floats,
+    tolerance: Floats,
     trust: Sequence[tuple[int, ...]],
     stated: str | None,
     voters: Sequence[int],

@@ -12,14 +12,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.graph.clock_filter import smooth, weigh
 from syncaudit.graph.clock_model import Noise, Readings, Smoothed
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Belief", "believe", "candidate_noises", "coarse_candidate_noises", "scale_cost"]
-
-_Floats = NDArray[np.float64]
 
 # Walk of the offset per root second. The half of its prior lies below this many errors of a clip
 # from one clip to the next: with less, ten clips of a clock that wanders by one error from clip to
@@ -52,11 +50,11 @@ class Belief:
     """
 
     noise: Noise
-    share: _Floats
+    share: Floats
     smoothed: Smoothed
     minus_2ll: float
 
-    def mixed(self, mean: _Floats, variance: _Floats) -> tuple[_Floats, _Floats]:
+    def mixed(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation over the candidates, the last axis of both."""
         middle = mean @ self.share
         apart = (mean - middle[..., None]) ** 2
@@ -73,7 +71,7 @@ def coarse_candidate_noises() -> Noise:
     return _product(_OFFSETS[::2], _RATES[::2], _SCALES[::2])
 
 
-def _product(offsets: _Floats, rates: _Floats, scales: _Floats) -> Noise:
+def _product(offsets: Floats, rates: Floats, scales: Floats) -> Noise:
     offset, rate, scale = np.meshgrid(offsets, rates, scales, indexing="ij")
     return Noise(offset=offset.ravel(), rate=rate.ravel(), scale=scale.ravel())
 
@@ -106,12 +104,12 @@ def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Beli
     )
 
 
-def scale_cost(noise: Noise) -> _Floats:
+def scale_cost(noise: Noise) -> Floats:
     """Return minus twice the log of the prior of the readings' errors, shape (h,)."""
     return np.asarray((np.log(noise.scale) / _SCALE_WIDTH) ** 2)
 
 
-def _prior_cost(noise: Noise, readings: Readings) -> _Floats:
+def _prior_cost(noise: Noise, readings: Readings) -> Floats:
     """Return minus twice the log of the prior of each candidate, less a constant, shape (h,)."""
     known = readings.precision > 0.0
     error_s = 1.0 / np.sqrt(np.median(readings.precision[known]))

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MOST_VALUE", "finite_column", "finite_matrix", "is_usable", "stamps"]
+__all__ = [
+    "MOST_VALUE",
+    "Bools",
+    "Floats",
+    "Ints",
+    "finite_column",
+    "finite_matrix",
+    "is_usable",
+    "stamps",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
 
 _T = TypeVar("_T", bound=np.generic)
 MOST_VALUE = 1e30

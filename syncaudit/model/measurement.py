@@ -165,6 +165,27 @@ class PairMeasurement:
             evidence=evidence,
         )
 
+    def withdrawn(self, why: str, figures: Mapping[str, float] | None = None) -> PairMeasurement:
+        """Return the same pair, refused for what was found afterwards.
+
+        Parameters
+        ----------
+        why : str
+            The reason.
+        figures : mapping of str to float, optional
+            In place of the diagnostics.
+        """
+        return PairMeasurement.refused(
+            self.source,
+            self.target,
+            self.method,
+            self.at_ns,
+            why,
+            self.diagnostics if figures is None else figures,
+            is_baseline_only=self.is_baseline_only,
+            evidence=self.evidence,
+        )
+
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> PairMeasurement:
         """Return the measurement that `to_json` gave a verdict row.

@@ -7,8 +7,6 @@ from syncaudit.pipeline.evidence import find_events
 from syncaudit.pipeline.examine import Examination, audit, examine, rotations_throughout
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
-from syncaudit.pipeline.speech_sample import draw_utterances
-from syncaudit.pipeline.thumbnails import take_pictures
 from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = [
@@ -19,12 +17,10 @@ __all__ = [
     "Recording",
     "audit",
     "conclude",
-    "draw_utterances",
     "examine",
     "find_events",
     "measure_tier",
     "pool_clips",
     "read_clip",
     "rotations_throughout",
-    "take_pictures",
 ]

@@ -41,17 +41,6 @@ def find_misplaced_files(
 ) -> tuple[Finding, ...]:
     """Return warnings about files that may be of another clip or another source.
 
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    streams : mapping of str to Stream
-        As read and cropped.
-    window : Window
-        What is judged.
-
-    Notes
-    -----
     Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
     states the window, `syncaudit.policy.coverage` tells what does not cover it.
     """

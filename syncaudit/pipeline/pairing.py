@@ -43,20 +43,7 @@ SURE = 3.0
 
 
 def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMeasurement]:
-    """Measure what every estimator can compare of a clip.
-
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        Of one clip.
-    max_offset_s : float
-        Search range.
-
-    Returns
-    -------
-    list of PairMeasurement
-        Accepted and refused.
-    """
+    """Measure what every estimator can compare of a clip."""
     measured: list[PairMeasurement] = []
     for estimator in all_estimators():
         measured += estimator.measure(evidence, measured, max_offset_s)

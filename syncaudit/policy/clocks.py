@@ -12,14 +12,13 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
-from syncaudit.policy.clock_offsets import judge_offset
+from syncaudit.policy.clock_offsets import judge_offset, word_slip
 from syncaudit.policy.equivalence import (
     Equivalence,
     compare,
     course_of,
     seconds_to_step,
 )
-from syncaudit.policy.frame_words import word_slip
 from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 __all__ = ["judge_clock"]

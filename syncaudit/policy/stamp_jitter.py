@@ -78,17 +78,6 @@ def judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness)
     by the build of the device, or by delays that are one-sided, as those of transport are. Where
     content shows that less is, it is a remark: the sampling is uneven. Where nothing shows either,
     the source is left unverified.
-
-    Parameters
-    ----------
-    name : str
-        Source.
-    audit : StampAudit
-        Figures of its stamps.
-    limits : Limits
-        Of the source.
-    witness : Witness
-        From `witness_of`.
     """
     if audit.samples < _FEW:
         witness = replace(witness, is_device=False)

@@ -37,23 +37,6 @@ def judge_transcript(
 
     Its words are about its audio, so it is judged against that and nothing else: where the
     microphone's own clock is off, or nothing ties it down, that is said of the microphone.
-
-    Parameters
-    ----------
-    name, audio : str
-        Transcript and its microphone.
-    limits : Limits
-        Of the transcript.
-    measurements : sequence of PairMeasurement
-        All of the clip.
-    at_ns : int
-        Middle of the clip.
-    expected_offset_s : float
-        Intended offset.
-    span_s : float
-        Length of the clip.
-    z : float
-        Standard errors of the confidence interval.
     """
     own = [
         m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS

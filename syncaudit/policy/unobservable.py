@@ -44,13 +44,7 @@ def unmeasured(name: str, why: str | None) -> CheckResult:
 
 
 def why_unobservable(case: ClockCase) -> str | None:
-    """Say what is missing, citing the best of the measurements that were refused.
-
-    Returns
-    -------
-    str or None
-        None where nothing was there to measure the source by.
-    """
+    """Say what is missing, by the best of the refused measurements; None where there was none."""
     clock, solution = case.clock, case.solution
     best, n_refused = _telling(case)
     if best is not None:

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from syncaudit.datasets import load_manifest
-from syncaudit.pipeline import draw_utterances
+from syncaudit.pipeline.speech_sample import draw_utterances
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraSpec, Clip
-from syncaudit.pipeline import take_pictures
+from syncaudit.pipeline.thumbnails import take_pictures
 from testkit.places import SAMPLE_DATA
 
 

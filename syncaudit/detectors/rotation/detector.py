@@ -27,6 +27,7 @@ from syncaudit.detectors.rotation.point_tracks import (
 )
 from syncaudit.detectors.stamps.regular_times import regular_times_s
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
 
@@ -42,7 +43,7 @@ STAMP_PARTS = {"mid_exposure_mid_row": 0.0, "start_of_frame": 0.5, "end_of_frame
 MIN_INCREMENT_S = 2e-4
 
 
-def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float]:
+def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     """Return when the middle row of each frame is exposed, by the camera's own stamps.
 
     Parameters
@@ -89,14 +90,14 @@ class _Fitted(NamedTuple):
     """What was found of some pairs of frames, a row each; as of `RotationIncrements`."""
 
     frames: NDArray[np.intp]
-    corner_rows_px: NDArray[np.float64]
-    angles_rad: NDArray[np.float64]
-    std_rad: NDArray[np.float64]
-    row_moments_px: NDArray[np.float64]
-    row_moves_px: NDArray[np.float64]
-    travel_moments_px: NDArray[np.float64]
-    direction: NDArray[np.float64]
-    direction_information: NDArray[np.float64]
+    corner_rows_px: Floats
+    angles_rad: Floats
+    std_rad: Floats
+    row_moments_px: Floats
+    row_moves_px: Floats
+    travel_moments_px: Floats
+    direction: Floats
+    direction_information: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +126,7 @@ class RotationDetector:
     """
 
     stream: CameraStream
-    chosen: NDArray[np.bool_] | None = None
+    chosen: Bools | None = None
     _kept: list[_Kept] = field(default_factory=list)
     _lens: Lens | None = None
     _is_lens_known: bool = False

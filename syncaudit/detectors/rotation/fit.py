@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.rotation.heading import Heading
 from syncaudit.detectors.rotation.step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "Fit",
@@ -33,9 +34,6 @@ __all__ = [
     "fit_from",
     "fit_rotations",
 ]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Heading", "bounded", "travel_turns"]
-
-Floats = NDArray[np.float64]
 
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9

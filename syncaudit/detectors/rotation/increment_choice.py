@@ -14,11 +14,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.detector import frame_times_s
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.model import Activity, CameraStream
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.time import spans_too_long
 
 __all__ = ["choose_increments"]
@@ -40,8 +40,8 @@ MIN_COVERED = 0.8
 
 
 def choose_increments(
-    stream: CameraStream, rate: Activity, *, wanted: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_] | None:
+    stream: CameraStream, rate: Activity, *, wanted: Bools | None = None
+) -> Bools | None:
     """Return which frames end an increment that is worth tracking.
 
     Parameters
@@ -89,7 +89,7 @@ def choose_increments(
     return chosen
 
 
-def _averaged(rate: Activity, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def _averaged(rate: Activity, at_s: Floats) -> Floats:
     """Return the mean angular rate around each instant, shape (n, d); held outside."""
     angle = _angle(rate)
     inside_s = np.clip(at_s, rate.times_s[0] + 0.5 * AVERAGE_S, rate.times_s[-1] - 0.5 * AVERAGE_S)

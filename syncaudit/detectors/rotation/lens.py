@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.fit import (
     MIN_NOISE_PX,
@@ -29,17 +28,16 @@ from syncaudit.detectors.rotation.fit import (
 from syncaudit.detectors.rotation.heading import Heading
 from syncaudit.dsp.robust import mad_std_of_rows
 from syncaudit.model import Distortion
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Lens", "Sight", "find_radial_term"]
 
-Floats = NDArray[np.float64]
 # Rays farther from the axis are left out: in the plane that flow is fitted in they go to infinity.
 MAX_ANGLE_RAD = math.radians(70.0)
 # Between these many angles the curve of a lens is as good as straight.
 N_ANGLES = 700
 # Decentring is a small part of the distortion: two steps of a fixed point solve for it.
 DECENTRING_STEPS = 3
-Bools = NDArray[np.bool_]
 # Lenses from a fisheye (-1/3) to a slight pincushion, one sigma.
 PRIOR_STD = 0.3
 # Steps start from a pinhole, and from a wide lens where that fits better: between the two, turning
@@ -78,7 +76,7 @@ class Sight:
 
     places: Floats
     scale: Floats
-    is_seen: NDArray[np.bool_]
+    is_seen: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.lens import Lens
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["FramePair", "PairStack", "PointTracks", "track_points"]
 
-Floats = NDArray[np.float64]
 # Corners looked for, and how many of the best are followed.
 MAX_CORNERS = 250
 MAX_POINTS = 80
@@ -41,7 +41,6 @@ MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
 # A point's neighbour lies within this distance.
 NEIGHBOUR_PX = 40.0
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -232,13 +231,7 @@ class PairStack:
         return np.asarray(self.row_scale * self.places_px[..., 1][:, pairs])
 
     def seen_through(self, lens: Lens | None) -> tuple[Floats, Floats, Bools, Floats | None]:
-        """Return places before and after, which are points, and the scale, as of `fit_rotations`.
-
-        Parameters
-        ----------
-        lens : Lens, optional
-            None: a pinhole.
-        """
+        """Return places before and after, which are points, and the scale (`fit_rotations`)."""
         bent = self.places_px / self.focal_px
         if lens is None:
             return bent[0], bent[1], self.is_point, None

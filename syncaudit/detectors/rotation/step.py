@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Gains", "Step", "Views", "rotation_matrices"]
-
-Floats = NDArray[np.float64]
 
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
@@ -31,7 +30,7 @@ class Step:
 
     change: Floats
     direction: Floats
-    is_solved: NDArray[np.bool_]
+    is_solved: Bools
     noise: Floats
     normal_inverse: Floats
     lines: Floats
@@ -175,7 +174,7 @@ class Views:
     y: Floats
     dx: Floats
     dy: Floats
-    is_point: NDArray[np.bool_]
+    is_point: Bools
     scale: Floats | None = None
 
     @classmethod
@@ -183,7 +182,7 @@ class Views:
         cls,
         before: Floats,
         after: Floats,
-        is_point: NDArray[np.bool_],
+        is_point: Bools,
         angles: Floats,
         scale: Floats | None = None,
     ) -> Views:

@@ -6,15 +6,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.near import MIN_PIECE_S, measure_near
+from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.stepped import ClockStep, locate_step
+from syncaudit.model.arrays import Floats
 
 __all__ = [
     "USUAL_DRIFT_PPM",
@@ -24,8 +24,6 @@ __all__ = [
     "is_significant",
     "is_uneven",
 ]
-
-Floats = NDArray[np.float64]
 
 MIN_PIECE_ROWS = 36
 MIN_PIECES = 3
@@ -213,13 +211,6 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
     """Return how much the pieces of a clip would like other delays, and how much worse one fits.
 
     A cheap score test that lets clips of one delay skip the search piece by piece.
-
-    Parameters
-    ----------
-    fit : DelayFit
-        Of the whole clip.
-    n_pieces : int
-        Pieces of equal length to compare.
     """
     scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
     information = np.sum(fit.weights * fit.sensitivity**2, axis=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.robust import (
@@ -13,10 +12,10 @@ from syncaudit.dsp.robust import (
     mad_std_of_columns,
     student_widening,
 )
+from syncaudit.model.arrays import Floats
 
 __all__ = ["MOTION_ROWS", "covariance_of", "noise_of_motion"]
 
-Floats = NDArray[np.float64]
 N_BLOCKS = 10
 # The largest of four estimates of one variance is too large: of scores without correlation by 1.3
 # on average. Over this their intervals hold 95 % (94.4 to 95.9 in simulation, for 90 to 600 rows

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import cauchy_weights, median
@@ -29,10 +28,9 @@ from syncaudit.estimators.delay.found import DelayFit
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import DelayModel, Linearised
 from syncaudit.estimators.delay.slope import followed_share, with_slope
+from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayFit", "fit_delay"]
-
-Floats = NDArray[np.float64]
 
 # Weights and delay settle within a dozen where all is well. Where residuals follow the motion they
 # take longer; what then is left to go is in the error.

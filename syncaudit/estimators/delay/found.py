@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.delay.model import DelayModel, Linearised
+from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayFit"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked

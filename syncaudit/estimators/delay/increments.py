@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.model import RotationIncrements
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Increments", "RollingShutter", "from_integral", "from_rotation"]
-
-Floats = NDArray[np.float64]
 
 # Neighbours are even that differ by less than this part.
 EVEN_SHARE = 0.25
@@ -48,7 +47,7 @@ class RollingShutter:
     line_delay_s: float | None
     mean_row_px: float
 
-    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> RollingShutter:
+    def rows(self, keep: Bools | NDArray[np.intp]) -> RollingShutter:
         """Return the shutter terms of the selected increments."""
         return replace(self, moments_px=self.moments_px[keep], moves_px=self.moves_px[keep])
 
@@ -122,7 +121,7 @@ class Increments:
             bent[1:-1] = np.diff(changes, 2, axis=0) * is_even[:, None]
         return bent
 
-    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Increments:
+    def rows(self, keep: Bools | NDArray[np.intp]) -> Increments:
         """Return the increments selected by `keep`."""
         return replace(
             self,

@@ -12,10 +12,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["LagEquations", "LagTable", "tabulated"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +89,7 @@ class LagEquations:
         weights: Floats,
         basis: Floats,
         change: Floats,
-        covered: NDArray[np.bool_],
+        covered: Bools,
     ) -> LagEquations:
         """Set up the equations.
 

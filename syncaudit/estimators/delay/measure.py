@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
@@ -15,15 +14,17 @@ from syncaudit.estimators.delay.clock_step import ClockStep, find_step, is_uneve
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
+from syncaudit.estimators.delay.parts import (
+    parts_of_equal_information,
+    why_delay_wanders,
+    why_parts_disagree,
+)
 from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import (
     band_disagreement,
-    parts_of_equal_information,
     why_ambiguous,
-    why_delay_wanders,
     why_gain_is_off,
     why_no_clock,
-    why_parts_disagree,
     why_too_weak,
 )
 from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
@@ -31,16 +32,7 @@ from syncaudit.estimators.delay.step_or_drift import is_unlike_quartz, step_for_
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
-__all__ = [
-    "MIN_ROWS",
-    "DelayTask",
-    "measure_delay",
-    "refuse",
-    "refuse_vague",
-    "search_range",
-]
-
-Floats = NDArray[np.float64]
+__all__ = ["MIN_ROWS", "measure_delay", "search_range"]
 
 MIN_ROWS = 30
 # The fit starts from the best of delays this far apart.
@@ -154,7 +146,7 @@ def _refine(
     if step is None:
         why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
-    return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
+    return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
 def _fit_of_longer_part(
@@ -223,11 +215,8 @@ def _why_not(
     *,
     has_step: bool,
 ) -> str | None:
-    if curve.is_at_edge(best):
-        return (
-            f"the best delay lies at the edge of the search range "
-            f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
-        )
+    if (why := curve.why_at_edge()) is not None:
+        return why
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:
         likelihood = float(curve.log_likelihood[best])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
@@ -18,11 +17,9 @@ from syncaudit.dsp.robust import mad_std_of_columns, median
 from syncaudit.estimators.delay.errors import MOTION_ROWS, noise_of_motion
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.search import slow_basis
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["DelayModel", "Linearised"]
-
-Floats = NDArray[np.float64]
-
 
 # Ridge on columns scaled to unit length: what is left undetermined stays small.
 RIDGE = 1e-12
@@ -235,7 +232,7 @@ def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
     return reach_s, noise2 * period_s / np.maximum(reach_s, 0.5 * period_s)
 
 
-def _is_followed(driver: RunningIntegral) -> NDArray[np.bool_]:
+def _is_followed(driver: RunningIntegral) -> Bools:
     """Tell which channels are followed, shape (k,): what leaks in is not."""
     if driver.coupling_std is None:
         return np.ones(driver.n_channels, dtype=np.bool_)

@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["chance_height", "chance_orders", "why_by_chance"]
+from syncaudit.model.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["chance_height", "chance_orders", "why_by_chance"]
 
 # Searches by chance: more tell the height better, and each costs as much as the search itself.
 N_CHANCE = 3
@@ -60,15 +60,7 @@ def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
 
 
 def why_by_chance(best: float, highest: float, needed: float) -> str | None:
-    """Return why a peak may be one of chance, or None.
-
-    Parameters
-    ----------
-    best : float
-        Log-likelihood gain of the best delay.
-    highest, needed : float
-        See `chance_height`.
-    """
+    """Return why a peak may be one of chance, or None."""
     if best >= needed:
         return None
     return (

@@ -16,6 +16,7 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.task import DelayTask
 from syncaudit.model import PairMeasurement, SignalExcerpt, nanoseconds
+from syncaudit.model.arrays import Floats
 
 __all__ = ["record_delay"]
 
@@ -28,7 +29,6 @@ DRIFT_STD_PPM = 20.0
 MAX_DRIFT_STD_PPM = 400.0
 # Beyond what quartz makes by so many standard errors a drift is likelier than none.
 LIKELY_Z = 2.0
-Floats = NDArray[np.float64]
 # What people take in at a glance, and long enough for the swing of a body.
 TELLING_S = 1.0
 # Kept to either side of it, so that raw signals are seen whole; farther off nobody compares.

@@ -19,10 +19,10 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.delay.null_test import chance_orders
 from syncaudit.model import AgreementCurve
+from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayCurve", "DelaySearch", "search_delay", "slow_basis"]
 
-Floats = NDArray[np.float64]
 # Rows used for the coarse search; more only cost time.
 MAX_ROWS = 300
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
@@ -109,6 +109,15 @@ class DelayCurve:
             near_s=NEAR_S,
         )
 
+    def why_at_edge(self) -> str | None:
+        """Return why the best delay is none, where it lies at the edge of the search."""
+        if not self.is_at_edge(self.best()):
+            return None
+        return (
+            f"the best delay lies at the edge of the search range "
+            f"({self.delays_s[0]:+.3g} to {self.delays_s[-1]:+.3g} s)"
+        )
+
     def is_at_edge(self, index: int) -> bool:
         """Tell whether the best delay lies at the end of what could be searched."""
         usable = np.flatnonzero(np.isfinite(self.log_likelihood))
@@ -133,22 +142,7 @@ def search_delay(
     highest_s: float,
     step_s: float,
 ) -> DelayCurve:
-    """Return the likelihood curve over delays from `lowest_s` to `highest_s`.
-
-    Parameters
-    ----------
-    increments : Increments
-        Of the source, m columns.
-    driver : RunningIntegral
-        Signal of the target, k channels.
-    lowest_s, highest_s, step_s : float
-        Delays to try, ``t_target = t_source + delay``.
-
-    Returns
-    -------
-    DelayCurve
-        One value a delay.
-    """
+    """Return the likelihood curve over delays from `lowest_s` to `highest_s`."""
     search = DelaySearch.of(
         increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s
     )

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.model import DelayModel, Linearised
+from syncaudit.model.arrays import Floats
 
 __all__ = ["followed_share", "with_slope"]
-
-Floats = NDArray[np.float64]
 
 # The slope is taken over this part of an increment to either side: far more than what vibrates,
 # far less than a lobe (of shaking bodies it is 1 % too small by then).

@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import Linearised
+from syncaudit.model.arrays import Floats
 
 __all__ = ["ClockStep", "fit_at", "locate_step"]
 
-Floats = NDArray[np.float64]
 # Weights settle to a few percent within as many rounds.
 N_WEIGHTINGS = 5
 # Log-likelihood by which 95 % of true places of a change fall behind the best: -ln(1 - 0.95^(1/2)),

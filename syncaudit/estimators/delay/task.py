@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from syncaudit.estimators.delay.fit import DelayFit
@@ -113,7 +113,7 @@ def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeas
     )
 
 
-def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
+def refuse_vague(measured: PairMeasurement) -> PairMeasurement:
     """Refuse a measurement whose error, with everything that belongs to it, is of no use."""
     std_s = measured.offset_std_s
     if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
@@ -123,5 +123,4 @@ def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
         f"{1e3 * MAX_OFFSET_STD_S:.0f} ms"
     )
     figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}
-    at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
-    return replace(refuse(task, at_s, why, **figures), evidence=measured.evidence)
+    return measured.withdrawn(why, figures)

@@ -1,7 +1,6 @@
 """Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
 
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
 from syncaudit.estimators.events.flashes import METHOD, limit_light, measure_flashes
 from syncaudit.estimators.events.instants import (
@@ -10,7 +9,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events, period_of
-from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
+from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 
 __all__ = [
     "MESSAGE_STD_S",

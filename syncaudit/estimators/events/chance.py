@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis, matched_by
 from syncaudit.estimators.events.instants import Instants
 from syncaudit.estimators.events.pair_fit import PairFit, gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of, evenly_chosen
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["Chance", "chance_of_intervals", "chance_of_match", "tail_of"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # The shortest train that a rate is told of, and how far beyond its ends events may still match.
 SHORTEST_S = 0.25
 # Where the density of events alone matches this share of them, they must also gather around the
@@ -267,7 +265,7 @@ def _companion_shares(
     head: Ints,
     at_s: Floats,
     kind: Ints,
-    is_event: NDArray[np.bool_],
+    is_event: Bools,
     half_s: Floats,
 ) -> Floats:
     """Return which share of a train's events has a companion at a distance, shape (m,).
@@ -311,9 +309,7 @@ class _Train:
         n = self.rooms_s.size - np.searchsorted(self.rooms_s, lag_s, side="left")
         return n - (own_room_s >= np.maximum(lag_s, 1e-12))
 
-    def densest(
-        self, lag_s: Floats, half_s: Floats, is_own: NDArray[np.bool_], own_room_s: Floats
-    ) -> Floats:
+    def densest(self, lag_s: Floats, half_s: Floats, is_own: Bools, own_room_s: Floats) -> Floats:
         """Return the share of other heads that have one, the largest over all widths."""
         best = np.zeros(lag_s.size)
         for widening in WIDENINGS:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
 from syncaudit.estimators.events.hypotheses import Hypothesis, fit_candidates
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
 from syncaudit.estimators.events.pair_fit import OffsetStep, fit_pair, gates_s, residuals_s
 from syncaudit.estimators.events.voting import vote
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MAX_STEP_S", "join_steps"]
-
-Ints = NDArray[np.int64]
 
 # Lost frames and corrected clocks: further apart are other recordings.
 MAX_STEP_S = 5.0
@@ -35,27 +33,11 @@ N_CANDIDATES = 4
 def join_steps(
     source: Instants, target: Instants, best: Hypothesis, *, window_s: float, max_chance: float
 ) -> Hypothesis:
-    """Return one match with a step wherever another offset explains the next events.
+    """Return one match with a step wherever another offset explains the next events, or `best`.
 
     Events that the match does not explain vote again, for offsets up to five seconds away. What
     they agree on must be as significant as a match has to be, and come before or after the events
     explained so far; then those that are left vote, until nothing is found.
-
-    Parameters
-    ----------
-    source, target : Instants
-        Of the pair.
-    best : Hypothesis
-        The offset that explains most events.
-    window_s : float
-        Of the vote.
-    max_chance : float
-        Largest probability that chance explains a part.
-
-    Returns
-    -------
-    Hypothesis
-        `best` itself where there is no step.
     """
     parts = [best]
     while len(parts) < MAX_PARTS:
@@ -128,7 +110,7 @@ def _is_apart(source: Instants, one: Hypothesis, other: Hypothesis) -> bool:
     )
 
 
-def _n_among(times_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> int:
+def _n_among(times_s: Floats, others_s: Floats) -> int:
     """Return how many times lie within the others but for a tenth of these at either end."""
     n_outliers = int(MAX_MISPLACED * others_s.size)
     inner = np.sort(others_s)[n_outliers : others_s.size - n_outliers]
@@ -161,7 +143,7 @@ def _joined(source: Instants, target: Instants, parts: list[Hypothesis]) -> Hypo
     )
 
 
-def _border(before_s: NDArray[np.float64], after_s: NDArray[np.float64]) -> float:
+def _border(before_s: Floats, after_s: Floats) -> float:
     """Return the time that parts two trains with the fewest events on the wrong side."""
     times = np.concatenate([before_s, after_s])
     is_second = np.concatenate([np.zeros(before_s.size), np.ones(after_s.size)])

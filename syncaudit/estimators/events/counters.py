@@ -12,10 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.stats import binom
 
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import EventEvidence, instants_of
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.estimators.events.pair_fit import gates_s
+from syncaudit.estimators.events.pair_fit import EventMatch, gates_s
 from syncaudit.model import EventTrain, FlashIntervals, Quantity
 
 __all__ = ["MESSAGE_STD_S", "match_messages", "messages_of", "sent_at_flashes"]

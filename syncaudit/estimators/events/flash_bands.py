@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
     "EDGE_SHIFT_PX",
@@ -20,9 +20,6 @@ __all__ = [
     "band_height_px",
     "why_bands_contradict",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # What is stated is contradicted beyond so many standard errors, and this part of it, better than
 # which rows are read by no camera.
@@ -98,7 +95,7 @@ class FlashBands:
         number, inverse = np.unique(edges.band, return_inverse=True)
         m = number.size
 
-        def total(values: Floats | NDArray[np.bool_]) -> Floats:
+        def total(values: Floats | Bools) -> Floats:
             sums = np.bincount(inverse, weights=values.astype(np.float64), minlength=m)
             return sums.astype(np.float64)
 

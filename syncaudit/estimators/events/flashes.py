@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, match_messages
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
     EventEvidence,
@@ -17,7 +16,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.estimators.events.pair_fit import PairFit, residuals_s
+from syncaudit.estimators.events.pair_fit import EventMatch, PairFit, residuals_s
 from syncaudit.model import (
     EventResiduals,
     FlashEdges,
@@ -166,14 +165,9 @@ def _refuse(match: EventMatch) -> PairMeasurement:
         figures["period_s"] = match.period_s
     if match.fit is not None:
         figures |= {"matched": float(match.fit.n), "chance": match.chance}
-    return PairMeasurement(
-        source=source.source,
-        target=match.target.source,
-        method=METHOD,
-        at_ns=source.epoch_ns + nanoseconds(middle_s),
-        why=match.why or "no events in common",
-        diagnostics=figures,
-    )
+    at_ns = source.epoch_ns + nanoseconds(middle_s)
+    why = match.why or "no events in common"
+    return PairMeasurement.refused(source.source, match.target.source, METHOD, at_ns, why, figures)
 
 
 def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
@@ -17,6 +16,7 @@ from syncaudit.estimators.events.pair_fit import (
     residuals_s,
 )
 from syncaudit.estimators.events.voting import Candidate
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
     "MAX_LINE_SHARE",
@@ -28,9 +28,6 @@ __all__ = [
     "n_conflicts_of",
     "widen",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MIN_MATCHED = 3
 # An unknown line delay can be bent to make more events agree: so many more must.
@@ -142,7 +139,7 @@ def matched_by(
     return i[keep], j[keep]
 
 
-def _nearest(predicted: Floats, seen: Floats, apart: NDArray[np.bool_] | None) -> tuple[Ints, Ints]:
+def _nearest(predicted: Floats, seen: Floats, apart: Bools | None) -> tuple[Ints, Ints]:
     """Return the pairs that are each other's nearest, of those that may be pairs."""
     if apart is None:
         right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)

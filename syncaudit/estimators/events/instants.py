@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events.flash_bands import (
     EDGE_SHIFT_PX,
@@ -15,6 +14,7 @@ from syncaudit.estimators.events.flash_bands import (
     band_height_px,
 )
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
     "USUAL_EXPOSURE_S",
@@ -29,8 +29,6 @@ __all__ = [
 ]
 
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Read-outs of rolling shutters are 5 to 33 ms, exposures 1 to 15 ms: where nothing is stated.
 USUAL_READOUT_S = 0.018
@@ -165,14 +163,14 @@ def _sharp(events: Instants) -> Ints:
     return np.flatnonzero(events.half_s == 0.0).astype(np.int64)
 
 
-def opposite_polarity_mask(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
+def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:
     """Return which events cannot be one (a light goes on here, off there), shape (n, m).
 
     None where all can.
     """
     if source.sense is None or target.sense is None:
         return None
-    apart: NDArray[np.bool_] = np.multiply.outer(source.sense, target.sense) < 0
+    apart: Bools = np.multiply.outer(source.sense, target.sense) < 0
     return apart if apart.any() else None
 
 

@@ -6,11 +6,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_intervals, chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
-from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.hypotheses import (
     MIN_MATCHED,
     Hypothesis,
@@ -20,7 +18,7 @@ from syncaudit.estimators.events.hypotheses import (
     widen,
 )
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
-from syncaudit.estimators.events.pair_fit import fit_pair, gates_s
+from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
 from syncaudit.formatting import word_duration
@@ -32,8 +30,6 @@ MAX_SHARED = 0.6
 MIN_REPEAT_Z = 4.0
 MIN_LEAD = 3
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_DRIFT_PPM = 1000.0
 # Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit.estimators.events.instants import Instants
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = [
     "DRIFT_PRIOR",
     "GATE_SIGMAS",
+    "EventMatch",
     "OffsetStep",
     "PairFit",
     "fit_pair",
     "gates_s",
     "residuals_s",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Drift is searched to 1000 ppm: two events alone must not make more of it.
 DRIFT_PRIOR = 5e-4
@@ -248,3 +246,41 @@ def fit_pair(
         chi2_reduced=chi2,
         n=int(i.size),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventMatch:
+    """Which events of two sources are the same, and the clock map that follows.
+
+    Parameters
+    ----------
+    source, target : Instants
+        The events matched.
+    i, j : ndarray of int, shape (n,)
+        Pairs of positions; empty where refused.
+    fit : PairFit, optional
+        The joint fit; given also with some refusals, for the figures.
+    why : str, optional
+        Reason of the refusal, in words.
+    period_s : float, optional
+        Where the offset is known only modulo this.
+    chance : float
+        Probability that chance matched as many.
+    n_runner_up : int
+        Events that the next best offset explains as well.
+    """
+
+    source: Instants
+    target: Instants
+    i: Ints
+    j: Ints
+    fit: PairFit | None = None
+    why: str | None = None
+    period_s: float | None = None
+    chance: float = 1.0
+    n_runner_up: int = 0
+
+    @property
+    def n(self) -> int:
+        """Return how many events matched."""
+        return int(self.i.size)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, pdtrc
 
 from syncaudit.estimators.events.voting import evenly_chosen
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_period", "find_repeat"]
-
-Floats = NDArray[np.float64]
 
 MIN_EVENTS = 3
 # Share of the events that must lie on the grid, the others being false or of another light.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import pdtrc
 
-__all__ = ["Candidate", "chance_of", "evenly_chosen", "vote"]
+from syncaudit.model.arrays import Bools, Floats, Ints
 
-Floats = NDArray[np.float64]
+__all__ = ["Candidate", "chance_of", "evenly_chosen", "vote"]
 
 # Drifts apart by this share of a window at the ends of the train share a ballot.
 DRIFT_SHARE = 1.0
@@ -53,7 +52,7 @@ def vote(
     max_drift: float,
     anchor_s: float,
     n_best: int,
-    unlike: NDArray[np.bool_] | None = None,
+    unlike: Bools | None = None,
 ) -> list[Candidate]:
     """Return the offsets and drifts that most pairs of events agree on.
 
@@ -94,7 +93,7 @@ def vote(
     n_bins = int(np.ceil((highest_s - lowest_s) / window_s)) + 2
     offsets: list[Floats] = []
     found_drifts: list[Floats] = []
-    counts: list[NDArray[np.int64]] = []
+    counts: list[Ints] = []
     fullest = MIN_VOTES
     for drift in _drifts(max_drift, reach_s, window_s):
         # One spare bin at either end takes what lies outside.
@@ -116,7 +115,7 @@ def vote(
     )
 
 
-def evenly_chosen(n: int, n_most: int) -> NDArray[np.int64]:
+def evenly_chosen(n: int, n_most: int) -> Ints:
     """Return up to `n_most` of n positions in order, spread evenly but not periodically.
 
     Additive recurrence by the golden ratio: every n-th event of a camera may be the same row.
@@ -128,11 +127,9 @@ def evenly_chosen(n: int, n_most: int) -> NDArray[np.int64]:
     return np.sort(np.argpartition(place, n_most)[:n_most]).astype(np.int64)
 
 
-def _within(
-    source_s: Floats, target_s: Floats, lowest_s: float, highest_s: float
-) -> NDArray[np.bool_]:
+def _within(source_s: Floats, target_s: Floats, lowest_s: float, highest_s: float) -> Bools:
     differences = target_s[None, :] - source_s[:, None]
-    inside: NDArray[np.bool_] = (differences >= lowest_s) & (differences <= highest_s)
+    inside: Bools = (differences >= lowest_s) & (differences <= highest_s)
     return inside
 
 
@@ -147,7 +144,7 @@ def _drifts(max_drift: float, reach_s: float, window_s: float) -> Floats:
 def _distinct(
     offsets: Floats,
     drifts: Floats,
-    counts: NDArray[np.int64],
+    counts: Ints,
     *,
     window_s: float,
     reach_s: float,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d, percentile_filter
 
 from syncaudit.dsp.robust import student_widening
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
     "LATE_SAMPLES",
@@ -53,8 +53,8 @@ LOOK_BACK_S = 0.04
 class Onsets:
     """Onsets of one signal."""
 
-    times_s: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    times_s: Floats
+    weights: Floats
     start_s: float
     stop_s: float
     interval_s: float
@@ -120,9 +120,7 @@ def correlate_envelopes(
     )
 
 
-def _both(
-    source: Activity, target: Activity, epochs_s: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _both(source: Activity, target: Activity, epochs_s: float) -> tuple[Floats, Floats] | None:
     """Return both envelopes on one grid."""
     zero = min(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
     stop = max(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
@@ -134,7 +132,7 @@ def _both(
     return None if a is None or b is None else (a, b)
 
 
-def _envelope(activity: Activity, zero_s: float, n: int) -> NDArray[np.float64] | None:
+def _envelope(activity: Activity, zero_s: float, n: int) -> Floats | None:
     """Return the log energy on the grid, blurred, fast changes only, 0 beyond its ends."""
     times, values = activity.times_s, activity.values
     if activity.quantity == "loudness":
@@ -158,14 +156,14 @@ def _envelope(activity: Activity, zero_s: float, n: int) -> NDArray[np.float64] 
     return np.where(inside, np.clip(level / spread, -3.0, 6.0), 0.0)
 
 
-def _normalised(a: NDArray[np.float64], b: NDArray[np.float64], n_lags: int) -> NDArray[np.float64]:
+def _normalised(a: Floats, b: Floats, n_lags: int) -> Floats:
     """Return the correlation of a[i] with b[i + lag], by the energies in each lag's overlap."""
     from scipy.signal import fftconvolve  # 25 MiB that clips without sound are spared
 
     pad = np.zeros(n_lags)
     live_a, live_b = (a != 0.0).astype(np.float64), (b != 0.0).astype(np.float64)
 
-    def correlate(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def correlate(x: Floats, y: Floats) -> Floats:
         long = np.concatenate((pad, y, pad))
         return np.asarray(fftconvolve(long, x[::-1], mode="valid"), dtype=np.float64)
 
@@ -177,7 +175,7 @@ def _normalised(a: NDArray[np.float64], b: NDArray[np.float64], n_lags: int) -> 
     return np.where(overlap >= 3.0, curve, 0.0)
 
 
-def _block_curves(a: NDArray[np.float64], b: NDArray[np.float64], lag: int) -> NDArray[np.float64]:
+def _block_curves(a: Floats, b: Floats, lag: int) -> Floats:
     """Return each block's own correlation near the peak, shape (N_BLOCKS, lags)."""
     reach = round(0.06 / ENVELOPE_GRID_S)
     n = a.size
@@ -192,7 +190,7 @@ def _block_curves(a: NDArray[np.float64], b: NDArray[np.float64], lag: int) -> N
     return rows.T
 
 
-def _peak(curve: NDArray[np.float64]) -> float:
+def _peak(curve: Floats) -> float:
     """Return the place of the maximum against the middle, in seconds, by a parabola.
 
     The curve is blurred over 20 ms and sampled every 2: a parabola through the top is exact to
@@ -206,15 +204,7 @@ def _peak(curve: NDArray[np.float64]) -> float:
 
 
 def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
-    """Return the rises of the log energy above what came just before, or why there are none.
-
-    Parameters
-    ----------
-    activity : Activity
-        Loudness or acceleration.
-    clicks : EventTrain, optional
-        Sharper times of the same knocks.
-    """
+    """Return the rises of the log energy above what came just before, or why there are none."""
     times, values = activity.times_s, activity.values
     interval = float(np.median(np.diff(times)))
     if activity.quantity == "loudness":
@@ -257,7 +247,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     )
 
 
-def _onsets(rise: NDArray[np.float64], is_peak: NDArray[np.bool_], back: int) -> NDArray[np.int64]:
+def _onsets(rise: Floats, is_peak: Bools, back: int) -> Ints:
     """Go back from each peak to the first sample that reaches ONSET_SHARE of it."""
     peaks = np.flatnonzero(is_peak)
     out = peaks.copy()
@@ -268,9 +258,7 @@ def _onsets(rise: NDArray[np.float64], is_peak: NDArray[np.bool_], back: int) ->
     return out
 
 
-def _sharpened(
-    times: NDArray[np.float64], clicks: EventTrain, epoch_ns: int
-) -> NDArray[np.float64]:
+def _sharpened(times: Floats, clicks: EventTrain, epoch_ns: int) -> Floats:
     """Move onsets to the click that was picked within 10 ms of them."""
     picked = np.sort(clicks.times_s + (clicks.epoch_ns - epoch_ns) * 1e-9)
     near = np.clip(np.searchsorted(picked, times), 1, max(1, picked.size - 1))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.robust import student_widening
@@ -20,6 +20,7 @@ from syncaudit.estimators.knocks.envelopes import (
     find_onsets,
 )
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["METHOD", "estimate_knocks"]
 
@@ -32,7 +33,6 @@ SOUND_PATH_S = 0.0005
 GRID_S = 0.001
 MIN_BLUR_S = 0.002
 MAX_POINTS = 20_000_000
-Floats = NDArray[np.float64]
 
 
 def estimate_knocks(
@@ -81,38 +81,30 @@ def estimate_knocks(
     PairMeasurement
         Method ``knocks``; refused, with a reason, without enough distinct knocks.
     """
-    at_ns = source.epoch_ns
+    refuse = partial(PairMeasurement.refused, source.source, target.source, METHOD)
     for activity in (source, target):
         if activity.times_s.size < 50:
             why = f"{activity.source}: {activity.times_s.size} samples are too few"
-            return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, why)
+            return refuse(source.epoch_ns, why)
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     start = max(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
     stop = min(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
     if stop - start < 1.0:
         why = f"the stamps have only {max(0.0, stop - start):.2f} s in common"
-        return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, why)
+        return refuse(source.epoch_ns, why)
     at_ns = source.epoch_ns + round(0.5 * (start + stop) * 1e9)
     a, b = find_onsets(source, source_clicks), find_onsets(target, target_clicks)
     if isinstance(a, str) or isinstance(b, str):
         reason = f"{source.source}: {a}" if isinstance(a, str) else f"{target.source}: {b}"
-        first = PairMeasurement.refused(source.source, target.source, METHOD, at_ns, reason)
+        first = refuse(at_ns, reason)
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     b = b.moved(epochs_s)
     lobe = _correlate(a, b, _blur_of(a, b), max_offset_s)
     if isinstance(lobe, str):
-        return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, lobe)
+        return refuse(at_ns, lobe)
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
     if lobe.why is not None:
-        first = PairMeasurement.refused(
-            source.source,
-            target.source,
-            METHOD,
-            at_ns,
-            lobe.why,
-            figures,
-            evidence=lobe.agreement,
-        )
+        first = refuse(at_ns, lobe.why, figures, evidence=lobe.agreement)
         if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve mends that
             return first
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
@@ -222,9 +214,7 @@ def _matched(
     )
 
 
-def _pairs(
-    a: Onsets, b: Onsets, offset: float, reach: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pairs(a: Onsets, b: Onsets, offset: float, reach: float) -> tuple[Floats, Floats]:
     """Return times (on the source) and differences of mutually nearest onsets."""
     shifted = b.times_s - offset
     if shifted.size == 0 or a.times_s.size == 0:
@@ -238,7 +228,7 @@ def _pairs(
     return a.times_s[keep], gap[keep] + offset
 
 
-def _nearest(sorted_times: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.int64]:
+def _nearest(sorted_times: Floats, times: Floats) -> Ints:
     right = np.clip(np.searchsorted(sorted_times, times), 0, sorted_times.size - 1)
     left = np.maximum(right - 1, 0)
     closer = np.abs(sorted_times[left] - times) <= np.abs(sorted_times[right] - times)
@@ -251,7 +241,7 @@ def _inside(a: Onsets, b: Onsets, offset: float) -> int:
     return int(np.count_nonzero((moved >= b.start_s) & (moved <= b.stop_s)))
 
 
-def _robust_mean(values: NDArray[np.float64]) -> float:
+def _robust_mean(values: Floats) -> float:
     """Return the mean, clipping what lies beyond 3 robust deviations (Huber)."""
     level = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - level))) + 1e-6
@@ -260,7 +250,7 @@ def _robust_mean(values: NDArray[np.float64]) -> float:
     return level
 
 
-def _jackknife(times: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+def _jackknife(times: Floats, values: Floats) -> float:
     """Return the standard error from leaving out blocks of neighbouring knocks in turn."""
     blocks = np.array_split(np.argsort(times, kind="stable"), min(N_BLOCKS, values.size))
     means = np.array([_robust_mean(np.delete(values, block)) for block in blocks])

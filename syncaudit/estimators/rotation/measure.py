@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay.increments import from_integral, from_rotation
-from syncaudit.estimators.delay.measure import DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay.measure import measure_delay
 from syncaudit.estimators.delay.search import MAX_ROWS
+from syncaudit.estimators.delay.task import DelayTask, refuse
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.estimators.rotation.mount import why_not_fixed
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
+from syncaudit.model.arrays import Floats
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
-
-Floats = NDArray[np.float64]
 
 # Gain of picture rotation over gyro rotation: near 1 where the focal length is stated (a lens that
 # nobody states and that turns too little to be found takes off up to a half), and within what

@@ -15,16 +15,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from syncaudit.dsp.robust import hac_covariance
-from syncaudit.estimators.delay.bands import BAND_ROWS, slow_motion
 from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.refusals import BAND_ROWS, slow_motion
+from syncaudit.model.arrays import Floats
 
 __all__ = ["why_not_fixed", "why_not_turned"]
-
-Floats = NDArray[np.float64]
 
 # What else bends a mixing matrix, one sigma of an entry by camera axis. Turns to a side look like
 # travel, and vehicles that move along take up to a third off them (on simulated highways); about
@@ -89,11 +87,6 @@ def why_not_turned(fit: DelayFit) -> str | None:
     sides common to them (Schoenemann, "A generalized solution of the orthogonal Procrustes
     problem", Psychometrika 31, 1966, doi:10.1007/BF02289451). Its square over the product of the
     sums of squares is what they share. Axes that are dead are left out on either side.
-
-    Parameters
-    ----------
-    fit : DelayFit
-        Of three rates against three.
     """
     root = np.sqrt(fit.robust.mean(axis=1, keepdims=True))
     change, seen = (root * side for side in fit.model.fast(fit.linear))

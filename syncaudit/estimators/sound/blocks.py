@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.sound.lobe import Pool, on_one_lobe
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
@@ -21,6 +20,7 @@ from syncaudit.estimators.sound.spectra import (
     segment_of,
     shared_rate_hz,
 )
+from syncaudit.model.arrays import Floats
 
 __all__ = ["MIN_BLOCKS", "TRACK_DRIFT", "TRACK_S", "Blocks", "fitting_offset", "measure_blocks"]
 
@@ -52,12 +52,12 @@ class Blocks:
         Middles of the blocks with sound in both, in order.
     """
 
-    times_s: NDArray[np.float64]
-    offsets_s: NDArray[np.float64]
-    bound_s: NDArray[np.float64]
+    times_s: Floats
+    offsets_s: Floats
+    bound_s: Floats
     coherence: float
     side_lobe: float
-    tried_s: NDArray[np.float64]
+    tried_s: Floats
 
     def joined(self, other: Blocks) -> Blocks:
         """Return these blocks and others, in order of time."""
@@ -140,8 +140,8 @@ def _predict(found: list[CrossSpectrum], coarse: CoarseOffset, middle: float) ->
 
 def _weighted(
     found: list[CrossSpectrum],
-    freq: NDArray[np.float64],
-    tried_s: NDArray[np.float64],
+    freq: Floats,
+    tried_s: Floats,
     figures: dict[str, float],
 ) -> Blocks | Refusal:
     """Measure the blocks again with the weights that their pooled coherence asks for."""

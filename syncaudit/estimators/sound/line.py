@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.sound.blocks import MIN_BLOCKS
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["BlockLine", "fit_blocks"]
-
-Floats = NDArray[np.float64]
 
 # A speaker who moves by 1.7 m, or another one who talks, changes the offset by 5 ms: no step.
 MIN_STEP_S = 5e-3
@@ -58,8 +56,8 @@ class BlockLine:
     scatter_s: float
     kinship: float
     unsteady_s: float
-    is_kept: NDArray[np.bool_]
-    is_near: NDArray[np.bool_]
+    is_kept: Bools
+    is_near: Bools
     n_free: int
     step_s: float | None = None
     step_std: float | None = None
@@ -123,9 +121,7 @@ def _design(x: Floats, slopes: bool, split: int | None) -> Floats:
     return np.column_stack(columns)
 
 
-def _least_squares(
-    design: Floats, y: Floats, is_kept: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
+def _least_squares(design: Floats, y: Floats, is_kept: Bools) -> tuple[Floats, Floats, Floats]:
     """Return parameters, unit covariance and the residuals of all rows."""
     used = design[is_kept]
     inverse = np.linalg.pinv(used.T @ used)

@@ -18,10 +18,9 @@ from syncaudit.estimators.sound.spectra import (
     phases_of,
     smoothed,
 )
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Pool", "on_one_lobe"]
-
-Floats = NDArray[np.float64]
 
 # Blocks may have taken lobes of a room that lie this far apart (2 m of way).
 LOBES_REACH_S = 0.006
@@ -150,7 +149,7 @@ def on_one_lobe(found: list[CrossSpectrum], freq: Floats) -> list[CrossSpectrum]
     return kept if delay_s is None else [cross.moved(freq, delay_s) for cross in kept]
 
 
-def _agreed(found: list[CrossSpectrum]) -> NDArray[np.bool_]:
+def _agreed(found: list[CrossSpectrum]) -> Bools:
     """Tell which blocks lie on the line, through two of them, that most lie on."""
     times = np.array([cross.middle_s for cross in found])
     offsets = np.array([cross.offset_s for cross in found])

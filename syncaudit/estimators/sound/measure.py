@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,36 +76,21 @@ def estimate_microphones(
         Method ``gcc_phat``; refused, with a reason, without enough overlap, coherence or
         uniqueness.
     """
-    at_ns = int(source.time_ns[0]) if source.time_ns.size else 0
     pair = SoundPair.of(source, target, max_offset_s)
     if isinstance(pair, str):
+        at_ns = int(source.time_ns[0]) if source.time_ns.size else 0
         return PairMeasurement.refused(source.name, target.name, METHOD, at_ns, pair)
-    at_ns = pair.at_ns
+    refuse = partial(PairMeasurement.refused, source.name, target.name, METHOD, pair.at_ns)
     coarse = search_coarsely(pair)
     if isinstance(coarse, Refusal):
         wide = None if coarse.figures.get("is_ambiguous") else search_widely(pair)
         if wide is not None and isinstance(found := measure_blocks(*wide), Blocks):
             return _answer(*wide, *with_outliers(wide[0], found))
-        return PairMeasurement.refused(
-            source.name,
-            target.name,
-            METHOD,
-            at_ns,
-            coarse.why,
-            coarse.figures,
-            evidence=coarse.agreement,
-        )
+        return refuse(coarse.why, coarse.figures, evidence=coarse.agreement)
     blocks = measure_blocks(pair, coarse)
     if isinstance(blocks, Refusal):
-        return PairMeasurement.refused(
-            source.name,
-            target.name,
-            METHOD,
-            at_ns,
-            blocks.why,
-            coarse.figures | blocks.figures,
-            evidence=coarse.agreement,
-        )
+        figures = coarse.figures | blocks.figures
+        return refuse(blocks.why, figures, evidence=coarse.agreement)
     return _answer(pair, coarse, *with_outliers(pair, blocks))
 
 

@@ -14,6 +14,7 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound.pair import Refusal, SoundPair, ratio_of_rates
 from syncaudit.model import AgreementCurve
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["CoarseOffset", "search_coarsely", "search_widely"]
 
@@ -108,9 +109,9 @@ class _Correlation:
 
     rate_hz: float
     n_lags: int
-    total: NDArray[np.float64]  # in units of each piece's own noise, limited
-    likeness: NDArray[np.float64]  # as shares of the energy
-    is_possible: NDArray[np.bool_]
+    total: Floats  # in units of each piece's own noise, limited
+    likeness: Floats  # as shares of the energy
+    is_possible: Bools
     n_used: int
 
     def agreement(self, offset_s: float) -> AgreementCurve | None:
@@ -220,7 +221,7 @@ def _loud_starts(pair: SoundPair, block_s: float) -> Iterator[list[float]]:
     n = max(1, round(block_s * a.rate_hz))
     n_blocks = max(1, (high - low) // n)
 
-    def starts(picks: NDArray[np.int64]) -> list[float]:
+    def starts(picks: Ints) -> list[float]:
         return [float(pair.clock_a.at(low + int(k) * n)) for k in picks]
 
     if n_blocks <= COARSE_BLOCKS:
@@ -246,9 +247,7 @@ def _loud_starts(pair: SoundPair, block_s: float) -> Iterator[list[float]]:
         score[max(0, first - COARSE_BLOCKS + 1) : first + COARSE_BLOCKS] = -np.inf
 
 
-def _levels(
-    samples: NDArray[np.float32], first: float, n: float, n_blocks: int
-) -> NDArray[np.float64]:
+def _levels(samples: NDArray[np.float32], first: float, n: float, n_blocks: int) -> Floats:
     """Return the log energy of the differentiated sound in blocks of n samples from `first` on."""
     levels = np.full(n_blocks, np.log(1e-12))
     for k in range(n_blocks):
@@ -259,7 +258,7 @@ def _levels(
     return levels
 
 
-def _whitened(x: NDArray[np.float64], rate: float) -> NDArray[np.float64] | None:
+def _whitened(x: Floats, rate: float) -> Floats | None:
     """Flatten the spectrum over 50 Hz and limit the amplitude; zeros stay zeros."""
     live = x != 0.0
     if np.count_nonzero(live) < 0.05 * x.size:

@@ -11,6 +11,7 @@ from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound.pair import SoundPair, ratio_of_rates
+from syncaudit.model.arrays import Floats
 
 __all__ = [
     "FINE",
@@ -37,7 +38,6 @@ HUSH = 1e-6
 # Phases must add up to this many standard deviations of random phases.
 MIN_PEAK = 5.0
 
-Floats = NDArray[np.float64]
 Spectrum = NDArray[np.complex128]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.sound.blocks import (
     MIN_BLOCKS,
@@ -15,6 +14,7 @@ from syncaudit.estimators.sound.blocks import (
 )
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
 from syncaudit.estimators.sound.search import search_coarsely
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["locate_step", "with_outliers"]
 
@@ -117,9 +117,7 @@ def _is_on_track(blocks: Blocks, at_s: float, offset_s: float) -> bool:
     return abs(offset_s - float(blocks.offsets_s[nearest])) < reach
 
 
-def _any_near(
-    times: NDArray[np.float64], others: NDArray[np.float64], reach: float
-) -> NDArray[np.bool_]:
+def _any_near(times: Floats, others: Floats, reach: float) -> Bools:
     if not others.size:
         return np.zeros(times.size, dtype=np.bool_)
     place = np.searchsorted(others, times)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import MIN_VARIANCE, class_tracks
@@ -17,10 +16,9 @@ from syncaudit.estimators.speech.templates import (
     prior_means,
 )
 from syncaudit.model import BandEnergies, SpokenTier
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["PhoneBoundaries", "weigh_boundaries"]
-
-Floats = NDArray[np.float64]
 
 # Weight of the pooled covariance against a class's own, in frames (one second).
 POOLED_FRAMES = 200.0
@@ -48,8 +46,8 @@ class PhoneBoundaries:
 
     times_s: Floats
     room_s: Floats
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
+    before: Ints
+    after: Ints
     sums: Floats
     start_s: float
     hop_s: float
@@ -85,15 +83,6 @@ def weigh_boundaries(spoken: SpokenTier, sound: BandEnergies, course: Course) ->
     Every class is a normal distribution of band energies: its mean drawn to the template, its
     covariance to that of all classes. Borders that the tier does not state itself, and those
     between sounds of one class, have no vote.
-
-    Parameters
-    ----------
-    spoken : SpokenTier
-        Tier.
-    sound : BandEnergies
-        Of its audio.
-    course : Course
-        Where the tier is thought to lie.
     """
     codes = class_codes(spoken.classes)
     start_s = spoken.start_s + course.at(spoken.start_s)

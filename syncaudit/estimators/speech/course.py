@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Course"]
 
@@ -32,7 +33,7 @@ class Course:
     step_s: float = 0.0
     step_at_s: float = np.inf
 
-    def at(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at(self, times_s: Floats) -> Floats:
         """Return the offset at tier times, shape (n,)."""
         line = self.offset_s + self.drift * (times_s - self.anchor_s)
         return np.asarray(line + np.where(times_s >= self.step_at_s, self.step_s, 0.0))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.speech.boundaries import PhoneBoundaries, weigh_boundaries
 from syncaudit.estimators.speech.course import Course
 from syncaudit.model import BandEnergies, SpokenTier
+from syncaudit.model.arrays import Floats
 
 __all__ = ["TEMPER", "CourseFit", "fit_course"]
-
-Floats = NDArray[np.float64]
 
 # Moves around the present course over which the evidence is taken as a parabola: wide while the
 # course is rough, then narrow.

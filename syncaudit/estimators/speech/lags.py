@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from syncaudit.estimators.speech.templates import PRIOR_FRAMES
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["class_tracks", "explained"]
-
-Floats = NDArray[np.float64]
 
 # Added to every variance (nepers squared): two classes that differ by less than this do not.
 MIN_VARIANCE = 0.3
@@ -19,7 +17,7 @@ MIN_VARIANCE = 0.3
 def class_tracks(
     start_s: Floats,
     stop_s: Floats,
-    classes: NDArray[np.int64],
+    classes: Ints,
     n_classes: int,
     frame_s: Floats,
     hop_s: float,
@@ -53,7 +51,7 @@ def class_tracks(
 
 
 def explained(
-    values: Floats, is_valid: NDArray[np.bool_], tracks: Floats, priors: Floats
+    values: Floats, is_valid: Bools, tracks: Floats, priors: Floats
 ) -> tuple[Floats, Floats]:
     """Return what the classes explain of the sound at every lag, in nats, and the frames used.
 

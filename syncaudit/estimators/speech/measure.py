@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -81,15 +82,12 @@ def measure_speech(
         tier's times. Refused, with a reason, where the tier is too short or no lag stands out; the
         diagnostics tell ``margin``, ``height``, ``gain`` and ``seconds``.
     """
-    at_ns = sound.epoch_ns
+    refuse = partial(PairMeasurement.refused, spoken.source, spoken.audio, METHOD, sound.epoch_ns)
     if not spoken.classes:
-        return PairMeasurement.refused(
-            spoken.source, spoken.audio, METHOD, at_ns, "the tier holds no word and no phone"
-        )
+        return refuse("the tier holds no word and no phone")
     spoken = _near(spoken, sound, max_offset_s)
     if not spoken.classes:
-        far = f"the tier lies more than {max_offset_s:g} s beyond its audio"
-        return PairMeasurement.refused(spoken.source, spoken.audio, METHOD, at_ns, far)
+        return refuse(f"the tier lies more than {max_offset_s:g} s beyond its audio")
     span_s = float(spoken.stop_s[-1] - spoken.start_s[0])
     shared_s = min(span_s, sound.hop_s * len(sound.values))
     ratio = fall_ratio(sound)
@@ -111,19 +109,14 @@ def measure_speech(
     why = why_not(spoken, match, shared_s, max_offset_s)
     if why is not None:
         figures["is_foreign"] = float(is_foreign(spoken, match, shared_s, figures["contrast"]))
-        return PairMeasurement.refused(
-            spoken.source, spoken.audio, METHOD, at_ns, why, figures, evidence=seen
-        )
+        return refuse(why, figures, evidence=seen)
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
     fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
     if fit is None:
         why = "too few borders between unlike sounds lie in the sound"
-    else:
-        why = why_not_followed(spoken, fit.settled)
-    if fit is None or why is not None:
-        return PairMeasurement.refused(
-            spoken.source, spoken.audio, METHOD, at_ns, why or "", figures, evidence=seen
-        )
+        return refuse(why, figures, evidence=seen)
+    if (why := why_not_followed(spoken, fit.settled)) is not None:
+        return refuse(why, figures, evidence=seen)
     in_room = fit_course(spoken, bare, fit.course, with_drift=with_drift)
     measured = answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
     seen = match.agreement(fit.course.anchor_s, sound.values.shape[1])

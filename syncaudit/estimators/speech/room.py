@@ -44,11 +44,6 @@ def without_tails(sound: BandEnergies) -> BandEnergies:
     of every band follows a recursion in the energy of the direct sound, which is solved for that
     (after K. Lebart, J. M. Boucher, P. N. Denbigh, "A new method based on spectral subtraction for
     speech dereverberation", Acta Acustica 87, 2001).
-
-    Parameters
-    ----------
-    sound : BandEnergies
-        As heard.
     """
     energy = np.exp(sound.values)
     keep = float(np.exp(-_NEPERS_OF_60_DB * sound.hop_s / REVERBERATION_S))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import class_tracks, explained
 from syncaudit.estimators.speech.templates import CLASSES, class_codes, prior_means
 from syncaudit.model import AgreementCurve, BandEnergies, SpokenTier
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["Match", "find_match"]
-
-Floats = NDArray[np.float64]
 
 # Windows: a step between two of them shows, a drift of 1000 ppm within one does not.
 PHONE_WINDOW_S = 8.0
@@ -87,17 +85,7 @@ class Match:
 
 
 def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) -> Match:
-    """Find where a tier fits its sound best.
-
-    Parameters
-    ----------
-    spoken : SpokenTier
-        With at least one sound.
-    sound : BandEnergies
-        Of its audio.
-    max_offset_s : float
-        Largest offset searched for, either sign.
-    """
+    """Find where a tier fits its sound best."""
     hop_s = sound.hop_s * FRAMES_TOGETHER
     values, first_s = _coarser(sound)
     n_lags = max(2, round(max_offset_s / hop_s))
@@ -139,7 +127,7 @@ def _coarser(sound: BandEnergies) -> tuple[Floats, float]:
     return grouped.mean(axis=1), sound.start_s + 0.5 * (FRAMES_TOGETHER - 1) * sound.hop_s
 
 
-def _likeliest_path(gains: Floats) -> NDArray[np.int64]:
+def _likeliest_path(gains: Floats) -> Ints:
     """Return the lag of every window on the path that gains most (Viterbi), shape (n_windows,).
 
     From one window to the next the lag may creep (a drift), or jump at a price.
@@ -196,7 +184,7 @@ def _judged(
     n_steps: int,
     gains: Floats,
     frames: Floats,
-    path: NDArray[np.int64],
+    path: Ints,
     hop_s: float,
 ) -> Match:
     """Add the windows up along the path, and tell how far the best lag stands out."""

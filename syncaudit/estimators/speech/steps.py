@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.speech.boundaries import weigh_boundaries
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import TEMPER, CourseFit
 from syncaudit.estimators.speech.templates import class_codes
 from syncaudit.model import BandEnergies, SpokenTier
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["place_step", "split_line"]
 
@@ -35,13 +35,6 @@ def split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cours
     leaves the fit on the level of the longer side. With the classes as the line has them, the
     likelihood of every frame under every level tells: for each place the best level before it and
     the best one after it.
-
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    fit : CourseFit
-        Of a line.
     """
     likelihood = np.diff(weigh_boundaries(spoken, sound, fit.course).sums, axis=1)
     times_s, codes = _frames(spoken, sound.hop_s)
@@ -49,7 +42,7 @@ def split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cours
     if times_s.size <= 2 * n_side:
         return None
 
-    def explained(offsets_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def explained(offsets_s: Floats) -> Floats:
         place = np.rint((times_s + offsets_s - sound.start_s) / sound.hop_s).astype(np.int64)
         found = likelihood[codes, np.clip(place, 0, likelihood.shape[1] - 1)]
         return np.asarray(TEMPER * found)
@@ -72,7 +65,7 @@ def split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cours
     )
 
 
-def _best_split(by_level: NDArray[np.float64], n_side: int) -> tuple[int, float]:
+def _best_split(by_level: Floats, n_side: int) -> tuple[int, float]:
     """Return the frame before which one level fits best and another after, and the log-likelihood.
 
     Parameters
@@ -88,14 +81,14 @@ def _best_split(by_level: NDArray[np.float64], n_side: int) -> tuple[int, float]
     return k + 1, float(heights[k])
 
 
-def _gain(by_level: NDArray[np.float64], n_side: int) -> float:
+def _gain(by_level: Floats, n_side: int) -> float:
     """Return by how much two levels beat one."""
     if by_level.shape[1] <= 2 * n_side:
         return 0.0
     return _best_split(by_level, n_side)[1] - float(by_level.sum(axis=1).max())
 
 
-def _frames(spoken: SpokenTier, hop_s: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _frames(spoken: SpokenTier, hop_s: float) -> tuple[Floats, Ints]:
     """Return times within the tier's sounds, and the class that each belongs to."""
     times_s = np.arange(spoken.start_s[0], spoken.stop_s[-1], hop_s)
     k = np.searchsorted(spoken.start_s, times_s, side="right") - 1
@@ -104,17 +97,7 @@ def _frames(spoken: SpokenTier, hop_s: float) -> tuple[NDArray[np.float64], NDAr
 
 
 def place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s: float) -> Course:
-    """Return the course with its step where the borders on either side fit best.
-
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    course : Course
-        With a step.
-    reach_s : float
-        How far the step may move.
-    """
+    """Return the course with its step where the borders on either side fit best."""
     borders = weigh_boundaries(spoken, sound, course)
     times_s = borders.times_s
     line = replace(course, step_at_s=np.inf).at(times_s)

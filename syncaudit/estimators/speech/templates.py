@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.speech.phonetics import PhoneClass
 
 __all__ = ["CLASSES", "PRIOR_FRAMES", "class_codes", "prior_means"]
@@ -36,13 +36,13 @@ _TEMPLATES: Mapping[PhoneClass, Sequence[float]] = MappingProxyType(
 )
 
 
-def class_codes(classes: Sequence[str]) -> NDArray[np.int64]:
+def class_codes(classes: Sequence[str]) -> Ints:
     """Return the position of every class in `CLASSES`, shape (n,)."""
     code = {str(manner): k for k, manner in enumerate(CLASSES)}
     return np.array([code[manner] for manner in classes], dtype=np.int64)
 
 
-def prior_means(centres_hz: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def prior_means(centres_hz: Floats, scale: float) -> Floats:
     """Return the expected band energies of every class over the mean, shape (n_classes, d).
 
     Parameters

@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.random_effects import fit_random_effects
@@ -30,10 +29,9 @@ from syncaudit.estimators.state.search import (
     searched_rows,
 )
 from syncaudit.formatting import word_measure
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Agreement", "agreement", "channel_delays", "word_apart"]
-
-Floats = NDArray[np.float64]
 
 # A majority is twice as large as all that differ together.
 MIN_ALIKE = 2.0 / 3.0
@@ -57,7 +55,7 @@ class Agreement:
         Channels, mean delay and its scatter of the two groups that part the channels best.
     """
 
-    is_kept: NDArray[np.bool_]
+    is_kept: Bools
     std_s: float
     n_told: int
     n_alike: int
@@ -69,15 +67,7 @@ class Agreement:
 
 
 def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
-    """Say that channels differ.
-
-    Parameters
-    ----------
-    source, target : str
-        Names of the two states.
-    groups : tuple of (int, float, float)
-        As of `Agreement`.
-    """
+    """Say that channels differ."""
     if sum(n * delay_s for n, delay_s, _ in groups) < 0.0:
         source, target = target, source
         groups = tuple((n, -delay_s, std_s) for n, delay_s, std_s in groups[::-1])

@@ -12,11 +12,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.model import Activity, PictureMotion
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "camera_increments",
@@ -28,7 +28,6 @@ __all__ = [
     "state_increments",
 ]
 
-Floats = NDArray[np.float64]
 # Pose coordinates that a Jacobian may depend on, channels in all, and rows needed for each.
 MAX_POSE = 3
 MAX_CHANNELS = 42
@@ -44,7 +43,7 @@ MIN_SMOOTHING_S = 0.066
 HELD_BACK_PX = 0.125
 
 
-def moving_channels(values: Floats) -> NDArray[np.bool_]:
+def moving_channels(values: Floats) -> Bools:
     """Tell which channels of readings, shape (n, d), do not stand still, shape (d,)."""
     largest = np.abs(values).max(axis=0) + 1e-30
     return np.asarray(_step_size(values) > STILL * largest)
@@ -164,17 +163,7 @@ def held_back_s(camera: PictureMotion) -> float:
 def driver_of(
     target: Activity, *, slower_s: float, n_rows: int, is_linear: bool
 ) -> RunningIntegral | None:
-    """Return the driver of a state, smoothed by two periods of the slower side.
-
-    Parameters
-    ----------
-    target : Activity
-        Of quantity ``state`` or ``command``.
-    slower_s : float
-        Period of the slower side.
-    n_rows, is_linear
-        As for `state_driver`.
-    """
+    """Return the driver of a state, smoothed by two periods of the slower side."""
     return state_driver(target, width_s=_width_s(slower_s), n_rows=n_rows, is_linear=is_linear)
 
 
@@ -182,7 +171,7 @@ def period_of(side: Activity | PictureMotion) -> float:
     """Return the typical period of a side in seconds."""
     if isinstance(side, PictureMotion):
         return float(np.median(side.stop_s - side.start_s))
-    times: NDArray[np.float64] = side.times_s
+    times: Floats = side.times_s
     return float(np.median(np.diff(times)))
 
 

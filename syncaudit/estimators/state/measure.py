@@ -18,15 +18,11 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.measure import (
-    MIN_ROWS,
-    DelayTask,
-    refuse,
-    search_range,
-)
+from syncaudit.estimators.delay.measure import MIN_ROWS, search_range
 from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
+from syncaudit.estimators.delay.task import DelayTask, refuse
 from syncaudit.estimators.state.driver import camera_increments, driver_of, held_back_s, period_of
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
@@ -118,19 +114,7 @@ def measure_camera_state(
 def measure_against(
     task: DelayTask, increments: Increments, target: Activity, period_s: float
 ) -> PairMeasurement:
-    """Measure the delay at which a state foretells increments.
-
-    Parameters
-    ----------
-    task : DelayTask
-        Names, epochs, range.
-    increments : Increments
-        Of the source.
-    target : Activity
-        Of quantity ``state`` or ``command``.
-    period_s : float
-        Of the source's samples.
-    """
+    """Measure the delay at which a state foretells increments."""
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:
@@ -273,14 +257,10 @@ def _random_std(
 
 def _why_no_lobe(curve: DelayCurve, foretold: Prediction, *, has_step: bool) -> str | None:
     """Return why the search has no one answer, or None."""
+    why = curve.why_at_edge()
+    if why is not None or has_step:
+        return why
     best = curve.best()
-    if curve.is_at_edge(best):
-        return (
-            f"the best delay lies at the edge of the search range "
-            f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
-        )
-    if has_step:
-        return None
     likelihood = float(curve.log_likelihood[best])
     n_values = max(1, round(foretold.n_values))
     return why_ambiguous(likelihood, curve.runner_up(best), 1.0, n_values)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "RIDGES",
@@ -28,8 +29,6 @@ __all__ = [
     "log_likelihood",
     "penalty",
 ]
-
-Floats = NDArray[np.float64]
 
 N_BLOCKS = 6
 RIDGES = (1e-3, 1e-2, 1e-1)
@@ -59,7 +58,7 @@ def blocks_of(n: int) -> list[NDArray[np.intp]]:
 
 def change_at(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Bools]:
     """Return what the driver does over each increment, zero where it does not cover it.
 
     Returns

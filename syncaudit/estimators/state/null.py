@@ -20,7 +20,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
@@ -32,10 +31,9 @@ from syncaudit.estimators.state.moments import (
     log_likelihood,
 )
 from syncaudit.estimators.state.search import searched_rows
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Chance", "chance_of", "chance_of_peak", "why_by_chance"]
-
-Floats = NDArray[np.float64]
 
 # Shifts are tried so far apart; what lies nearer than this to the delay belongs to its own lobe.
 SHIFT_STEP_S = 0.04
@@ -177,7 +175,7 @@ def _chance(
 
 def _shifted(
     change: Floats,
-    covered: NDArray[np.bool_],
+    covered: Bools,
     values: Floats,
     shifts: range | list[int],
     keep: Floats | None,

@@ -112,17 +112,7 @@ def why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
 
 
 def leave_out_std(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> float:
-    """Return the standard error of a delay in seconds.
-
-    Parameters
-    ----------
-    increments : Increments
-        n rows of what is seen, not of mixtures.
-    driver : RunningIntegral
-        All channels.
-    fit : DelayFit
-        Of the whole clip.
-    """
+    """Return the standard error of a delay in seconds, by what is seen, not by mixtures of it."""
     n = increments.values.shape[0]
     off_s = []
     for part in np.array_split(np.arange(n), N_LEFT_OUT):

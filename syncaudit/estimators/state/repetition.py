@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Repetition", "find_repetition"]
-
-Floats = NDArray[np.float64]
 
 STEP_S = 0.04
 # Directions of motion that are compared, and the part of the clip that must overlap: what repeats
@@ -67,11 +65,6 @@ def find_repetition(joints: RunningIntegral) -> Repetition | None:
     Whatever is compared with the motion is so by a free linear mixing, and motion that comes back
     turned round or with other joints is as good. So the share of the rates that a linear mixing
     of the rates at another time foretells is what counts.
-
-    Parameters
-    ----------
-    joints : RunningIntegral
-        Joints alone, without products.
     """
     span_s = joints.stop_s - joints.start_s
     n = int(span_s / STEP_S)

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
@@ -25,6 +24,7 @@ from syncaudit.estimators.state.moments import (
     log_likelihood,
     penalty,
 )
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "MIN_OVERLAP",
@@ -36,7 +36,6 @@ __all__ = [
     "searched_rows",
 ]
 
-Floats = NDArray[np.float64]
 # Rows that must overlap at a delay, and those used for the search.
 MIN_OVERLAP = 0.6
 MAX_ROWS = 450
@@ -151,7 +150,7 @@ def _clipped(values: Floats) -> Floats:
 
 def moments_at(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
-) -> tuple[Moments, NDArray[np.bool_]]:
+) -> tuple[Moments, Bools]:
     """Return the moments at each delay, and where enough overlaps, shape (l,)."""
     values = increments.values
     blocks = blocks_of(values.shape[0])
@@ -201,7 +200,7 @@ def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Float
 
 def fit_mixtures(
     increments: Increments, driver: RunningIntegral, foretold: Prediction, *, start_s: float
-) -> tuple[Increments, NDArray[np.float64], DelayFit | None]:
+) -> tuple[Increments, Floats, DelayFit | None]:
     """Fit a delay to the mixtures of what is seen that the state foretells best.
 
     Mixtures that were drawn at one delay lean towards it: where the search ends 100 ms from the

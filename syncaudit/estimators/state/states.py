@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.delay.measure import DelayTask, refuse, search_range
+from syncaudit.estimators.delay.measure import search_range
+from syncaudit.estimators.delay.task import DelayTask, refuse
 from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
 from syncaudit.estimators.state.driver import (
     driver_of,
@@ -153,13 +154,13 @@ def _joined(
         return refused[-1]
     best, other = ways
     if (best.step_s is None) != (other.step_s is None):
-        return _refused(best, "seen from one side the delay steps, from the other it does not")
+        return best.withdrawn("seen from one side the delay steps, from the other it does not")
     offset_s, other_s = best.offset_s or 0.0, other.offset_s or 0.0
     std_s, other_std_s = best.offset_std_s or 0.0, other.offset_std_s or 0.0
     apart_s, apart_std_s = offset_s - other_s, math.hypot(std_s, other_std_s)
     if abs(apart_s) > MAX_PART_Z * apart_std_s:
         why = f"what either side foretells of the other lies {word_measure(apart_s, apart_std_s)}"
-        return _refused(best, f"{why} apart")
+        return best.withdrawn(f"{why} apart")
     lags_s = max((found.std_s for found in agreements), default=0.0)
     figures = {
         **best.diagnostics,
@@ -169,16 +170,3 @@ def _joined(
     }
     total_s = math.sqrt(std_s**2 + lags_s**2 + 0.25 * apart_s**2)
     return replace(best, offset_std_s=total_s, diagnostics=figures)
-
-
-def _refused(pair: PairMeasurement, why: str) -> PairMeasurement:
-    return PairMeasurement.refused(
-        pair.source,
-        pair.target,
-        pair.method,
-        pair.at_ns,
-        why,
-        pair.diagnostics,
-        is_baseline_only=pair.is_baseline_only,
-        evidence=pair.evidence,
-    )

@@ -12,7 +12,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import ClockStep
@@ -22,10 +21,9 @@ from syncaudit.estimators.delay.refusals import MIN_LIKELIHOOD_GAP
 from syncaudit.estimators.delay.step_or_drift import step_over_drift, why_either
 from syncaudit.estimators.delay.stepped import locate_step
 from syncaudit.estimators.state.parts import PART_STD_PERIODS
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_shared_step", "why_a_step_as_well"]
-
-Floats = NDArray[np.float64]
 
 N_BLOCKS = 12
 # Blocks that either side needs, delays tried around the common one, and their distance.

@@ -1,0 +1,150 @@
+"""Parts of a clip: each measured alone, near the delay of the whole, and whether they agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.search import search_delay
+
+__all__ = [
+    "MIN_PIECE_S",
+    "measure_near",
+    "parts_of_equal_information",
+    "why_delay_wanders",
+    "why_parts_disagree",
+]
+
+# Parts are searched this far around the delay of the whole clip.
+REACH_S = 0.4
+SEARCH_STEP_S = 0.01
+# Log-likelihood by which the best lobe beats the second: of a part, which need not stand alone.
+MIN_GAP = 6.0
+# Of fewer no delay is fitted.
+MIN_ROWS = 20
+# What is shorter holds too little motion to be believed alone.
+MIN_PIECE_S = 3.0
+# Quarters scatter around a line: reduced chi-square (chance: once in 20,000), what stamp jitter and
+# rolling shutter make of it in any case, and the range in which it is wandering.
+MAX_WANDER_CHI2 = 10.0
+WANDER_FLOOR_S = 2e-4
+MIN_WANDER_S = 7e-4
+MAX_WANDER_S = 5e-3
+# A quarter is that far from the answer: the best of four by chance once in 400,000 clips, and more
+# than what else wanders.
+MAX_PART_Z = 5.0
+MIN_APART_S = 0.005
+# Quarters of which so many show less than this share of the motion, by so many standard errors.
+MIN_LESS = 2
+MIN_GAIN_SHARE = 0.75
+MAX_GAIN_Z = 4.0
+
+
+def measure_near(increments: Increments, driver: RunningIntegral, near_s: float) -> DelayFit | None:
+    """Return the fit at the best delay near one, or None where no delay is clearly the best."""
+    if increments.values.shape[0] < MIN_ROWS:
+        return None
+    curve = search_delay(
+        increments,
+        driver,
+        lowest_s=near_s - REACH_S,
+        highest_s=near_s + REACH_S,
+        step_s=SEARCH_STEP_S,
+    )
+    if not np.isfinite(curve.log_likelihood).any():
+        return None
+    best = curve.best()
+    if curve.is_at_edge(best):
+        return None
+    if curve.log_likelihood[best] - curve.runner_up(best) < MIN_GAP:
+        return None
+    return fit_delay(increments, driver, start_s=float(curve.delays_s[best]))
+
+
+def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
+    """Return fits of quarters of the information on a delay, those that can be measured alone.
+
+    Of the time, some would be all rest, of which a picture shows nothing and a gyroscope its noise.
+    """
+    near_s = fit.offset_s - fit.row_shift_s
+    told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
+    borders = np.searchsorted(told, told[-1] * np.array([0.25, 0.5, 0.75]))
+    rows = (fit.model.rows.rows(part) for part in np.split(np.arange(told.size), borders))
+    fits = (measure_near(part, driver, near_s) for part in rows)
+    return [part for part in fits if part is not None]
+
+
+def why_parts_disagree(
+    parts: list[DelayFit], fit: DelayFit, answer: Callable[[float], tuple[float, float]]
+) -> str | None:
+    """Return which part of a clip is at another delay than the answer, or None.
+
+    A fit by robust weights may be that of most of a clip: what the rest says is lost on it.
+
+    Parameters
+    ----------
+    parts : list of DelayFit
+        As of `parts_of_equal_information`.
+    fit : DelayFit
+        Of all: residuals hang together in a part as they do in all, which few rows tell badly.
+    answer : callable
+        The delay that is answered, with its drift, at an instant, and its standard error.
+    """
+    for part in parts:
+        answer_s, answer_std_s = answer(part.anchor_s)
+        apart_s = part.offset_s - answer_s
+        wider = np.sqrt(max(1.0, fit.correlation_factor / part.correlation_factor))
+        std_s = math.hypot(wider * part.offset_std_s, answer_std_s, WANDER_FLOOR_S)
+        if part.span_s >= MIN_PIECE_S and abs(apart_s) > max(MAX_PART_Z * std_s, MIN_APART_S):
+            return (
+                f"{part.span_s:.0f} s of it, about {part.anchor_s:.0f} s, say {1e3 * apart_s:+.0f} "
+                f"± {1e3 * std_s:.0f} ms more than all, and neither a step nor a drift explains "
+                "that: lost frames, a gimbal or a stabilised picture"
+            )
+    return None
+
+
+def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
+    """Return how the delay wanders through the clip, or None.
+
+    A clock shows one delay in all parts, or a straight line. A gimbal or a stabiliser has a delay
+    that depends on the motion: its parts scatter by milliseconds around any line, many times more
+    than their errors. Scatter beyond that is lost frames, which the measurement of drift and steps
+    deals with.
+    """
+    if len(parts) < 4:
+        return None
+    times = np.array([part.anchor_s for part in parts])
+    delays = np.array([part.offset_s for part in parts])
+    std = np.hypot([part.offset_std_s for part in parts], WANDER_FLOOR_S)
+    share = np.array([part.gain for part in parts]) / fit.gain
+    share_std = np.array([_gain_std(part) for part in parts]) / fit.gain
+    is_less = share < np.minimum(MIN_GAIN_SHARE, 1.0 - MAX_GAIN_Z * share_std)
+    if np.count_nonzero(is_less) >= MIN_LESS:
+        return (
+            f"parts of it show {100.0 * share.min():.0f} % of the motion that others show: what "
+            "rides on one rigid body sees all of it always (stabilised picture, gimbal)"
+        )
+    line = np.polyfit(times - times.mean(), delays, 1, w=1.0 / std)
+    off = delays - np.polyval(line, times - times.mean())
+    chi2_reduced = float(np.sum((off / std) ** 2)) / 2.0
+    scatter_s = float(np.sqrt(np.mean(off**2) * 2.0))  # two of four degrees of freedom are left
+    if chi2_reduced < MAX_WANDER_CHI2 or not MIN_WANDER_S < scatter_s < MAX_WANDER_S:
+        return None
+    return (
+        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of it, beside "
+        "any steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
+        "is not that of a clock"
+    )
+
+
+def _gain_std(fit: DelayFit) -> float:
+    """Return the standard error of a gain: its square over that of one is noise over signal."""
+    explained = min(max(fit.explained, 1e-6), 1.0 - 1e-6)
+    share = (1.0 - explained) / (explained * fit.residuals.size) * fit.correlation_factor
+    return float(fit.gain * np.sqrt(share))
