@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from syncaudit.writing import replacing
 from .camera_recorder import write_camera
 from .clocks import to_ns
 from .config import RigConfig
-from .draft import Draft, part_rng
+from .draft import Draft, Written, part_rng
 from .driving import simulate_motion
 from .furnish import build_world
 from .light import draw_pulses
@@ -79,14 +79,15 @@ def simulate_clip(
             rows[name]["uri"] = place_video(
                 Path(videos_from) / rows[name]["uri"], folder, video_transfer
             )
-    if config.imu:
-        rows["imu"], sources["imu"] = write_imu(draft, config.imu)
-    if config.can:
-        rows["can"], sources["can"] = write_can(draft, config.can)
-    if config.microphone:
-        rows["mic"], sources["mic"] = write_microphone(draft, config.microphone)
-    if config.trigger:
-        rows["trigger"], sources["trigger"] = write_trigger(draft, config.trigger)
+    devices: dict[str, tuple[Any, Callable[[Draft, Any], Written]]] = {
+        "imu": (config.imu, write_imu),
+        "can": (config.can, write_can),
+        "mic": (config.microphone, write_microphone),
+        "trigger": (config.trigger, write_trigger),
+    }
+    for name, (device, write) in devices.items():
+        if device:
+            rows[name], sources[name] = write(draft, device)
     truth = Truth(
         clip_id=config.clip_id,
         style=config.style,

@@ -45,7 +45,7 @@ class SampleClip:
     videos_from: str | None = None
 
 
-# The broken clips (`defects.DEFECTS`) are damaged copies of it.
+# The broken clips (`sample_data.DEFECTS`) are damaged copies of it.
 BROKEN_FROM = "cam_rear_early"
 
 

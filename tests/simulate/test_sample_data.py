@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from syncaudit.simulate.compare import compare_clips
-from syncaudit.simulate.defects import DEFECTS, break_clip
 from syncaudit.simulate.sample_clips import sample_clips
-from syncaudit.simulate.sample_data import build_sample_data
+from syncaudit.simulate.sample_data import DEFECTS, break_clip, build_sample_data
 from syncaudit.simulate.truth import read_truth
 from testkit.places import SAMPLE_DATA
 

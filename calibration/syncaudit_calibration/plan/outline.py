@@ -108,8 +108,9 @@ def advice(
 ) -> tuple[str, ...]:
     """Return a sentence for each weakness of a plan, with its cure."""
     sentences = []
-    is_by_hand = kind in HAND_LIGHTS
-    if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):
+    is_global = any(camera.is_global for camera in cameras)
+    is_short = kind is LightKind.SPEEDLIGHT
+    if is_short and is_global:
         sentences.append(
             "A flash this short lies anywhere within the exposure of a global shutter: use a light "
             "that stays on for two frames (--light led or torch)."
@@ -135,25 +136,19 @@ def advice(
             f"which the height of the bands turns into it), {TRIGGER}, or give one camera another "
             "frame rate."
         )
-    is_short = kind is LightKind.SPEEDLIGHT
-    if (
-        any(camera.is_global for camera in cameras)
-        and not is_short
-        and expected.offset_std_s > POOR_OFFSET_S
-    ):
+    if is_global and not is_short and expected.offset_std_s > POOR_OFFSET_S:
         sentences.append(
             "Global shutters: frames whose phases stay alike are lit alike by every flash; the "
             f"offset stays open by {word_duration(expected.offset_std_s)}. Give the cameras "
             "different frame rates or the longest exposure that the scene allows, or "
             f"{TRIGGER}: against it {word_duration(expected.triggered_offset_std_s)} is reached."
         )
-    is_rolling = not any(camera.is_global for camera in cameras)
-    if is_rolling and train.smallest_gap_s < bands_apart_s(cameras, train.width_s):
+    if not is_global and train.smallest_gap_s < bands_apart_s(cameras, train.width_s):
         sentences.append(
             f"Bands: pulses {word_duration(train.smallest_gap_s)} apart may touch in a picture. "
             "Use a shorter exposure."
         )
-    if train.runner_up > MAX_RUNNER_UP and not is_by_hand:
+    if train.runner_up > MAX_RUNNER_UP and kind not in HAND_LIGHTS:
         sentences.append(
             f"Alias: shifted against itself the train meets {train.runner_up:.0%} of its own "
             "pulses within 1 ms; matching may refuse it where stamps jitter. Use a longer exposure."

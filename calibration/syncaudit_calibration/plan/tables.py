@@ -20,74 +20,63 @@ __all__ = ["plan_table", "view_table"]
 def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
     """Return what to do with a light and what to expect, in rows of a name and a sentence."""
     train, seen, expected, events = plan.train, plan.seen, plan.expected, plan.events
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    width = word_duration(train.width_s)
-    period = word_duration(max(camera.period_s for camera in rig))
     is_global = any(camera.is_global for camera in rig)
-    by_hand = HAND_LIGHTS.get(kind)
-    if by_hand:
-        pulses = f"{train.n} times {by_hand.words}"
-    elif kind is LightKind.SCREEN:
-        pulses = f"{train.n} times white for {width}, the whole screen, at full brightness"
-    elif is_global:
-        pulses = f"light on for {width}, {train.n} times, at random instants (global shutter)"
-    elif train.n_per_burst == 1:
-        pulses = f"{train.n} single pulses of {width}"
-    else:
-        pulses = (
-            f"{train.n} pulses of {width}, in bursts of {train.n_per_burst} that share out one "
-            f"frame period ({period}) unevenly"
-        )
-    table.add_row("pulses", pulses)
-    table.add_row("gaps", _gaps(train))
-    if not by_hand:
-        table.add_row(
-            "cannot alias",
-            "shifted against itself, the train meets at most "
-            f"{train.runner_up:.0%} of its own pulses",
-        )
-    table.add_row(
-        "recording",
-        f"{train.duration_s:.0f} s; cameras run before the first flash, and until after the last",
-    )
-    table.add_row("lamp", _lamp(rig, train))
-    table.add_row(
-        "shared",
-        f"two cameras both see {seen.fewest_shared:.0f} {events}"
+    edge = "frame" if is_global else events.removesuffix("es" if events == "flashes" else "s")
+    rows = {
+        "pulses": _pulses(rig, train, kind),
+        "gaps": _gaps(train),
+        "cannot alias": "shifted against itself, the train meets at most "
+        f"{train.runner_up:.0%} of its own pulses",
+        "recording": f"{train.duration_s:.0f} s; cameras run before the first flash, and until "
+        "after the last",
+        "lamp": _lamp(rig, train),
+        "shared": f"two cameras both see {seen.fewest_shared:.0f} {events}"
         + (f"; all {len(rig)} together {seen.shared_by_all:.1f}" if len(rig) > 2 else "")
         + " (mean over the phases of frames)",
-    )
-    table.add_row(
-        "tied",
-        f"all cameras, directly or through others, for {seen.share_tied:.0%} of the phases; "
-        f"{seen.share_of_pairs_apart:.0%} of the pairs share too few by themselves",
-    )
-    edge = "frame" if is_global else events.removesuffix("es" if events == "flashes" else "s")
-    table.add_row(f"one {edge}", f"dated to {word_duration(expected.flash_std_s)}")
-    table.add_row(
-        "offset",
-        f"about {word_duration(expected.offset_std_s)} (one sigma, estimated) between the cameras "
-        "that share least"
-        + (
-            f"; {word_duration(expected.triggered_offset_std_s)} against a logged trigger"
-            if kind in (LightKind.LED, LightKind.SPEEDLIGHT)
-            else ""
-        ),
-    )
-    table.add_row("drift", f"about {expected.drift_std_ppm:.1f} ppm over the recording")
+        "tied": f"all cameras, directly or through others, for {seen.share_tied:.0%} of the "
+        f"phases; {seen.share_of_pairs_apart:.0%} of the pairs share too few by themselves",
+        f"one {edge}": f"dated to {word_duration(expected.flash_std_s)}",
+        "offset": f"about {word_duration(expected.offset_std_s)} (one sigma, estimated) between "
+        "the cameras that share least",
+        "drift": f"about {expected.drift_std_ppm:.1f} ppm over the recording",
+    }
+    if kind in HAND_LIGHTS:
+        del rows["cannot alias"]
+    if kind in (LightKind.LED, LightKind.SPEEDLIGHT):
+        triggered = word_duration(expected.triggered_offset_std_s)
+        rows["offset"] += f"; {triggered} against a logged trigger"
     rolling = [camera for camera in rig if not camera.is_global]
     if rolling:
         blind = unobservable(rig, train)
         share = max(line_delay_std(camera, n_shared=seen.fewest_shared) for camera in rolling)
-        table.add_row(
-            "line delay",
+        rows["line delay"] = (
             f"not observable in {len(blind)} of {len(rig)} cameras, see below"
             if blind
-            else f"to {share:.2%} of itself where it is not stated",
+            else f"to {share:.2%} of itself where it is not stated"
         )
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows.items():
+        table.add_row(*row)
     return table
+
+
+def _pulses(rig: Sequence[PlannedCamera], train: PulseTrain, kind: LightKind) -> str:
+    width = word_duration(train.width_s)
+    if kind in HAND_LIGHTS:
+        return f"{train.n} times {HAND_LIGHTS[kind].words}"
+    if kind is LightKind.SCREEN:
+        return f"{train.n} times white for {width}, the whole screen, at full brightness"
+    if any(camera.is_global for camera in rig):
+        return f"light on for {width}, {train.n} times, at random instants (global shutter)"
+    if train.n_per_burst == 1:
+        return f"{train.n} single pulses of {width}"
+    period = word_duration(max(camera.period_s for camera in rig))
+    return (
+        f"{train.n} pulses of {width}, in bursts of {train.n_per_burst} that share out one "
+        f"frame period ({period}) unevenly"
+    )
 
 
 def _gaps(train: PulseTrain) -> str:

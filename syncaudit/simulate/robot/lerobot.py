@@ -104,27 +104,32 @@ def _write_parquet(table: Any, path: Path) -> None:
     """Write a table whole or not at all, and not through a link."""
     import pyarrow.parquet as pq
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         pq.write_table(table, file)
+
+
+def _write_video(
+    folder: Path, template: str, place: dict[str, int], name: str, episodes: Sequence[Episode]
+) -> None:
+    video = folder / template.format(**place, video_key=f"observation.images.{name}")
+    video.parent.mkdir(parents=True, exist_ok=True)
+    frames = chain.from_iterable(episode.frames(name) for episode in episodes)
+    encode_frames(frames, video, episodes[0].config.camera(name))
 
 
 def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
     first, lines = 0, []
     for number, episode in enumerate(episodes):
         place = {"episode_chunk": 0, "episode_index": number}
-        data = folder / _DATA["v2.1"].format(**place)
-        data.parent.mkdir(parents=True, exist_ok=True)
-        _write_parquet(_table(episode, number, first, has_state), data)
+        table = _table(episode, number, first, has_state)
+        _write_parquet(table, folder / _DATA["v2.1"].format(**place))
         for name in episode.config.cameras:
-            key = f"observation.images.{name}"
-            video = folder / _VIDEO["v2.1"].format(**place, video_key=key)
-            video.parent.mkdir(parents=True, exist_ok=True)
-            encode_frames(episode.frames(name), video, episode.config.camera(name))
+            _write_video(folder, _VIDEO["v2.1"], place, name, [episode])
         n = episode.config.n_frames
         lines.append(json.dumps({"episode_index": number, "tasks": ["pick"], "length": n}))
         first += n
-    text = "\n".join(lines) + "\n"
-    replace_text(folder / "meta/episodes.jsonl", text)
+    replace_text(folder / "meta/episodes.jsonl", "\n".join(lines) + "\n")
 
 
 def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
@@ -151,14 +156,7 @@ def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) ->
         rows.append(row)
         tables.append(_table(episode, number, first, has_state))
         first = stop
-    meta, data = folder / "meta/episodes/chunk-000", folder / _DATA["v3.0"].format(**place)
-    for parent in (meta, data.parent):
-        parent.mkdir(parents=True)
-    _write_parquet(pa.Table.from_pylist(rows), meta / "file-000.parquet")
-    _write_parquet(pa.concat_tables(tables), data)
+    _write_parquet(pa.Table.from_pylist(rows), folder / "meta/episodes/chunk-000/file-000.parquet")
+    _write_parquet(pa.concat_tables(tables), folder / _DATA["v3.0"].format(**place))
     for name in episodes[0].config.cameras:
-        key = f"observation.images.{name}"
-        video = folder / _VIDEO["v3.0"].format(**place, video_key=key)
-        video.parent.mkdir(parents=True)
-        frames = chain.from_iterable(episode.frames(name) for episode in episodes)
-        encode_frames(frames, video, episodes[0].config.camera(name))
+        _write_video(folder, _VIDEO["v3.0"], place, name, episodes)
