@@ -30,13 +30,13 @@ def before_after(clip: ClipVerdict) -> Markup | None:
         pair = pair_to_show(pairs, source, clip.reference, rejected)
         found = None if pair is None else compare_pair(pair, clip.at_ns or 0)
         if found is not None and found.is_seen_raw:
-            return _drawing(found)
+            return _drawing(found, clip.sources[source].offset_std_s)
     return None
 
 
-def _drawing(found: Comparison) -> Markup:
+def _drawing(found: Comparison, std_s: float | None) -> Markup:
     half = 0.5 * (_WIDTH - _GAP)
-    words = word_correction(found.offset_s, None)
+    words = word_correction(found.offset_s, std_s)
     parts: list[str] = []
     for number, title in enumerate(("as timestamped", "corrected")):
         left = number * (half + _GAP)
