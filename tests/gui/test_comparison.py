@@ -96,7 +96,7 @@ def test_rejected_source_is_compared_at_once_with_an_arrow_as_wide_as_its_offset
     view = judged.panels.comparison
     assert view.isVisible()
     assert view.shown.source == "cam1"
-    assert view.words() == "cam1 against imu (turn rate): 40 ms early"
+    assert view.words() == "cam1 against imu (turn rate): 40.0 ± 1.0 ms early"
     px_per_s = (view.width() - 2 * SIDE_PX) / float(np.diff(view.shown.visible_s)[0])
     # The arrow's head and the ends of its line are soft.
     assert arrow_px(judged) == pytest.approx(OFFSET_S * px_per_s, abs=4)
