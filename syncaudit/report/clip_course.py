@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -53,13 +52,12 @@ def _points(pair: PairMeasurement, start_ns: int, stop_ns: int) -> list[CoursePo
         times_ns = sorted((*times_ns, pair.step_at_ns - 1, pair.step_at_ns))
     points = []
     for time_ns in times_ns:
-        drifted_s = 1e-15 * (pair.drift_std_ppm or 0.0) * (time_ns - pair.at_ns)
         offset_s = pair.offset_at(time_ns) or 0.0
         points.append(
             CoursePoint(
                 at_ns=time_ns,
                 offset_s=offset_s,
-                std_s=math.hypot(pair.offset_std_s or 0.0, drifted_s),
+                std_s=pair.offset_std_at(time_ns),
                 verdict="reject",
                 is_measured=True,
                 pooled_s=offset_s,

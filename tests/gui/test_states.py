@@ -317,7 +317,9 @@ def test_long_messages_break_between_words(open_window):
     metrics = message.fontMetrics()
     # As many whole words as fit, centred: what is beside them is the surface.
     n_words = (460 - 48) // metrics.horizontalAdvance("resynchronisation ")
-    beside_px = (460 - 48 - metrics.horizontalAdvance(" ".join(["resynchronisation"] * n_words))) // 2
+    beside_px = (
+        460 - 48 - metrics.horizontalAdvance(" ".join(["resynchronisation"] * n_words))
+    ) // 2
     assert beside_px > 12
     surface = image.pixelColor(2, 2)
     left = 20 + 24

@@ -62,3 +62,11 @@ def test_a_step_is_upright_where_it_happens():
 
 def test_an_offset_that_stays_has_no_course():
     assert clip_course(verdict("offset"), {}) is None
+
+
+def test_errors_beyond_a_step_hold_that_of_the_step():
+    (pair,) = verdict("step", step_s=0.06, step_std_s=1e-3, step_at_ns=AT_NS + 10**9).pairs
+    assert pair.offset_std_at(AT_NS) == pytest.approx(5e-4)
+    assert pair.offset_std_at(AT_NS + 2 * 10**9) == pytest.approx(np.hypot(5e-4, 1e-3))
+    (pair,) = verdict("drift", drift_ppm=9.0, drift_std_ppm=60.0).pairs
+    assert pair.offset_std_at(AT_NS + 10 * 10**9) == pytest.approx(np.hypot(5e-4, 6e-4))

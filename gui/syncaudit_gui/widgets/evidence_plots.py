@@ -78,7 +78,7 @@ def draw_agreement(
     plot.setYRange(min(least, top - LEAST_DEPTH) - margin, top + margin, padding=0)
     over = "ms from the estimate" if zero_s else "pair offset, ms"
     tolerated = "" if tolerated_s is None or zero_s else "; shaded: tolerated"
-    plot.setLabel("bottom", f"{over}{tolerated}", color=theme.dim)
+    plot.setLabel("bottom", f"agreement over {over}{tolerated}", color=theme.dim)
 
 
 def draw_residuals(
