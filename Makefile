@@ -22,7 +22,7 @@ help:
 	@echo "make check  every check, without set-up"
 	@echo "make setup  the environment for development in $(VENV)"
 	@echo "make bench  accuracy and speed (minutes)"
-	@echo "make screenshots  renew the screenshots of the viewer (a minute)"
+	@echo "make screenshots  renew the pictures of the documentation (minutes)"
 	@echo "make clean  remove what runs leave behind (distclean: and $(VENV))"
 
 demo: $(VENV)/.user
@@ -46,13 +46,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/flash.py
 	$(BIN)/python benchmarks/viewer.py
 
-# Labels of nobody: the screenshots shall not depend on what was labelled here.
 screenshots: $(VENV)/.dev
-	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip cam_rear_early --source cam_rear \
-	  --at 6.6 --span 1.6 --corrected --labels build/none.jsonl --shot gui/images/overview.png
-	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip flashes --source cam_rear --at 6 \
-	  --theme light --labels build/none.jsonl --shot gui/images/flashes.png
-	$(BIN)/python gui/images/before_after.py
+	$(BIN)/python gui/images/screenshots.py
 
 clean:
 	rm -rf out build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis \

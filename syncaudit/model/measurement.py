@@ -120,6 +120,15 @@ class PairMeasurement:
             is_step_past=step_at_ns is not None and self.at_ns >= step_at_ns,
         )
 
+    def offset_std_at(self, time_ns: int) -> float:
+        """Return the standard error in seconds of `offset_at`: its drift and step err, too."""
+        drifted_s = 1e-15 * (self.drift_std_ppm or 0.0) * (time_ns - self.at_ns)
+        stepped_s = 0.0
+        if self.step_at_ns is not None:
+            is_beyond = (time_ns >= self.step_at_ns) is not (self.at_ns >= self.step_at_ns)
+            stepped_s = is_beyond * (self.step_std_s or 0.0)
+        return math.hypot(self.offset_std_s or 0.0, drifted_s, stepped_s)
+
     def turned(self) -> PairMeasurement:
         """Return the same measurement from the target to the source."""
         inverse = self.clock_map().inverse()

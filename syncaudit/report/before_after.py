@@ -29,14 +29,16 @@ def before_after(clip: ClipVerdict) -> Markup | None:
     for source in dict.fromkeys((*filter(None, named), *sorted(rejected))):
         pair = pair_to_show(pairs, source, clip.reference, rejected)
         found = None if pair is None else compare_pair(pair, clip.at_ns or 0)
-        if found is not None and found.is_seen_raw:
-            return _drawing(found)
+        if pair is not None and found is not None and found.is_seen_raw:
+            at_ns = (clip.at_ns or 0) + round(1e9 * (found.peak_s - found.offset_s))
+            own_s = clip.sources[source].offset_std_s or 0.0  # of all its measurements together
+            return _drawing(found, max(own_s, pair.offset_std_at(at_ns)))
     return None
 
 
-def _drawing(found: Comparison) -> Markup:
+def _drawing(found: Comparison, std_s: float | None) -> Markup:
     half = 0.5 * (_WIDTH - _GAP)
-    words = word_correction(found.offset_s, None)
+    words = word_correction(found.offset_s, std_s)
     parts: list[str] = []
     for number, title in enumerate(("as timestamped", "corrected")):
         left = number * (half + _GAP)

@@ -10,6 +10,7 @@ from typing import Any
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.before_after import before_after
 from syncaudit.report.clip_card import clip_card
+from syncaudit.report.clip_course import clip_course
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses
 from syncaudit.report.overview import Overview
@@ -101,6 +102,7 @@ def _worst_card(
         found = pictures(clip.clip_id, _cameras(clip))
     return clip_card(clip, tolerances_s) | {
         "before_after": drawing,
+        "course": clip_course(clip, tolerances_s),
         "pictures": [
             {
                 "source": picture.source,

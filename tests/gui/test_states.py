@@ -307,3 +307,21 @@ def test_start_page_opens_recent_files(qtbot, open_window, barcode_folder, tmp_p
     line = next(x for x in lines if x.toolTip() == str(Path(manifest).resolve()))
     with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
         line.click()
+
+
+def test_long_messages_break_between_words(open_window):
+    message = open_window().panels.welcome
+    message.resize(500, 300)
+    message.show_words("✕", "This cannot be opened", " ".join(["resynchronisation"] * 24))
+    image = message.grab().toImage()
+    metrics = message.fontMetrics()
+    # As many whole words as fit, centred: what is beside them is the surface.
+    n_words = (460 - 48) // metrics.horizontalAdvance("resynchronisation ")
+    beside_px = (
+        460 - 48 - metrics.horizontalAdvance(" ".join(["resynchronisation"] * n_words))
+    ) // 2
+    assert beside_px > 12
+    surface = image.pixelColor(2, 2)
+    left = 20 + 24
+    rows = range(120, 250)
+    assert all(image.pixelColor(left + beside_px // 2, y) == surface for y in rows)

@@ -57,7 +57,7 @@ def test_arrow_is_as_wide_as_the_offset():
     begin, end = (float(x) for x in re.match(r"([\d.]+) [\d.]+H([\d.]+)", arrow).groups())
     # Half of the drawing, less half the gap, shows half a second.
     assert end - begin == pytest.approx(0.04 / 0.5 * 468, abs=0.2)
-    assert "40 ms early" in drawing
+    assert "40.0 ± 1.0 ms early" in drawing
 
 
 def test_curves_lie_apart_before_and_on_one_another_after():

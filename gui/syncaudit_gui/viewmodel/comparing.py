@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from syncaudit.model import Comparison, compare_pair, pair_to_show
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 
 __all__ = ["compare"]
 
 
-def compare(model: ClipModel, source: str) -> Comparison | None:
-    """Return the comparison that shows most of a source's offset; None where none was kept.
+def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
+    """Return the comparison that shows most of a source's offset, and the error of that.
 
     Parameters
     ----------
@@ -17,14 +19,21 @@ def compare(model: ClipModel, source: str) -> Comparison | None:
         The clip, with its judgement; nudges count.
     source : str
         Source.
+
+    Returns
+    -------
+    found : Comparison or None
+        None where none was kept.
+    std_s : float or None
+        Standard error of its offset, where it is known.
     """
     judged = model.judgement
     if judged is None:
-        return None
+        return None, None
     rejected = {name for name, found in judged.sources.items() if str(found.verdict) == "reject"}
     pair = pair_to_show(judged.pairs, source, judged.reference, rejected)
     if pair is None:
-        return None
+        return None, None
     ours, theirs = model.corrected_map(pair.source), model.corrected_map(pair.target)
 
     def offset_at(time_s: float) -> float:
@@ -32,4 +41,9 @@ def compare(model: ClipModel, source: str) -> Comparison | None:
         # Clocks run alike but for parts in a million: where the target is asked hardly matters.
         return (corrected_s - time_s) - (theirs.at(corrected_s) - corrected_s)
 
-    return compare_pair(pair, model.epoch_ns, offset_at)
+    found = compare_pair(pair, model.epoch_ns, offset_at)
+    estimate = judged.sources.get(source)
+    if found is None or estimate is None:
+        return found, None
+    clock = estimate.clock_map(judged.at_ns, model.epoch_ns)
+    return found, float(estimate.std_at(clock, np.array([found.peak_s - found.offset_s]))[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,13 +56,14 @@ def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
     times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
     clock = found.clock_map(judged.at_ns, model.epoch_ns)
     offset_s = clock.change_s(times_s)
-    drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * (times_s - 1e-9 * (clock.at_ns or 0))
-    change_std_s = float(np.hypot(found.offset_std_s, np.ptp(drift_s)))
+    std_s = found.std_at(clock, times_s)
+    drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * float(np.ptp(times_s))
+    change_std_s = math.hypot(found.offset_std_s, drift_s)
     if float(np.ptp(offset_s)) <= CHANGE_Z * change_std_s:
         return None
     return OffsetCourse(
         times_s=times_s,
         offset_s=offset_s,
-        std_s=np.hypot(found.offset_std_s, drift_s),
+        std_s=std_s,
         limit_s=judged.limits_s.get(source),
     )

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Clip,
@@ -24,6 +27,8 @@ from syncaudit.policy import load_policy
 
 __all__ = ["Judgement", "SourceEstimate"]
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEstimate:
@@ -40,9 +45,20 @@ class SourceEstimate:
     drift_ppm: float | None = None
     drift_std_ppm: float | None = None
     step_s: float | None = None
+    step_std_s: float | None = None
     step_at_ns: int | None = None
     is_step_past: bool = False
     why_unmeasured: str | None = None
+
+    def std_at(self, clock: ClockMap, times_s: Floats) -> Floats:
+        """Return the standard error of the offset in seconds at stamps, shape as given."""
+        drift_s = 1e-6 * (self.drift_std_ppm or 0.0) * (times_s - 1e-9 * (clock.at_ns or 0))
+        step_s = np.zeros_like(drift_s)
+        if clock.step_at_ns is not None:
+            is_beyond = (times_s >= 1e-9 * clock.step_at_ns) != self.is_step_past
+            step_s = (self.step_std_s or 0.0) * is_beyond
+        std_s: Floats = np.sqrt((self.offset_std_s or 0.0) ** 2 + drift_s**2 + step_s**2)
+        return std_s
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
         """Return the correction of stamps counted from the clip's epoch."""
@@ -179,7 +195,12 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
 def _step_fields(step: ClockJump | None) -> dict[str, Any]:
     if step is None:
         return {}
-    return {"step_s": step.step_s, "step_at_ns": step.at_ns, "is_step_past": step.is_past}
+    return {
+        "step_s": step.step_s,
+        "step_std_s": step.step_std_s,
+        "step_at_ns": step.at_ns,
+        "is_step_past": step.is_past,
+    }
 
 
 def _solution_of(verdict: ClipVerdict, clip: Clip | None) -> ClockSolution:

@@ -123,7 +123,7 @@ def word_value(value: float) -> str:
     """Return a measured value with three digits: ``−12.3``; a dash where there is none."""
     if not math.isfinite(value):
         return "–"
-    text = f"{value:.3g}" if 1e-3 <= abs(value) < 1e3 or value == 0.0 else f"{value:.4g}"
+    text = f"{value + 0.0:.3g}" if abs(value) < 1e3 else f"{value:.4g}"
     return text.replace("-", MINUS)
 
 

@@ -42,6 +42,7 @@ class ComparisonView(QtWidgets.QWidget):
         super().__init__()
         self._theme: Theme = DARK
         self._shown: Comparison | None = None
+        self._std_s: float | None = None
         self._is_corrected = False
         self._place = 0.0
         self._slide = QtCore.QVariantAnimation(self)
@@ -67,19 +68,23 @@ class ComparisonView(QtWidgets.QWidget):
         """How far the source has moved from its raw (0) to its corrected timestamps (1)."""
         return self._place
 
-    def show_comparison(self, found: Comparison | None, *, is_corrected: bool) -> None:
+    def show_comparison(
+        self, found: Comparison | None, std_s: float | None = None, *, is_corrected: bool
+    ) -> None:
         """Show a comparison; the source slides where only its clock is another one.
 
         Parameters
         ----------
         found : Comparison, optional
             None: nothing to see.
+        std_s : float, optional
+            Standard error of the source's offset.
         is_corrected : bool
             Whether clocks are drawn corrected.
         """
         before = self._shown
         is_same = before is not None and found is not None and before.source == found.source
-        self._shown = found
+        self._shown, self._std_s = found, std_s
         self.setVisible(found is not None)
         if found is None:
             return
@@ -102,7 +107,7 @@ class ComparisonView(QtWidgets.QWidget):
         found = self._shown
         if found is None:
             return ""
-        offset = word_correction(found.offset_s)
+        offset = word_correction(found.offset_s, self._std_s)
         return f"{found.source} against {found.target} ({found.quantity}): {offset}"
 
     def end_slide(self) -> None:
@@ -248,11 +253,12 @@ class ComparisonView(QtWidgets.QWidget):
                 painter.drawEllipse(QtCore.QPointF(x, foot), 3.5, 3.5)
         length = end - begin
         side = 1.0 if length >= 0.0 else -1.0
+        # Of a short arrow the shaft comes from outside.
+        is_short = abs(length) <= 2.0 * HEAD_OF_ARROW_PX
+        tail = end - side * 3.0 * HEAD_OF_ARROW_PX if is_short else begin
         painter.setPen(QtGui.QPen(color, LINE_PX))
         head = HEAD_OF_ARROW_PX
         if abs(length) > 1.0:
-            # Of a short arrow the shaft comes from outside.
-            tail = begin if abs(length) > 2.0 * head else end - side * 3.0 * head
             painter.drawLine(QtCore.QLineF(tail, y, end, y))
             painter.setBrush(color)
             painter.setPen(QtCore.Qt.PenStyle.NoPen)
@@ -270,10 +276,10 @@ class ComparisonView(QtWidgets.QWidget):
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(color)
-        words = word_correction(found.offset_s)
+        words = word_correction(found.offset_s, self._std_s)
         width = painter.fontMetrics().horizontalAdvance(words) + 4.0
-        left = max(begin, end) + 10.0
+        left = max(begin, end, tail) + 10.0
         if left + width > room.right():
-            left = min(begin, end) - 10.0 - width
+            left = max(min(begin, end, tail) - 10.0 - width, room.left())
         flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
         painter.drawText(QtCore.QRectF(left, y - 10, width, 20), flags, words)

@@ -7,7 +7,7 @@ from itertools import groupby
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import BINDINGS, Binding
-from syncaudit_gui.widgets.elided import wrapped_tip
+from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["KeySheet", "Message"]
@@ -58,8 +58,9 @@ class Message(QtWidgets.QWidget):
         if self._sign == "⇣":
             painter.setPen(pen)
             painter.drawRoundedRect(box, 10, 10)
-        flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
-        flags |= QtCore.Qt.TextFlag.TextWrapAnywhere  # long paths
+        # Between words, and only what is longer than a line anywhere.
+        wrapping = QtGui.QTextOption(QtCore.Qt.AlignmentFlag.AlignHCenter)
+        wrapping.setWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         font = QtGui.QFont(self.font())
         top = box.top() + 34
         for text, size, color, room in (
@@ -74,7 +75,7 @@ class Message(QtWidgets.QWidget):
             if text is self._title:
                 middle = QtCore.Qt.TextElideMode.ElideMiddle
                 text = painter.fontMetrics().elidedText(text, middle, place.width())
-            painter.drawText(place, int(flags), text)
+            painter.drawText(place.toRectF(), breakable(text), wrapping)
             top += room
 
 

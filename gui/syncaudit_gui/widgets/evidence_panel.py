@@ -54,6 +54,7 @@ class EvidencePanel(Panel):
         self.plot.setAccessibleName("evidence")
         self.plot.setMouseEnabled(False, False)
         self.plot.hideButtons()
+        self.plot.getPlotItem().layout.setContentsMargins(0, 6, 2, 0)
         adopt_menus(self.plot.getPlotItem(), self)
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
         self.words = QtWidgets.QLabel("")

@@ -32,14 +32,12 @@ from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
 from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
 from syncaudit_gui.widgets.plain_plot import make_plot
 from syncaudit_gui.widgets.spectrogram import SHARE
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ANY_PX, DARK, Theme
 from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
 CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
-# More than any: Qt has no word for no limit.
-ANY_PX = 16_777_215
 GHOST_ALPHA = 170
 # A ghost is drawn where a clock is corrected by more than this.
 GHOST_LEAST_S = 2e-4

@@ -22,7 +22,8 @@ from syncaudit_gui.widgets.transport import Transport
 
 __all__ = ["WindowPanels"]
 
-SIDE_PX = 400
+# Of the side panel: in a wide window, and of a narrow one.
+SIDE_PX, SIDE_SHARE, LEAST_SIDE_PX = 400, 0.38, 220
 
 
 class WindowPanels:
@@ -139,7 +140,10 @@ class WindowPanels:
         self.left.setCurrentIndex(0)
 
     def fit_films(self) -> None:
-        """Give the cameras the height that suits their number and the width."""
+        """Give the cameras the height that suits their number and the width, the sides theirs."""
+        narrow_px = max(LEAST_SIDE_PX, round(SIDE_SHARE * self.across.width()))
+        if self.across.sizes()[1] > narrow_px < SIDE_PX:
+            self.across.setSizes([self.across.width() - narrow_px, narrow_px])
         room = self.down.height()
         self.comparison.setFixedHeight(comparison_height(room))
         wanted = self.films.wanted_height(self.down.width(), room)

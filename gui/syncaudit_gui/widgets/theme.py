@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from pyqtgraph.Qt import QtGui
 
-__all__ = ["DARK", "GLYPHS", "LIGHT", "Theme", "stylesheet", "ui_font"]
+__all__ = ["ANY_PX", "DARK", "GLYPHS", "LIGHT", "Theme", "stylesheet", "ui_font"]
 
+# A size without limit: Qt has no word for it.
+ANY_PX = 16_777_215
 GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?", None: "·"}
 
 

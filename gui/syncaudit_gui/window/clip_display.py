@@ -148,8 +148,10 @@ class ClipDisplay:
         )
         panels.events.show_model(model)
         panels.headline.setText(panels.clips.headline_of(clip_id))
+        found, std_s = (None, None) if model is None or is_hidden else compare(model, selected)
         panels.comparison.show_comparison(
-            None if model is None or is_hidden else compare(model, selected),
+            found,
+            std_s,
             is_corrected=model is not None and model.is_corrected,
         )
         self.show_label()
