@@ -209,7 +209,7 @@ def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResu
     message = str(error)
     if not isinstance(error, MachineError):
         message = (
-            f"this clip cannot be judged: {machine_fault(error)} ({_first_line(error)}). "
+            f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). "
             "Fix that and run it again: the clip is then measured again."
         )
     verdict = failed_verdict(

@@ -90,7 +90,9 @@ def refuse_foreign(
         )
     if not is_forced and not is_ours(path, signature):
         raise UsageError(
-            "exists, and is not as syncaudit wrote it", path=str(path), hint=_cure(path)
+            "exists, and syncaudit did not write it (or it was edited)",
+            path=str(path),
+            hint=_cure(path),
         )
 
 

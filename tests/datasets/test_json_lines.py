@@ -32,9 +32,9 @@ def test_an_empty_list_holds_nothing(tmp_path):
         (b'[{"a": 1}, {"b"', "item 1 is not valid JSON.*Copy the file again"),
         (b'[{"a": 1}', "item 1 is not valid JSON"),
         (b"[1]", "item 0 is not an object"),
-        (b'{"a": 1}', "no list of objects"),
+        (b'{"a": 1}', "not a list of objects"),
         (b'[{"a": "\xff"}]', "item 0 is not valid JSON"),
-        (b"   ", "no list of objects"),
+        (b"   ", "not a list of objects"),
     ],
 )
 def test_damaged_lists_are_told(tmp_path, content, pattern):

@@ -193,7 +193,7 @@ def test_leaving_early_releases_the_file(encode: Encode) -> None:
 
 
 def test_no_files_is_an_error() -> None:
-    with pytest.raises(StreamReadError, match="no picture files"):
+    with pytest.raises(StreamReadError, match="no image files"):
         iter_luma(FrameFiles(paths=()))
 
 

@@ -72,7 +72,7 @@ def test_a_column_without_pictures_is_told(tmp_path, column):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"PAR1 and no more", "no intact Parquet"), (None, "not found")]
+    ("content", "message"), [(b"PAR1 and no more", "not an intact Parquet"), (None, "not found")]
 )
 def test_files_that_are_none_are_told(tmp_path, content, message):
     path = tmp_path / "p.parquet"

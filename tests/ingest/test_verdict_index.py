@@ -80,7 +80,7 @@ def test_half_a_run_is_refused(folder):
 
 def test_a_run_that_left_no_summary_is_refused(folder):
     (folder / "summary.json").unlink()
-    with pytest.raises(UsageError, match=r"no summary.json beside them .* --partial"):
+    with pytest.raises(UsageError, match=r"no summary.json beside the verdicts .* --partial"):
         VerdictIndex.load(folder)
     assert len(VerdictIndex.load(folder, partial=True)) == 3
 

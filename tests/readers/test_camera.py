@@ -60,7 +60,7 @@ def test_frames_and_stamps_that_differ_in_number_are_a_finding(
     stamp_file(tmp_path, n_rows)
     (finding,) = camera(spec, tmp_path).findings
     assert (finding.code, finding.value, finding.limit) == ("length_mismatch", 10, n_rows)
-    assert f"holds 10 frames but s.csv {n_rows} stamps" in finding.message
+    assert f"holds 10 frames but s.csv {n_rows} timestamps" in finding.message
 
 
 def test_container_stamps_are_start_plus_exact_pts(
@@ -78,7 +78,7 @@ def test_container_stamps_are_start_plus_exact_pts(
     [
         ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row per frame"),
         ("camera a.h264", {"start_ns": T0}, r"no presentation times .*Give 'timestamps'"),
-        ("camera images", {"start_ns": T0}, r"pictures carry no stamps.*Give 'timestamps'"),
+        ("camera images", {"start_ns": T0}, r"images carry no timestamps.*Give 'timestamps'"),
         ("camera a.mp4", {"start_ns": 2**63 - 1}, r"exceeds int64.*nanoseconds"),
         ("camera a.mp4", {"timestamps": "s.csv", "stream": 2}, r"1 video stream\(s\), stream 2"),
     ],

@@ -280,7 +280,7 @@ def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_pa
     made = [messages.video(t, data) for t, data in zip(TIMES, packets, strict=True)]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
     assert [str(finding.code) for finding in findings] == ["corrupt"]
-    assert "2 images before the first key picture" in findings[0].message
+    assert "2 images before the first key frame" in findings[0].message
     assert stream.time_ns.tolist() == TIMES[2:]
     frames = iter_luma(stream.files)
     shades = [float(np.mean(frame.luma)) for frame in frames]

@@ -161,13 +161,13 @@ def test_ignored_features_are_named(tmp_path):
     assert "next.reward" in notes
     assert "ignored observation.images.depth (video)" in notes
     assert "observation.images.still -> camera still" in notes
-    assert "a counter, not the times of capture" in notes
+    assert "a counter, not capture times" in notes
 
 
 @pytest.mark.parametrize(
     ("line", "pattern"),
     [
-        ('{"episode_index": -1}', "line 1: 'episode_index' is missing or no number"),
+        ('{"episode_index": -1}', "line 1: 'episode_index' is missing or not a valid number"),
         ("{", "line 1 is not valid JSON"),
         ("[]", "line 1 is not an object"),
     ],
