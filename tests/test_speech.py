@@ -182,7 +182,7 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     written = [path.name for path in (tmp_path / "tiers").rglob("[!.]*") if path.is_file()]
     assert written == ["good.TextGrid"]
-    assert "no sound that can be read" in result.output
+    assert "cannot be read as sound" in result.output
 
 
 @pytest.mark.parametrize(

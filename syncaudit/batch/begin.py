@@ -63,7 +63,7 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
         path, signature = folder / name, kind if is_run else None
         if path in read:
             raise UsageError(
-                "is read by this run, which would write over it",
+                "is read by this run, which would overwrite it",
                 path=str(path),
                 hint="Choose another --out folder.",
             )
@@ -85,7 +85,7 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
         raise UsageError(
             "the folder holds the verdicts of another run, which would be lost",
             path=str(folder),
-            hint="Choose another --out folder, or write over them with --force.",
+            hint="Choose another --out folder, or overwrite them with --force.",
         )
 
 
@@ -96,7 +96,7 @@ def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool)
             "the folder holds verdicts of a run that measured, which those of --screen would "
             "replace",
             path=str(folder),
-            hint="Choose another --out folder, or write over them with --force.",
+            hint="Choose another --out folder, or overwrite them with --force.",
         )
 
 

@@ -76,7 +76,7 @@ class VerdictFile:
             raise UsageError(
                 f"line {number} {why}",
                 path=str(path),
-                hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
+                hint="Run the same 'syncaudit validate' again: it measures that clip again. Or "
                 "leave out what is damaged with --partial (in Python, partial=True).",
             )
         pairs = ((clip_id, entry.verdict) for clip_id, entry in self._index.items())

@@ -63,8 +63,8 @@ class MemoryLimit:
             )
         if not can_measure:
             raise UsageError(
-                "this system does not tell how much memory a process holds",
-                hint="Leave --memory-limit out and limit the whole run, in a container say.",
+                "this system does not report how much memory a process uses",
+                hint="Leave --memory-limit out and limit the whole run, e.g. in a container.",
             )
         return cls(stated_bytes=size)
 

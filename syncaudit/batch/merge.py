@@ -50,7 +50,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
         shard = summary.get("shard") or {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            "this is no summary of a run",
+            "this is not the summary of a run",
             path=str(path),
             hint="Name output folders of 'syncaudit validate'.",
         ) from error
@@ -58,7 +58,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
         raise UsageError(
             f"the run in {name or folder} was stopped early",
             path=str(path),
-            hint="Run it again: it goes on where it stopped. Then merge.",
+            hint="Run it again: it resumes where it stopped. Then merge.",
         )
     return Shard(
         folder=folder,
@@ -134,7 +134,7 @@ def _one_policy(shards: Sequence[Shard]) -> Policy:
         if shard.policy != first.policy:
             raise UsageError(
                 f"{shard.name} was judged by another policy than {first.name}",
-                hint="Judge it anew with 'syncaudit judge', then merge.",
+                hint="Judge it again with 'syncaudit judge', then merge.",
             )
     return policy_from_plain(first.policy)
 

@@ -83,7 +83,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
         except UnicodeEncodeError as error:
             shown = base_uri.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             raise UsageError(
-                f"the path of its files from {out} holds bytes that are no UTF-8",
+                f"the path of its files from {out} holds bytes that are not UTF-8",
                 path=shown,
                 hint="Rename that folder, or put --out into it.",
             ) from error

@@ -184,8 +184,8 @@ def check_unique(clip_ids: Sequence[str]) -> None:
     repeated = [name for name, n in Counter(clip_ids).items() if n > 1]
     if repeated:
         raise UsageError(
-            f"clip_id '{repeated[0]}' stands more than once in the manifest",
-            hint="Every clip needs an id of its own.",
+            f"clip_id '{repeated[0]}' appears more than once in the manifest",
+            hint="Give every clip a unique id.",
         )
 
 

@@ -197,7 +197,7 @@ def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult
         return failed_result(clip, ReasonCode.UNREADABLE, str(error))
     if isinstance(error, MemoryError):
         message = (
-            f"the audit asked for more memory than there is ({_first_line(error)}). "
+            f"the audit needed more memory than there is ({_first_line(error)}). "
             f"{OUT_OF_MEMORY_HINT}"
         )
         return failed_result(clip, ReasonCode.UNREADABLE, message)
@@ -209,7 +209,7 @@ def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResu
     if not isinstance(error, MachineError):
         message = (
             f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). "
-            "Mend that and run it again: the clip is then measured anew."
+            "Fix that and run it again: the clip is then measured again."
         )
     verdict = failed_verdict(
         clip, ReasonCode.UNREADABLE, message, source=source, verdict=Verdict.UNVERIFIED

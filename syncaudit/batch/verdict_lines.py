@@ -13,7 +13,7 @@ from syncaudit.readers.runs import clip_of_row, is_intact
 
 __all__ = ["EDITED", "Entry", "line_at", "scan", "verdict_at"]
 
-EDITED = "is no verdict as a run writes it, or was edited"
+EDITED = "is not a verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
 # What `ClipVerdict.from_row` raises.
 _NO_ROW = (KeyError, TypeError, ValueError, AttributeError)

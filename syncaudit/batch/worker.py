@@ -73,7 +73,7 @@ class Lost:
     @property
     def _ending(self) -> str:
         if self.limit_bytes is not None:
-            return f"it held more memory than its limit of {size_in_words(self.limit_bytes)}"
+            return f"it used more memory than its limit of {size_in_words(self.limit_bytes)}"
         if self.exit_code is None:
             return "it exceeded its time"
         if self.exit_code == -signal.SIGKILL:

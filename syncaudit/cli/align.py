@@ -59,10 +59,10 @@ def align(
     root: Root = None,
     force: Force = False,
 ) -> None:
-    """Put a text in time: tell when each word and phone was spoken.
+    """Align text with audio: find when each word and phone was spoken.
 
-    Every result is held against the audio before it is written; what does not fit is refused and
-    leaves no file.
+    Every result is checked against the audio before it is written; what does not fit is refused
+    and leaves no file.
 
     **Examples**
 
@@ -145,7 +145,7 @@ def _jobs(
 def _check_ending(suffix: str) -> None:
     if suffix.lower() not in _ENDINGS:
         raise UsageError(
-            f"'{suffix}' is no format that can be written", hint="Use .TextGrid, .ctm or .json."
+            f"'{suffix}' is not a format that can be written", hint="Use .TextGrid, .ctm or .json."
         )
 
 

@@ -45,7 +45,7 @@ from syncaudit.errors import SyncAuditError
 __all__ = ["build_app", "run"]
 
 _HELP = """
-Tell whether the streams of a recording really share one time.
+Check whether the streams of a recording share one time.
 
 Stamps claim when a frame, a sample or a message was taken. syncaudit looks at the content
 (motion, shaking, sound) and says for every clip and source by how much the claim is wrong.
@@ -60,7 +60,7 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 
 - `syncaudit simulate good --out sim/`  a recording with known truth
 
-- `syncaudit doctor`  what this machine can do
+- `syncaudit doctor`  show what this machine can do
 
 **Exit codes**: 0 all good · 1 a clip was rejected · 2 wrong usage, manifest or policy ·
 3 stopped early · 4 nothing could be verified · 130 interrupted.
@@ -70,7 +70,7 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 _AUDIT = "Audit"
 _RIG = "Calibrate and correct"
 _DATA = "Data sets"
-_RATES = "How often it errs"
+_RATES = "Error rates"
 _SPEECH = "Speech"
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (validate, inspect, judge, merge),
@@ -78,7 +78,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _DATA: (manifest, check_split, export_shards, trace),
     _RATES: (sample, evaluate, tune, baseline, diff),
     _SPEECH: (align, sample_speech),
-    "This machine, and data to try": (doctor, simulate),
+    "This machine and test data": (doctor, simulate),
 }
 # Of commands in packages that come with this one.
 _PANELS = {

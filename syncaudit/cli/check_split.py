@@ -41,14 +41,14 @@ def check_split(
         typer.Option("--manifest", help="Manifest of all clips; SPLIT... then list its clip_ids."),
     ] = None,
     no_video: Annotated[
-        bool, typer.Option("--no-video", help="Compare names and files alone; decode nothing.")
+        bool, typer.Option("--no-video", help="Compare names and files only; decode nothing.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: all cores.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what splits share: clips, recordings, episodes, files, and the same video.
+    """Find what splits share: clips, recordings, episodes, files, and the same video.
 
     Video is compared by how its brightness changes, so that a copy is found which was coded again,
     scaled, or cut to another length. Every video is decoded once.
@@ -110,7 +110,7 @@ def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Sp
         raise UsageError("one split is named twice", hint="Name each once.")
     if manifest is not None:
         if len(splits) < 2:
-            raise UsageError("--manifest needs two lists or more", hint="Name a list a split.")
+            raise UsageError("--manifest needs two lists or more", hint="Name one list per split.")
         lists = {path: sorted(read_clip_ids(path)) for path in splits}
         return splits_by_lists(clips_of(manifest, 0), lists)
     if len(splits) == 1:
@@ -142,7 +142,7 @@ def _print(
             console.print(f"    ... and {n - SHOWN:,} more: --json")
     if copies:
         words = word_count(len(copies), "pair")
-        console.print(Text(f"✕ {words} of videos that show the same", style="red"))
+        console.print(Text(f"✕ {words} of videos with the same content", style="red"))
     for copy in copies[:SHOWN]:
         first, second = (
             f"{split}: {clip} {source}"

@@ -43,7 +43,7 @@ def print_examination(console: Console, examination: Examination) -> None:
     verdict = examination.verdict
     _print_heading(console, verdict)
     _section(console, "Sources", _sources(verdict, examination.streams))
-    _section(console, "Stamps alone", _stamps(examination.stamps))
+    _section(console, "Timestamps alone", _stamps(examination.stamps))
     for name, audit in examination.stamps.items():
         for warning in audit.warnings:
             console.print(Text(f"  {name}: {printable(warning)}", style="yellow"))
@@ -55,7 +55,7 @@ def print_examination(console: Console, examination: Examination) -> None:
     _section(console, "Clocks", _clocks(examination.solution))
     _section(console, "Loops of measurements", _loops(examination.solution))
     _print_findings(console, verdict)
-    notes = f"\nearly: the stamps are too small, so add the offset; {PLUS_MINUS}."
+    notes = f"\nearly: the timestamps are too small, so add the offset; {PLUS_MINUS}."
     console.print(Text(notes, style="dim"))
     if verdict.stages:
         spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.stages.items())
@@ -156,7 +156,7 @@ def _key(pair: PairMeasurement) -> tuple[str, str, str]:
 def _accepted(
     pairs: list[PairMeasurement], residuals: Mapping[tuple[str, str, str], EdgeResidual]
 ) -> Table:
-    table = _table("pair", "method", ">source stamps", ">drift", ">fit")
+    table = _table("pair", "method", ">source timestamps", ">drift", ">fit")
     for pair in pairs:
         if pair.offset_s is None:  # the model refuses it; said for the type checker
             continue
@@ -182,7 +182,7 @@ def _refused(pairs: list[PairMeasurement]) -> Table:
 
 
 def _clocks(solution: ClockSolution) -> Table:
-    table = _table("clock", ">stamps", ">drift", ">measured by")
+    table = _table("clock", ">timestamps", ">drift", ">measured by")
     for name, clock in solution.clocks.items():
         if name == solution.reference:
             how = "stated" if solution.is_reference_stated else "by consensus"

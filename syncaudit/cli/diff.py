@@ -29,13 +29,13 @@ def diff(
     golden: Annotated[
         str | None,
         typer.Option(
-            "--golden", help="Clips that must not change: a manifest, or a clip_id a line."
+            "--golden", help="Clips that must not change: a manifest, or one clip_id per line."
         ),
     ] = None,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what changed between two runs: verdicts, reasons, and offsets beyond their errors.
+    """Compare two runs: changed verdicts, reasons, and offsets beyond their errors.
 
     Two policies, two versions of syncaudit, or two deliveries of the same clips. With --golden
     only those clips are compared, and one that is missing from either run is an error.
@@ -112,7 +112,7 @@ def _print(console: Console, found: Comparison) -> None:
             listed = ", ".join(printable(name) for name in names[:3])
             more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
             clips = word_count(len(names), "clip")
-            console.print(f"{clips} of the {where} run alone: {listed}{more}")
+            console.print(f"{clips} only in the {where} run: {listed}{more}")
     if found.n_other_reference:
         clips = word_count(found.n_other_reference, "clip")
         console.print(f"{clips} with another reference clock, whose offsets are not compared")

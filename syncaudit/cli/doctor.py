@@ -22,7 +22,7 @@ __all__ = ["doctor"]
 def doctor(
     as_json: AsJson = False,
 ) -> None:
-    """Tell what this machine can do: codecs, GPU, aligners, viewer, extras, room.
+    """Show what this machine can do: codecs, GPU, aligners, viewer, extras, free disk.
 
     What is optional and absent comes with the line that would install it. The exit code is 0
     whatever is found.

@@ -33,7 +33,7 @@ def evaluate(
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how often a run errs: by errors injected on purpose, or by people's labels.
+    """Measure the error rates of a run against injected errors or people's labels.
 
     With --truth: which injected offsets were found, from which size on in 95 % of variants, by
     how much the figures were off, and what became of controls. With --labels: precision and

@@ -47,7 +47,7 @@ def export_shards(
         list[str] | None,
         typer.Option(
             "--root",
-            help="Pack files of these folders alone; default: the manifest's folder, and what "
+            help="Pack only files in these folders; default: the manifest's folder, and what "
             "'validate' took for trusted. Repeatable.",
         ),
     ] = None,
@@ -58,8 +58,8 @@ def export_shards(
     Samples of shards are copied with all their members, byte by byte; of other clips the files
     that the manifest names are packed. `syncaudit validate` reads the shards back.
 
-    A clip without a verdict is left out and told of (exit code 1). An export that was stopped
-    goes on when it is started again. `shards.json` lists the shards with their SHA-256.
+    A clip without a verdict is left out and reported (exit code 1). A stopped export resumes
+    when it is started again. `shards.json` lists the shards with their SHA-256.
 
     **Examples**
 

@@ -57,7 +57,7 @@ def import_if_needed(
     if format_name is None and _is_manifest(source):
         if rules:
             raise UsageError(
-                "this is a manifest, which says itself what is what",
+                "this is a manifest, which takes no rules",
                 path=source,
                 hint="Leave --rules out, or name the data set.",
             )
@@ -123,10 +123,12 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
+            f"the rules are not valid TOML: {error}", path=str(path), hint="JSON must end in .json."
         ) from error
     if not isinstance(content, dict):
-        raise UsageError("the rules are no object", path=str(path), hint="Expected 'source': [...]")
+        raise UsageError(
+            "the rules are not an object", path=str(path), hint="Expected 'source': [...]"
+        )
     return content
 
 
@@ -161,7 +163,7 @@ def _refuse_outdated_passes(manifest: str) -> None:
 
     if read_summary(path.parent).get("complete") is False:  # without one: a manifest of that name
         raise UsageError(
-            "a run into this folder was not finished: clips may be listed that do not pass now",
+            "a run into this folder was not finished: it may list clips that no longer pass",
             path=manifest,
             hint="Run the same 'syncaudit validate' again, or copy the file to use it as it is.",
         )
@@ -214,11 +216,13 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"the calibration is no JSON: {error}", path=str(path), hint=_EXPECTED_CALIBRATION
+            f"the calibration is not valid JSON: {error}",
+            path=str(path),
+            hint=_EXPECTED_CALIBRATION,
         ) from error
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         raise UsageError(
-            "this is no calibration: it has no 'sources'",
+            "this is not a calibration: it has no 'sources'",
             path=str(path),
             hint=_EXPECTED_CALIBRATION,
         )
@@ -226,7 +230,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         raise UsageError(
             f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
-            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate anew.",
+            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate again.",
         )
     from syncaudit.pipeline.known_corrections import check_calibration  # heavy
 
@@ -252,7 +256,7 @@ def refuse_idle(
         if known & (clip.sources.keys() | clocks):
             return
     raise UsageError(
-        f"the calibration speaks of {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
+        f"the calibration is for {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
         "one of them",
         path=None if path is None else str(path),
         hint=f"The first clip has {', '.join(sorted(first.sources)[:5])}." if first else None,

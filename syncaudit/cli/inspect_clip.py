@@ -22,7 +22,8 @@ def inspect(
     policy: PolicyFile = None,
     profile: Profile = None,
     calibration: Annotated[
-        Path | None, typer.Option("--calibration", help="Known corrections, taken off first.")
+        Path | None,
+        typer.Option("--calibration", help="Calibration file: known offsets, removed first."),
     ] = None,
     decoder: Decoder = "auto",
     root: Root = None,

@@ -43,7 +43,7 @@ def judge(
 ) -> None:
     """Judge measured clips by another policy, without opening a recording.
 
-    Every verdict row keeps what was measured. A new policy is a matter of milliseconds a clip;
+    Every verdict row keeps what was measured. A new policy takes milliseconds per clip;
     which clips change, and why, is printed and written to changes.jsonl.
 
     **Examples**

@@ -37,7 +37,7 @@ def manifest(
     memory_limit: MemoryLimit = "auto",
     quiet: Quiet = False,
 ) -> None:
-    """Write the clip manifest of a data set, and say what was taken for what.
+    """Write the clip manifest of a data set, and report how its files were interpreted.
 
     Formats: nuscenes, lerobot, comma2k19, webdataset, folder, and those of installed packages.
 

@@ -16,7 +16,7 @@ __all__ = ["merge"]
 
 def merge(
     folders: Annotated[
-        list[str], typer.Argument(help="Output folders of 'validate', one a shard.")
+        list[str], typer.Argument(help="Output folders of 'validate', one per shard.")
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", help="Folder or fsspec URL for the joined outputs.")
@@ -30,7 +30,7 @@ def merge(
     """Join the outputs of several runs into what one run would have written.
 
     Shards of one manifest (`validate --shard I/N`) come out in its order. Clips of one recording
-    are pooled over all folders.
+    are combined over all folders.
 
     **Example**: `syncaudit merge part*/ --out out/`
     """

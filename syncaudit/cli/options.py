@@ -46,7 +46,7 @@ FailOnOption = Annotated[
     FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
 ]
 Decoder = Annotated[
-    str, typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec.")
+    str, typer.Option("--decoder", help="Video decoder: auto, cpu, nvdec or torchcodec.")
 ]
 MemoryLimit = Annotated[
     str,
@@ -60,22 +60,23 @@ Details = Annotated[bool, typer.Option("--details", help="Print every source of 
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
 Force = Annotated[
-    bool, typer.Option("--force", help="Write also over files that syncaudit did not write.")
+    bool, typer.Option("--force", help="Also overwrite files that syncaudit did not write.")
 ]
 Partial = Annotated[
-    bool, typer.Option("--partial", help="Take what is there of a run that was not finished.")
+    bool,
+    typer.Option("--partial", help="Accept an unfinished run: use the verdicts that are there."),
 ]
 Prune = Annotated[
     bool,
     typer.Option(
-        "--prune", help="Take verdicts of clips that this run does not name out of --out."
+        "--prune", help="Remove verdicts of clips that this run does not name from --out."
     ),
 ]
 Root = Annotated[
     list[str] | None,
     typer.Option(
         "--root",
-        help="Open files of these folders alone. Without it files outside of the manifest's "
-        "folder are opened, but told of and never quoted. Repeatable.",
+        help="Open only files in these folders. By default files outside of the manifest's "
+        "folder are opened, but reported and never quoted. Repeatable.",
     ),
 ]

@@ -108,7 +108,7 @@ class ImportView(_LiveView):
     """Shows the number of clips so far; use it as a context and call it with each number."""
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
-        self._status = Status("looking at the data set", console=console)
+        self._status = Status("reading the data set", console=console)
         super().__init__(console, self._status, is_quiet=is_quiet)
 
     def __call__(self, n_clips: int) -> None:
@@ -132,4 +132,4 @@ def print_import(console: Console, imported: Imported, out: str) -> None:
         console.print(Text(f"  {printable(text)}{times}", style="dim"), soft_wrap=True)
     rest = len(imported.notes) - _MOST_NOTES
     if rest > 0:
-        console.print(Text(f"  and {rest} more remarks", style="dim"), soft_wrap=True)
+        console.print(Text(f"  and {rest} more notes", style="dim"), soft_wrap=True)

@@ -19,14 +19,14 @@ def sample(
     verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another sample.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Draw clips at random for a person to label, as many of every verdict.
+    """Draw clips at random for a person to label, the same number of each verdict.
 
-    They come in an order that tells nothing, and are looked at with the verdict hidden. The
-    labels are what `syncaudit evaluate --labels` compares the verdicts with.
+    They come in random order, and are viewed with the verdict hidden. The labels are what
+    `syncaudit evaluate --labels` compares the verdicts with.
 
     **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
     """

@@ -23,7 +23,7 @@ def sample_speech(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for speech.html.")],
     n: Annotated[int, typer.Option("-n", "--number", min=1, max=500, help="Utterances.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Draws other ones.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another sample.")] = 0,
     verdicts: Annotated[
         Path | None,
         typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
@@ -31,7 +31,7 @@ def sample_speech(
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Draw utterances at random and write a page to look at, listen to and label them.
+    """Draw utterances at random and write a page to view, play and label them.
 
     The page works offline, in one file. Labels are downloaded from it as JSON lines.
 
@@ -87,7 +87,7 @@ def _load_verdicts(path: Path, *, partial: bool) -> Mapping[str, Mapping[str, An
                 row = json.loads(line)
                 if not isinstance(row, dict) or not isinstance(row.get("sources"), dict):
                     raise UsageError(
-                        f"line {number} is no verdict",
+                        f"line {number} is not a verdict",
                         path=str(file),
                         hint="Expected verdicts.jsonl of 'syncaudit validate'.",
                     )
@@ -95,7 +95,7 @@ def _load_verdicts(path: Path, *, partial: bool) -> Mapping[str, Mapping[str, An
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", path=str(file)) from error
     except ValueError as error:
-        raise UsageError(f"is no JSON lines file: {error}", path=str(file)) from error
+        raise UsageError(f"is not a JSON Lines file: {error}", path=str(file)) from error
     if not partial:
         pairs = ((clip_id, str(row.get("verdict"))) for clip_id, row in rows.items())
         finished_run(str(file)).check(FoundVerdicts(pairs), str(file))

@@ -32,12 +32,14 @@ def simulate(
     duration: Annotated[
         float | None,
         typer.Option(
-            "--duration", help="Seconds a clip; default: that of the scenario.", show_default=False
+            "--duration",
+            help="Seconds per clip; default: that of the scenario.",
+            show_default=False,
         ),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", help="Picture size, like 320x192.", show_default=False),
+        typer.Option("--size", help="Frame size, like 320x192.", show_default=False),
     ] = None,
     cameras: Annotated[
         str | None,
@@ -48,7 +50,7 @@ def simulate(
     """Make recordings of a simulated car whose true clocks are known.
 
     The folder gets a manifest, the clips, and truth.json with the offset, drift and faults of
-    every clock, to be held against the verdicts.
+    every clock, to compare with the verdicts.
 
     **Examples**
 

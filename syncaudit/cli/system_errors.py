@@ -18,7 +18,7 @@ _WRONG = {
     errno.ENOTDIR: "A file stands where a folder is expected.",
     errno.EEXIST: "Choose another name.",
     errno.ENOTEMPTY: "Choose another name.",
-    errno.ELOOP: "Its links lead round in a circle.",
+    errno.ELOOP: "Its links form a loop.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.ENXIO: "Name a regular file.",
     errno.EINVAL: "Name a regular file on a common file system.",

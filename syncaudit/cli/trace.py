@@ -33,14 +33,14 @@ def trace(
         Path | None,
         typer.Option(
             "--from",
-            help="File with ids: a line each, or the log of a guard (JSON Lines); '-' for stdin.",
+            help="File with ids: one per line, or the log of a guard (JSON Lines); '-' for stdin.",
         ),
     ] = None,
 ) -> None:
-    """Print what is known of the clips that samples come from.
+    """Look up the verdicts of samples or clips by their ids.
 
     For the batch that made a loss explode: which of its samples come from clips that were rejected,
-    were never verified, or were never audited at all, and what their sources' clocks are.
+    not verified, or never audited, and what their sources' clocks are.
 
     **Examples**
 

@@ -47,18 +47,20 @@ def tune(
     ] = "95%@20ms",
     policy: PolicyToExtend = None,
     profile: ProfileToExtend = None,
-    seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed: which recordings are held out.")
+    ] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Choose the largest offset of each kind, and say what that promises.
+    """Choose the offset limit of each kind of source, and state the error rates to expect.
 
-    Variants with known errors are judged by many limits from what was measured: nothing is
-    decoded. Promises are made on recordings that the limits were not chosen on, by the lower
-    bounds of their intervals; all of them together hold with 95 %.
+    Variants with known errors are judged with many limits from what was measured: nothing is
+    decoded. The rates are taken from recordings that the limits were not chosen on, at the bounds
+    of their intervals; all of them together hold with 95 %.
 
-    Exit code 0: every promise is shown; 1: a policy is written, but the trial does not show that
-    it keeps them, and how many more recordings it takes is printed.
+    Exit code 0: every rate is met; 1: a policy is written, but the trial is too small to show
+    that it meets them, and how many more recordings it takes is printed.
 
     **Example**
 
@@ -132,7 +134,7 @@ def _judge(clips: Mapping[str, Clip], known: VerdictFile, rules: Policy) -> Judg
                 raise UsageError(
                     f"what was measured of clip '{clip_id}' cannot be judged",
                     path=str(known.path),
-                    hint="Measure the variants anew with 'syncaudit validate'.",
+                    hint="Measure the variants again with 'syncaudit validate'.",
                 )
             found[clip_id] = Judged.from_row(json.loads(result.line))
         return found

@@ -47,7 +47,7 @@ def validate(
     rules: Annotated[
         Path | None,
         typer.Option(
-            "--rules", help="What is what in the data set (TOML or JSON), see 'manifest'."
+            "--rules", help="Naming rules for the data set (TOML or JSON), see 'manifest'."
         ),
     ] = None,
     policy: PolicyFile = None,
@@ -64,19 +64,21 @@ def validate(
     screen: Annotated[
         bool,
         typer.Option(
-            "--screen", help="Stamps alone, no picture decoded: finds rejects, no passes."
+            "--screen", help="Check timestamps only, decode nothing: finds rejects, passes no clip."
         ),
     ] = False,
     thorough: Annotated[
         bool,
         typer.Option(
-            "--thorough", help="Track every frame of every camera: smaller errors, dearer."
+            "--thorough", help="Track every frame of every camera: smaller errors, slower."
         ),
     ] = False,
     decoder: Decoder = "auto",
     calibration: Annotated[
         Path | None,
-        typer.Option("--calibration", help="Known corrections, taken off before judging."),
+        typer.Option(
+            "--calibration", help="Calibration file: known offsets, removed before judging."
+        ),
     ] = None,
     fail_on: FailOnOption = FailOn.REJECT,
     limit: Annotated[
@@ -113,8 +115,8 @@ def validate(
 ) -> None:
     """Judge every clip of a manifest and split good from bad.
 
-    Verdicts are written as they come: a run that was stopped goes on where it stopped, and a
-    run that is repeated audits only what has changed.
+    Verdicts are written as they come: a stopped run resumes where it stopped, and a repeated
+    run audits only what has changed.
 
     **Examples**
 
@@ -128,7 +130,7 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --engine ray --address auto --workers 64`
 
-    - `syncaudit validate manifest.jsonl --out screen/ --screen` (stamps alone: quick)
+    - `syncaudit validate manifest.jsonl --out screen/ --screen` (timestamps only: quick)
 
     - `syncaudit validate manifest.jsonl --out out/ --profile strict --thorough`
 

@@ -47,12 +47,12 @@ _PURPOSES = {
     "report.html": "the report: open it in a browser",
     "passed.jsonl": "manifest of the clips that passed",
     "rejected.jsonl": "manifest of the clips that were rejected",
-    "unverified.jsonl": "manifest of the clips that hold too little evidence",
-    "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
+    "unverified.jsonl": "manifest of the clips with too little evidence",
+    "verdicts.parquet": "every figure, one row per clip (also verdicts.jsonl)",
     "keep.json": "the episodes to keep, for LeRobot's own tools",
     "recordings.jsonl": "the clocks of recordings of several clips",
     "common_offsets.json": "the offsets that all clips share, as a calibration",
-    "changes.jsonl": "the clips whose verdict is another now",
+    "changes.jsonl": "the clips whose verdict changed",
     "errors.log": "defects of syncaudit itself: please report them",
 }
 
@@ -214,7 +214,9 @@ def _totals(summary: BatchSummary, kept: str) -> Text:
     if fresh:
         text.append(f"; {word_span(summary.wall_s)}")
     if summary.stopped:
-        text.append(f"\nThe run was {summary.stopped}: run it again to go on.", style="bold yellow")
+        text.append(
+            f"\nThe run was {summary.stopped}: run it again to resume.", style="bold yellow"
+        )
     return text
 
 

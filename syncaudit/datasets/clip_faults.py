@@ -46,7 +46,7 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
                 "Leave out line ends, control characters and marks of direction.",
             )
     if not clip.clip_id:
-        yield "clip_id is empty", "Give every clip an id of its own."
+        yield "clip_id is empty", "Give every clip a unique id."
     if not clip.recording_id:
         yield "recording_id is empty", "Leave it out, or name the recording."
     if not clip.sources:
@@ -88,7 +88,7 @@ def _origin_faults(origin: Origin) -> Iterator[tuple[str, str]]:
 
 def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
     if time_ns is not None and not -(2**63) <= time_ns < 2**63:
-        yield f"{key} is {time_ns}, too large for int64", "Stamps are nanoseconds."
+        yield f"{key} is {time_ns}, too large for int64", "Timestamps are nanoseconds."
 
 
 def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
         if not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
         elif not -(2**63) <= limits[0] < limits[1] < 2**63:
-            yield f"{at}.{key} is {limits}, too large for int64", "Rows and stamps are smaller."
+            yield f"{at}.{key} is {limits}, too large for int64", "Rows and timestamps are smaller."
         elif limits[0] < 0 and key != "pts_ns":
             yield f"{at}.{key} begins at {limits[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):
@@ -173,7 +173,7 @@ def _transcript_faults(
     audio = [name for name, other in sources.items() if isinstance(other, AudioSpec)]
     if named is None:
         yield (
-            f"{at}.audio is '{spec.audio}', which is no source of this clip",
+            f"{at}.audio is '{spec.audio}', which is not a source of this clip",
             nearest_name(spec.audio, audio),
         )
     elif not isinstance(named, AudioSpec):

@@ -49,9 +49,9 @@ def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
         if reason is None:
             return each
         reasons.append(f"  {each.name}: {reason}")
-    what = "a folder without a manifest" if source.file is None else "no manifest"
+    what = "a folder without a manifest" if source.file is None else "not a manifest"
     raise UsageError(
-        f"{source.uri} is {what}, and no data set of a known format:\n" + "\n".join(reasons),
+        f"{source.uri} is {what}, and not a data set of a known format:\n" + "\n".join(reasons),
         hint="\nWrite its manifest (docs/manifest.md), or make the folder look like one of these.",
     )
 
@@ -80,12 +80,12 @@ def import_dataset(
     source = Source(uri)
     found = pick_format(source, format_name)
     if format_name != AUTO and (reason := found.probe(source)) is not None:
-        raise ManifestError(f"this is no {found.name} data set: {reason}", path=uri)
+        raise ManifestError(f"this is not a {found.name} data set: {reason}", path=uri)
     if rules and not found.takes_rules:
         raise UsageError(f"the format {found.name} takes no rules", hint="Leave --rules out.")
     if source.file is None and is_inside(out, source.base_uri):
         raise UsageError(
-            "the manifest would lie inside the data set, which is left untouched",
+            "the manifest would be inside the data set, which is never written to",
             path=str(out),
             hint="Name a file in another folder with --out.",
         )
@@ -134,7 +134,7 @@ def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
     raise UsageError(
         f"no source has times, and no rule takes {listed}{more}",
         path=source.uri_of(undated.folder) if undated.folder else source.uri,
-        hint="Say what the files are: save these rules as rules.toml, correct them (kinds: "
+        hint="Describe the files: save these rules as rules.toml, correct them (kinds: "
         f"{', '.join(SourceKind)}; docs/datasets.md) and add --rules rules.toml. Rules that leave "
         "the tables out let the import go on, and nothing pass.\n\n"
         + starter_rules(source, undated.folder, own, tables[:_MOST_NAMED]),

@@ -50,7 +50,7 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
                     continue
                 if text[at : at + 1] != "[":
                     raise ManifestError(
-                        "is no list of objects", path=source.uri_of(name), hint="Copy it again."
+                        "is not a list of objects", path=source.uri_of(name), hint="Copy it again."
                     )
                 at, is_open = at + 1, True
             while True:
@@ -78,13 +78,13 @@ def _past(text: str, at: int, characters: str) -> int:
 
 def _checked(source: Source, name: str, where: str, row: object) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise ManifestError(f"{where} is no object", path=source.uri_of(name))
+        raise ManifestError(f"{where} is not an object", path=source.uri_of(name))
     return row
 
 
 def _damaged(source: Source, name: str, where: str, error: Exception) -> ManifestError:
     return ManifestError(
-        f"{where} is no intact JSON ({one_line(error)})",
+        f"{where} is not valid JSON ({one_line(error)})",
         path=source.uri_of(name),
         hint="Copy the file again.",
     )

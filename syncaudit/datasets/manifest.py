@@ -91,7 +91,7 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
             raise ManifestError(
                 f"{where}: clip_id '{clip.clip_id}' is already taken by {taken[clip.clip_id]}",
                 path=uri,
-                hint="Give every clip an id of its own.",
+                hint="Give every clip a unique id.",
             )
         taken[clip.clip_id] = where
         yield clip
@@ -116,7 +116,9 @@ def _rows(uri: str, place: str) -> Iterator[tuple[str, object]]:
 
 
 def _no_clips(uri: str) -> ManifestError:
-    return ManifestError("the manifest holds no clips", path=uri, hint="Expected one clip a line.")
+    return ManifestError(
+        "the manifest holds no clips", path=uri, hint="Expected one clip per line."
+    )
 
 
 def clip_from_row(
@@ -141,7 +143,7 @@ def clip_from_row(
         message, hint = word_validation_error(error, _Row)
         raise ManifestError(f"{label}: {message}", path=path, hint=hint) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise ManifestError(f"{label}: is no plain JSON ({error})", path=path) from error
+        raise ManifestError(f"{label}: is not plain JSON ({error})", path=path) from error
     clip = Clip(
         clip_id=found.clip_id,
         recording_id=found.clip_id if found.recording_id is None else found.recording_id,
@@ -218,7 +220,7 @@ def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
         except json.JSONDecodeError as error:
             is_spread = text.strip() in {"{", "["}
             raise ManifestError(
-                f"{where}: is no JSON ({error.msg} at column {error.colno})",
+                f"{where}: is not valid JSON ({error.msg} at column {error.colno})",
                 path=uri,
                 hint="JSON Lines has one whole clip on every line"
                 + ("; this file spreads it over several." if is_spread else "."),
@@ -238,7 +240,7 @@ def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number; leave the key out instead")
+    raise ValueError(f"{name} is not a JSON number; leave the key out instead")
 
 
 def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:

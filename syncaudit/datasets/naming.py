@@ -99,7 +99,7 @@ def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
 def _parse(number: int, rule: object) -> NamingRule:
     where = f"rule {number}"
     if not isinstance(rule, Mapping):
-        raise UsageError(f"{where} is no table", hint="Write [[source]] tables.")
+        raise UsageError(f"{where} is not a table", hint="Write [[source]] tables.")
     rest = dict(rule)
     match, name = rest.pop("match", None), rest.pop("name", "{stem}")
     patterns = [match] if isinstance(match, str) else match

@@ -93,7 +93,7 @@ class Source:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise ManifestError(
-                f"is no intact JSON ({one_line(error)})",
+                f"is not valid JSON ({one_line(error)})",
                 path=self.uri_of(name),
                 hint="Copy the file again.",
             ) from error

@@ -101,7 +101,7 @@ class BackEnd(ABC):
     def _plan(self, files: FrameFiles) -> VideoPart:
         """Return which frames are wanted, of a video that can be decoded here."""
         if not files.paths or files.is_images:
-            raise UnfitError("single pictures are decoded on the CPU")
+            raise UnfitError("single images are decoded on the CPU")
         try:
             header = read_header(files)
             listed = list_frames(files.paths[0], files.stream)
@@ -132,7 +132,7 @@ class BackEnd(ABC):
         if header.n_videos != 1:
             return f"the file holds {header.n_videos} video streams"
         if header.pixel_format not in _PIXEL_FORMATS:
-            return f"its pictures are {header.pixel_format}, not 8-bit 4:2:0"
+            return f"its frames are {header.pixel_format}, not 8-bit 4:2:0"
         return self.agreement().unavailable_reason(header.codec)
 
     @classmethod

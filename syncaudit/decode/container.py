@@ -96,7 +96,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
     return StreamReadError(
         f"FFmpeg cannot open it ({_reason(error)})"
         if is_listed
-        else "it is no container of pictures or sound (playlists are not followed)",
+        else "it is not a container of video or sound (playlists are not followed)",
         code="unreadable",
         path=path,
         hint="Expected a video or audio file such as mp4, mkv, mov, avi, webm or raw H.264; "

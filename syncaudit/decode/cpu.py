@@ -67,7 +67,7 @@ class CpuDecoder:
         """Start decoding; a file that is no video fails here and not at the first frame."""
         tally = DecodeTally()
         if not files.paths:
-            raise StreamReadError("the camera has no picture files", code="empty")
+            raise StreamReadError("the camera has no image files", code="empty")
         if files.is_images:
             return LumaFrames(_images(files, tally), tally)
         frames = _video(files, tally)
@@ -87,7 +87,7 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
             tally.note_error(f"{name}: {image_error(error)}")
             continue
         if luma is None:
-            what = "no picture that OpenCV knows" if data else "empty (0 bytes)"
+            what = "not an image that OpenCV can read" if data else "empty (0 bytes)"
             tally.note_error(f"{name}: {what}")
             continue
         is_cut = _is_cut_off(data)

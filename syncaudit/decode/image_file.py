@@ -15,14 +15,14 @@ __all__ = ["image_bytes", "image_error"]
 def image_bytes(path: str) -> bytes:
     """Return what a file holds.
 
-    OSError where it cannot be read, is no regular file (a pipe or device may never end), or too
+    OSError where it cannot be read, is not a regular file (a pipe or device may never end), or too
     large.
     """
     status = os.stat(path)  # noqa: PTH116  # for every image of every clip
     if not stat.S_ISREG(status.st_mode):
-        raise OSError("is no regular file")
+        raise OSError("is not a regular file")
     if status.st_size > IMAGE_BYTES:
-        raise OSError(f"holds {status.st_size >> 20} MiB, too much for a picture")
+        raise OSError(f"holds {status.st_size >> 20} MiB, too much for an image")
     return Path(path).read_bytes()
 
 

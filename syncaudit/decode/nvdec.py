@@ -155,7 +155,7 @@ def _cropped(nvc: Any, frame: Any, rows: Any, header: VideoHeader) -> Any:
     width_px, height_px = header.width_px, header.height_px
     shape = (height_px + height_px // 2, width_px + width_px % 2)
     if tuple(rows.shape) != shape:
-        raise UnfitError(f"a picture has {tuple(rows.shape)} rows and columns, not {shape}")
+        raise UnfitError(f"a frame has {tuple(rows.shape)} rows and columns, not {shape}")
     return rows[:height_px, :width_px]
 
 
@@ -176,7 +176,7 @@ def _luma(nvc: Any, frame: Any, header: VideoHeader) -> NDArray[np.uint8]:
     stride = width_px + width_px % 2
     n_bytes = stride * height_px * 3 // 2
     if frame.framesize() != n_bytes:
-        raise UnfitError(f"a picture has {frame.framesize()} bytes, not {n_bytes}")
+        raise UnfitError(f"a frame has {frame.framesize()} bytes, not {n_bytes}")
     address = ctypes.cast(frame.GetPtrToPlane(0), ctypes.POINTER(ctypes.c_uint8))
     rows = np.ctypeslib.as_array(address, shape=(height_px, stride))
     # Copied, for the buffer is the decoder's and does not live as long as arrays may.
@@ -185,7 +185,7 @@ def _luma(nvc: Any, frame: Any, header: VideoHeader) -> NDArray[np.uint8]:
 
 def _check_format(nvc: Any, frame: Any) -> None:
     if frame.format != nvc.Pixel_Format.NV12:
-        raise UnfitError(f"its pictures come as {frame.format}")
+        raise UnfitError(f"its frames come as {frame.format}")
 
 
 @cache

@@ -75,12 +75,12 @@ def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | 
     try:
         with CpuDecoder().open(files) as frames, closing(back_end.decoded(part)) as theirs:
             for frame, (pts, plane) in zip(frames, theirs, strict=False):
-                picture = Picture(frame.index, plane)
+                decoded = Picture(frame.index, plane)
                 if pts != part.pts[n_frames]:
                     return f"frame {n_frames} of a sample has another time"
-                if picture.shape != frame.shape:
-                    return f"a sample has {picture.shape} pixels, not {frame.shape}"
-                if not _is_equal(picture, frame, levels):
+                if decoded.shape != frame.shape:
+                    return f"a sample has {decoded.shape} pixels, not {frame.shape}"
+                if not _is_equal(decoded, frame, levels):
                     return f"frame {n_frames} of a sample has other pixels"
                 n_frames += 1
     except UnfitError as error:
@@ -97,10 +97,10 @@ def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def _asked_of(picture: Picture) -> Iterator[NDArray[Any]]:
+def _asked_of(decoded: Picture) -> Iterator[NDArray[Any]]:
     """Yield what detectors ask of a frame, and all of it."""
-    yield picture.block_sums(16)
-    yield picture.block_sums(4, 4)
-    yield from (picture.reduced(factor) for factor in (1, 2, 13))
-    yield picture.rows(4, 16)
-    yield picture.luma
+    yield decoded.block_sums(16)
+    yield decoded.block_sums(4, 4)
+    yield from (decoded.reduced(factor) for factor in (1, 2, 13))
+    yield decoded.rows(4, 16)
+    yield decoded.luma

@@ -26,7 +26,7 @@ _MAX_ERRORS = 100_000  # a demuxer that fails for ever must not hang
 class SoundTrack:
     """First audio track of a file.
 
-    Before the samples of `jumps` presentation time leaps ahead of the sample count (or back) by so
+    Before the samples of `jumps` presentation time jumps ahead of the sample count (or back) by so
     many seconds: packets that the recorder lost.
     """
 

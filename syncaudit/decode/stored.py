@@ -79,7 +79,7 @@ def _opened(files: FrameFiles) -> ParquetFile:
     if kind is None or not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         file.close()
         raise StreamReadError(
-            f"has no column '{files.column}' of pictures",
+            f"has no column '{files.column}' of images",
             code="manifest",
             path=path,
             hint="Expected one of bytes, or of objects with 'bytes'.",
@@ -125,7 +125,7 @@ def _columns(
 def broken_parquet(path: str, error: Exception) -> StreamReadError:
     """Return the error of a Parquet file that Arrow does not read."""
     return StreamReadError(
-        f"is no intact Parquet file ({one_line(error)})",
+        f"is not an intact Parquet file ({one_line(error)})",
         code="corrupt",
         path=path,
         hint="Write or copy it again.",

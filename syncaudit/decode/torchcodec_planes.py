@@ -83,7 +83,7 @@ def _on_device(batch: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Plane]]:
 
 def _luma(frame: Any) -> Any:
     if frame.pixel_format not in _PIXEL_FORMATS:
-        raise UnfitError(f"its pictures come as {frame.pixel_format}")
+        raise UnfitError(f"its frames come as {frame.pixel_format}")
     # Copied, for planes are views of FFmpeg's memory and do not live as long as arrays may.
     return frame.planes[0].clone()
 

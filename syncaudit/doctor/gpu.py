@@ -28,7 +28,7 @@ def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
         back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
     devices = _devices()
     if not devices and not driver.exists():
-        detail = "no NVIDIA GPU is visible; pictures are decoded on the CPU"
+        detail = "no NVIDIA GPU is visible; video is decoded on the CPU"
         return [Symptom("GPU", Status.ABSENT, detail), *back_ends]
     library = ask_python(_LOAD)
     return [

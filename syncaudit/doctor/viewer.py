@@ -48,5 +48,5 @@ def _without_display(why: str) -> Symptom:
         "display",
         Status.ABSENT,
         f"no window can be opened: {why}",
-        cure="Run the viewer at a desktop or over 'ssh -X'; pictures and reports need no display.",
+        cure="Run the viewer at a desktop or over 'ssh -X'; images and reports need no display.",
     )

@@ -192,7 +192,7 @@ def _json_lines(place: str) -> Iterator[tuple[str, str]]:
             for number, line in enumerate(file, start=1):
                 row = _row(line)
                 if row is None:
-                    raise ValueError(f"line {number} is no verdict")
+                    raise ValueError(f"line {number} is not a verdict")
                 yield str(row["clip_id"]), row["verdict"]
     except (StreamReadError, OSError, ValueError) as error:
         raise _unreadable(place, error) from error

@@ -72,7 +72,7 @@ def read_arrays(
 ) -> Table:
     """Read arrays of one length as the columns of a table; `files` is column name to URI.
 
-    StreamReadError where one is no array of numbers in one or two dimensions, or lengths differ.
+    StreamReadError where one is not an array of numbers in 1 or 2 dimensions, or lengths differ.
     """
     read = {name: place for name, place in files.items() if wanted is None or name in wanted}
     found = {name: _read(place, rows) for name, place in read.items()}
@@ -80,10 +80,10 @@ def read_arrays(
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise StreamReadError(
-            f"its arrays are not of one length ({listed})",
+            f"its arrays differ in length ({listed})",
             code="length_mismatch",
             path=uri,
-            hint="Which sample belongs to which stamp is unknown: export both again.",
+            hint="Which sample belongs to which timestamp is unknown: export both again.",
         )
     n_rows = next(iter(lengths.values()), 0)
     return Table(
@@ -118,7 +118,7 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
                 raise _no_array(uri, ValueError("it holds Python objects"))
             if dtype.kind not in "fiub" or not shape:
                 raise StreamReadError(
-                    "is no array of numbers", path=uri, hint="Save it as a column."
+                    "is not an array of numbers", path=uri, hint="Save it as a column."
                 )
             if len(shape) > 2:
                 raise StreamReadError(
@@ -143,7 +143,7 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
                 raise StreamReadError(
                     f"holds more than {ARRAY_BYTES >> 30} GiB",
                     path=uri,
-                    hint="Split the recording into parts of some hours.",
+                    hint="Split the recording into parts of a few hours.",
                 )
             file.seek(start + first * width * dtype.itemsize)
             data = file.read((stop - first) * width * dtype.itemsize)
@@ -174,7 +174,7 @@ def array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _no_array(uri: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no intact NumPy array ({one_line(error)})",
+        f"is not an intact NumPy array ({one_line(error)})",
         code="corrupt",
         path=uri,
         hint="Save it with numpy.save, without Python objects in it.",

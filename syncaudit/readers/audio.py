@@ -70,7 +70,7 @@ def read_audio(
             Finding(
                 code=ReasonCode.NON_FINITE,
                 message=f"{uri}: {n_bad} of {len(sound.samples)} samples are NaN or infinite, "
-                f"the first is sample {first}. Export it again, as 16-bit integers say.",
+                f"the first is sample {first}. Export it again, for example as 16-bit integers.",
                 value=float(n_bad),
                 limit=0.0,
             )
@@ -81,8 +81,8 @@ def read_audio(
             warned(
                 ReasonCode.MANIFEST,
                 f"{uri}: its codec puts samples in front of the sound, and this kind of "
-                f"file does not say how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
-                "'start_ns' is the time of the first sound recorded, take them off.",
+                f"file does not state how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
+                "'start_ns' is the time of the first sound recorded, subtract them.",
             )
         )
     is_placed = spec.start_at == "presentation_zero"
@@ -123,7 +123,7 @@ def _lost(uri: str, sound: _Sound) -> Finding:
     sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
     return warned(
         ReasonCode.GAP,
-        f"{uri}: presentation time leaps {len(sound.jumps)} times against the sample "
+        f"{uri}: presentation time jumps {len(sound.jumps)} times against the sample "
         f"count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What follows "
         "is placed by presentation time here; a program that counts samples would place it wrong.",
         seconds,
@@ -152,7 +152,7 @@ def _stamps(
         return np.array([spec.start_ns or 0], dtype=np.int64), zero, doubt
     table_uri = resolve(spec.timestamps, base_uri)
     table = read_table(table_uri, text_columns=(STAMPS, "sample"))
-    anchors = table.stamps("sample", purpose="sample that each stamp belongs to")
+    anchors = table.stamps("sample", purpose="sample that each timestamp belongs to")
     time_ns = table.stamps(unit=spec.units.get(STAMPS_KEY))
     findings = table.findings
     if not table.n_rows:
@@ -185,7 +185,7 @@ def _read_sound(path: Path, uri: str) -> _Sound:
         track = decode_sound(str(path))
     except StreamReadError as error:
         raise StreamReadError(
-            f"is no sound that can be read (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
+            f"cannot be read as sound (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
             code=error.code,
             path=uri,
             hint="Expected wav, flac, ogg, mp3 or a video with an audio track.",

@@ -106,12 +106,12 @@ def _asc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames: 
         text = data.decode("cp1252", "replace")
     if "\0" in text[:4096]:
         decode_text(uri, data)
-        raise StreamReadError("is no ASC text", path=uri, hint="Export it again.")
+        raise StreamReadError("is not ASC text", path=uri, hint="Export it again.")
     if _ASC_RELATIVE.search(text[:4096]):
         raise StreamReadError(
-            "its stamps are relative to the event before ('timestamps relative')",
+            "its timestamps are relative to the previous event ('timestamps relative')",
             path=uri,
-            hint="Export it with absolute stamps.",
+            hint="Export it with absolute timestamps.",
         )
     dates = _ASC_DATE.findall(text[:65536])
     start_ns = _asc_start_ns(uri, dates[-1]) if dates else 0
@@ -127,7 +127,7 @@ def _asc_start_ns(uri: str, parts: tuple[str, ...]) -> int:
         )
     except (KeyError, ValueError) as error:
         raise StreamReadError(
-            f"the date of its header is none: {' '.join(parts)}",
+            f"the date in its header is invalid: {' '.join(parts)}",
             path=uri,
             hint="Expected e.g. 'date Sat Sep 30 15:06:13.191 2017'.",
         ) from error
@@ -245,7 +245,7 @@ def _collect(
 
 def _not_a(uri: str, form: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no {form} log ({type(error).__name__}: {one_line(error)})",
+        f"is not a {form} log ({type(error).__name__}: {one_line(error)})",
         code="corrupt",
         path=uri,
         hint="Check that its name ends in its real format, and copy it again.",

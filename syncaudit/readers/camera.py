@@ -61,7 +61,7 @@ def read_camera(
     elif named is not None:
         paths = tuple(_local(resolve(name, uri), scratch) for name in named)
         if not paths:
-            raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
+            raise StreamReadError("its timestamp table names no image", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
     elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
@@ -158,7 +158,7 @@ def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     found = [path for path in listed if is_image(path)]
     if not found:
         raise StreamReadError(
-            f"holds no pictures ({len(listed)} other files)",
+            f"holds no images ({len(listed)} other files)",
             code="empty" if listed else "missing_file",
             path=uri,
             hint=f"Expected a folder or glob of {', '.join(sorted(IMAGES))}.",
@@ -196,24 +196,24 @@ def _container_stamps(
     """Return ``start_ns`` + pts in whole nanoseconds."""
     if files.is_images:
         raise StreamReadError(
-            "pictures carry no stamps of their own",
+            "images carry no timestamps of their own",
             code="manifest",
             path=uri,
-            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a picture.",
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row per image.",
         )
     if pts_ns is None:
         raise StreamReadError(
             "no presentation times are in it (a raw stream, or it holds no frames)",
             code="manifest" if n_frames else "empty",
             path=uri,
-            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row per frame.",
         )
     if spec.start_ns is None and not spec.is_start_assumed:
         raise StreamReadError(
             "there are neither 'timestamps' nor 'start_ns' to date its frames",
             code="manifest",
             path=uri,
-            hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
+            hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row per frame), or "
             "'start_ns', the time of presentation time 0.",
         )
     start_ns, first_ns = spec.start_ns or 0, int(pts_ns[0])
@@ -231,7 +231,7 @@ def _container_stamps(
                 ReasonCode.MANIFEST,
                 f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
                 "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
-                "take that off it.",
+                "subtract that.",
                 first_ns / 1e9,
             ),
         )
@@ -254,8 +254,8 @@ def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:
 def _mismatch(uri: str, n_frames: int, timestamps: str, n_stamps: int) -> Finding:
     return Finding(
         code=ReasonCode.LENGTH_MISMATCH,
-        message=f"{uri} holds {n_frames} frames but {timestamps} {n_stamps} stamps: it is "
-        f"unknown which {abs(n_frames - n_stamps)} are missing. Export one row a frame.",
+        message=f"{uri} holds {n_frames} frames but {timestamps} {n_stamps} timestamps: it is "
+        f"unknown which {abs(n_frames - n_stamps)} are missing. Export one row per frame.",
         value=float(n_frames),
         limit=float(n_stamps),
     )

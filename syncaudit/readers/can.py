@@ -53,7 +53,7 @@ def read_can(
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
     if suffix in RAW_LOGS and (spec.stamps is not None or spec.rows is not None):
         raise StreamReadError(
-            "'stamps' and 'rows' are of tables, and this is a raw log",
+            "'stamps' and 'rows' are for tables, and this is a raw log",
             code="manifest",
             path=uri,
             hint="Leave them out; the window of a clip is start_ns and end_ns.",
@@ -89,7 +89,7 @@ def _from_table(uri: str, spec: CanSpec, base_uri: str) -> _Read:
     """Return the columns of a decoded table; a blank cell is no sample of that signal."""
     if spec.dbc is not None:
         raise StreamReadError(
-            "a 'dbc' is given, but this is no raw log",
+            "a 'dbc' is given, but this is not a raw log",
             code="manifest",
             path=uri,
             hint=f"Raw logs end in {', '.join(sorted(RAW_LOGS))}; leave 'dbc' out for tables.",
@@ -106,7 +106,9 @@ def _from_table(uri: str, spec: CanSpec, base_uri: str) -> _Read:
         is_there = ~table.is_blank(column)
         is_used |= is_there
         if table.n_rows and not is_there.any():
-            findings.append(_silent(f"{uri}: column '{column}' (role {role}) is blank throughout"))
+            findings.append(
+                _silent(f"{uri}: column '{column}' (role {role}) is blank in every row")
+            )
         samples = values[is_there][:, None]
         findings += non_finite(samples, [column], uri=uri, first_row=table.first_row)
         channels.append(Channel(name=role, time_ns=time_ns[is_there], values=samples))

@@ -56,7 +56,7 @@ def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:
         stamp = int(seconds) * 10**9 + int(fraction.ljust(9, b"0"))
         if stamp >= 2**63:
             raise StreamReadError(
-                f"a stamp of {seconds.decode()} s is too large for int64 nanoseconds",
+                f"a timestamp of {seconds.decode()} s is too large for int64 nanoseconds",
                 code="corrupt",
                 path=uri,
                 hint="Write the log again.",
@@ -104,12 +104,12 @@ def _faulty_lines(uri: str, data: bytes, n_good: int) -> tuple[Finding, ...]:
     what = (
         f"the last line ({first}) is cut off"
         if is_last
-        else f"{n_bad} of {len(lines)} lines are no frames, the first is line {first}"
+        else f"{n_bad} of {len(lines)} lines are not frames, the first is line {first}"
     )
     return (
         Finding(
             code=ReasonCode.CORRUPT,
-            message=f"{uri}: {what}. The log was not written or copied whole; copy it again.",
+            message=f"{uri}: {what}. The log is incomplete; copy it again.",
             value=float(n_bad),
             limit=0.0,
         ),

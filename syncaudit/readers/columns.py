@@ -91,7 +91,7 @@ class Table:
         *,
         may_be_seconds: bool = False,
         unit: str | None = None,
-        purpose: str = "stamps in integer nanoseconds",
+        purpose: str = "timestamps in integer nanoseconds",
     ) -> NDArray[np.int64]:
         """Return a column of integer nanoseconds (or other integers), exactly as written.
 
@@ -181,12 +181,12 @@ def check_names(uri: str, names: list[str]) -> None:
         raise StreamReadError(
             f"has {len(names)} columns; at most {TABLE_COLUMNS} are read",
             path=uri,
-            hint="Time runs down a table: write one row a sample.",
+            hint="Write one row per sample.",
         )
     name, n_times = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
     if n_times > 1:
         raise StreamReadError(
             f"the column '{name[:80]}' appears {n_times} times in the header",
             path=uri,
-            hint="Give every column a name of its own.",
+            hint="Give every column a unique name.",
         )

@@ -189,5 +189,5 @@ def _endless(uri: str) -> StreamReadError:
         f"a line is longer than {LINE_BYTES >> 20} MiB",
         code="corrupt",
         path=uri,
-        hint="Tables have one row a line; export it again.",
+        hint="Tables have one row per line; export it again.",
     )

@@ -45,7 +45,7 @@ def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
             f"the first line is longer than {LINE_BYTES >> 20} MiB",
             code="corrupt",
             path=uri,
-            hint="Tables have one row a line, the names of columns in the first; export it again.",
+            hint="Tables have one row per line, column names in the first; export it again.",
         )
     header = decode_text(uri, line).strip("\r")
     if not header.strip():
@@ -116,10 +116,10 @@ def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         decode_text(uri, data)
         raise StreamReadError(
-            f"is no intact CSV ({one_line(error)})",
+            f"is not an intact CSV ({one_line(error)})",
             code="corrupt",
             path=uri,
-            hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
+            hint="Expected a header line and one row per line, cells separated by one of , ; tab.",
         ) from error
     findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
     return Table(uri=uri, data=found, first_row=2, findings=findings)
@@ -155,7 +155,7 @@ def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
     return Finding(
         code=ReasonCode.CORRUPT,
         message=f"{uri}: the last line ({line}) is cut off: {n_found} columns, expected "
-        f"{n_columns}. The file was not written to its end; copy it again.",
+        f"{n_columns}. The file is incomplete; copy it again.",
         value=float(n_found),
         limit=float(n_columns),
     )

@@ -96,7 +96,7 @@ def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
                 f"has the signal '{name}' (role {role}) in {len(candidates)} messages",
                 code="manifest",
                 path=uri,
-                hint=f"Say which: {', '.join(one.name for one in candidates[:8])}.",
+                hint=f"Choose one: {', '.join(one.name for one in candidates[:8])}.",
             )
         chosen[role] = candidates[0]
     return chosen
@@ -142,7 +142,7 @@ def _load(uri: str, data: bytes) -> tuple[Any, ...]:
         ValueError,
     ) as error:
         raise StreamReadError(
-            f"is no bus description that cantools reads ({one_line(error)})",
+            f"is not a bus description that cantools reads ({one_line(error)})",
             path=uri,
             hint="Expected a DBC, KCD, SYM or ARXML file.",
         ) from error
@@ -166,7 +166,7 @@ def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
         selector = by_name.pop(switch, None)
         if selector is None:
             raise StreamReadError(
-                f"the multiplexers of {wanted.name} lead round in a circle, or to no signal",
+                f"the multiplexers of {wanted.name} form a loop, or lead to no signal",
                 hint="Correct the bus description.",
             )
         is_there &= lengths >= _n_bytes(selector)

@@ -17,7 +17,7 @@ __all__ = ["reworded", "too_long_a_name"]
 def too_long_a_name(uri: str) -> StreamReadError:
     """Return the error of a `uri` that no file system can hold."""
     return StreamReadError(
-        "a file cannot have so long a name",
+        "the file name is too long",
         code="missing_file",
         path=uri,
         hint="Correct it in the manifest, or in the table that names it.",

@@ -54,7 +54,7 @@ def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
     return (
         Finding(
             code=ReasonCode.EMPTY,
-            message=f"{uri} holds no {what}: the header is there, the rows are not. "
+            message=f"{uri} holds no {what}: there is a header, but no rows. "
             "Record or export it again.",
             value=0.0,
         ),
@@ -65,7 +65,7 @@ def assumed_start(uri: str) -> Finding:
     """Return the doubt about a source whose start nothing states: an offset is of a guess."""
     return Finding(
         code=ReasonCode.MANIFEST,
-        message=f"{uri}: nothing states when it began, so its start is assumed and what is "
+        message=f"{uri}: nothing states when it began, so its start is assumed, and what is "
         "measured is the offset of that assumption. Give 'start_ns', or 'timestamps'.",
         severity=Severity.DOUBT,
     )

@@ -1,4 +1,4 @@
-"""Read the stamp table of a camera: one row a frame, which may name the frame's image."""
+"""Read the stamp table of a camera: one row per frame, which may name the frame's image."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class FrameStamps:
         names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
         if names is not None and not all(map(_is_name, names)):
             raise StreamReadError(
-                f"'{FILE}' is blank or no text in a row",
+                f"'{FILE}' is blank or not text in a row",
                 code="corrupt",
                 path=uri,
-                hint="It names the picture of each stamp, relative to the camera's uri.",
+                hint="It names the image of each timestamp, relative to the camera's uri.",
             )
         files = None if names is None else tuple(names)
         return cls(time_ns=time_ns, files=files, findings=findings)

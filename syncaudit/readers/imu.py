@@ -64,7 +64,7 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
             numbers = table.numbers(column, purpose=triple)
             if numbers.ndim != 1:
                 raise StreamReadError(
-                    f"column '{column}' holds lists, expected one number a row",
+                    f"column '{column}' holds lists, expected one number per row",
                     path=table.uri,
                     hint=f"Name an element in 'columns', such as {column}[0].",
                 )
@@ -122,11 +122,11 @@ def _check_renames(columns: Mapping[str, str], uri: str) -> None:
         if key in _CANONICAL:
             continue
         if value in _CANONICAL:
-            hint = f"Turn it round: 'columns' maps ours to yours, {{'{value}': '{key}'}}."
+            hint = f"Swap them: 'columns' maps ours to yours, {{'{value}': '{key}'}}."
         else:
             hint = nearest_name(key, _CANONICAL)
         raise StreamReadError(
-            f"'columns' renames '{key}', which is no inertial column",
+            f"'columns' renames '{key}', which is not an inertial column",
             code="manifest",
             path=uri,
             hint=hint,
@@ -135,7 +135,7 @@ def _check_renames(columns: Mapping[str, str], uri: str) -> None:
 
 def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str]) -> list[str]:
     """Return the triples that the table holds; refuse half a triple and none at all."""
-    table.require([actual[STAMPS]], purpose="stamps in integer nanoseconds")
+    table.require([actual[STAMPS]], purpose="timestamps in integer nanoseconds")
     wanted: list[str] = []
     for triple, (columns, unit) in _TRIPLES.items():
         is_there = [table.has(actual[column]) for column in columns]

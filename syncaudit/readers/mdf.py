@@ -177,7 +177,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
         # raise (IsalError, MdfException, UnboundLocalError ...).
         except Exception as error:
             raise StreamReadError(
-                f"is no intact MDF ({type(error).__name__}: {one_line(error)})",
+                f"is not an intact MDF ({type(error).__name__}: {one_line(error)})",
                 code="corrupt",
                 path=uri,
                 hint="Copy it again, or repair it with 'asammdf'.",

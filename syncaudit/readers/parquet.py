@@ -99,7 +99,7 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
         if isinstance(error, StreamReadError):
             raise
-        raise StreamReadError("is no intact Parquet file", code="corrupt", path=uri) from error
+        raise StreamReadError("is not an intact Parquet file", code="corrupt", path=uri) from error
 
 
 def _check_size(
@@ -123,7 +123,7 @@ def _check_size(
                         f"unpacks to more than {TABLE_BYTES >> 30} GiB, the limit being met in "
                         f"column '{chunk.path_in_schema[:80]}' of row group {number}",
                         path=uri,
-                        hint="Split the recording into parts of some hours.",
+                        hint="Split the recording into parts of a few hours.",
                     )
 
 
@@ -177,7 +177,7 @@ def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]
         Finding(
             code=ReasonCode.LENGTH_MISMATCH,
             message=f"{uri} has {n_rows} rows, but the clip is rows {rows[0]} to {rows[1] - 1} of "
-            "it. Copy the file again, or make the manifest anew.",
+            "it. Copy the file again, or create the manifest again.",
             value=float(n_rows),
             limit=float(rows[1]),
         ),

@@ -24,7 +24,7 @@ def fault_of_role(role: str, signal: str) -> tuple[str, str] | None:
     if _is_role(role):
         return None
     if _is_role(signal):
-        hint = f"Turn it round: 'signals' maps our role to your signal, {{'{signal}': '{role}'}}."
+        hint = f"Swap them: 'signals' maps our role to your signal, {{'{signal}': '{role}'}}."
     else:
         hint = nearest_name(role, ROLES)
     return f"signals.{role}: there is no such role", hint

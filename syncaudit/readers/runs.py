@@ -24,7 +24,7 @@ __all__ = ["ExpectedRun", "FoundVerdicts", "clip_of_row", "finished_run", "is_in
 
 SUMMARY = "summary.json"
 _RESUME = (
-    "Run the same 'syncaudit validate' again: it goes on where it stopped. Or take what is there "
+    "Run the same 'syncaudit validate' again: it resumes where it stopped. Or use what is there "
     "with --partial (in Python, partial=True)."
 )
 _SEAL = ', "digest": "'
@@ -126,7 +126,7 @@ class ExpectedRun:
             )
         if self.digest is not None and found.digest != self.digest:
             raise UsageError(
-                "holds other verdicts than the run wrote whose summary lies beside it",
+                "does not hold the verdicts that the summary beside it describes",
                 path=place,
                 hint=f"It was changed, or one of the two is a copy from another run. {_RESUME}",
             )
@@ -152,13 +152,12 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             is_complete = summary["clips"].get("total") in (None, sum(counts.values()))
     except StreamReadError as error:
         raise UsageError(
-            f"the verdicts have no {SUMMARY} beside them that says that their run was finished "
-            f"({error.message})",
+            f"no {SUMMARY} beside the verdicts says that their run was finished ({error.message})",
             path=verdict_file,
             hint=_RESUME,
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError("is no summary of a run", path=place, hint=_RESUME) from error
+        raise UsageError("is not the summary of a run", path=place, hint=_RESUME) from error
     if not is_complete:
         raise UsageError(
             "the run that wrote these verdicts was stopped early or is still running",

@@ -75,8 +75,8 @@ def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]
     return [
         Finding(
             code=ReasonCode.CORRUPT,
-            message=f"{uri}: {len(found)} dropouts of exact zeros in the midst of sound, "
-            f"{lost_s * 1e3:.0f} ms together, the first at {found[0][0] / rate_hz:.3f} s. "
+            message=f"{uri}: {len(found)} dropouts (exact zeros within sound), "
+            f"{lost_s * 1e3:.0f} ms in total, the first at {found[0][0] / rate_hz:.3f} s. "
             "The recorder lost buffers there.",
             value=share,
             limit=DROPOUT_DEFECT_SHARE,

@@ -46,7 +46,7 @@ def stamps_of(cells: Cells) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     if pa.types.is_null(kind) or column.null_count:
         index = first_of(pc.is_null(column))
-        raise cells.fault(index, "blank", "Every row needs its stamp in integer nanoseconds.")
+        raise cells.fault(index, "blank", "Every row needs its timestamp in integer nanoseconds.")
     if pa.types.is_timestamp(kind):
         column = _checked_cast(cells, pa.timestamp("ns", tz=kind.tz))
         return as_array(column.cast(pa.int64()), np.int64)
@@ -57,7 +57,7 @@ def stamps_of(cells: Cells) -> NDArray[np.int64]:
             f"column '{cells.name}' is of type {kind}, expected int64 nanoseconds"
             + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
             path=cells.uri,
-            hint="Write the stamps as 64-bit integers from the start, or state what the floats "
+            hint="Write the timestamps as 64-bit integers from the start, or state what the floats "
             "are in: 'units': {'stamps': 's'}.",
         )
     return as_array(_checked_cast(cells, pa.int64()), np.int64)
@@ -71,10 +71,10 @@ def stamps_from_seconds(cells: Cells) -> NDArray[np.int64]:
     except ValueError as error:
         index = int(np.argmin(np.isfinite(times_s)))
         what = f"{times_s[index]}, expected seconds"
-        raise cells.fault(index, what, "Every row needs its stamp.") from error
+        raise cells.fault(index, what, "Every row needs its timestamp.") from error
     except OverflowError as error:
         raise StreamReadError(
-            f"'{cells.name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are no "
+            f"'{cells.name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are not "
             "seconds since a start (more than 30 days)",
             path=cells.uri,
             hint="Where they are unix seconds say so: 'units': {'stamps': 's'} (they have steps "
@@ -106,7 +106,7 @@ def stamps_in(cells: Cells, unit: str) -> NDArray[np.int64]:
             f"column '{cells.name}' holds floats of 32 bits, which round {largest:.9g} {unit} by "
             f"up to {0.5e-9 * lost_ns:.2g} s",
             path=cells.uri,
-            hint="Export the stamps as integers, or as floats of 64 bits.",
+            hint="Export the timestamps as integers, or as floats of 64 bits.",
         )
     return np.rint(numbers * factor).astype(np.int64)
 
@@ -114,7 +114,7 @@ def stamps_in(cells: Cells, unit: str) -> NDArray[np.int64]:
 def _out_of_range(
     cells: Cells, values: NDArray[np.int64] | NDArray[np.float64], index: int, unit: str
 ) -> StreamReadError:
-    what = f"{values[index]} {unit}, which is no time that nanoseconds can hold"
+    what = f"{values[index]} {unit}, which is out of range for int64 nanoseconds"
     return cells.fault(index, what, "Correct the cell, or the unit that the manifest states.")
 
 
@@ -136,7 +136,7 @@ def _stamps_from_text(cells: Cells) -> NDArray[np.int64]:
                 raise cells.fault(
                     index,
                     f"{cell}, too large for int64",
-                    "Stamps are nanoseconds as signed 64-bit integers; is the unit finer than "
+                    "Timestamps are nanoseconds as signed 64-bit integers; is the unit finer than "
                     "nanoseconds?",
                 ) from error
         raise StreamReadError(
@@ -168,5 +168,5 @@ def _checked_cast(cells: Cells, kind: pa.DataType) -> pa.ChunkedArray:
             f"({one_line(error)})",
             code="corrupt",
             path=cells.uri,
-            hint="Stamps are nanoseconds as signed 64-bit integers.",
+            hint="Timestamps are nanoseconds as signed 64-bit integers.",
         ) from error

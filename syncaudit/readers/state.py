@@ -51,7 +51,7 @@ def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
         raise StreamReadError(
             f"has no column of state beside: {', '.join(table.names)}",
             path=uri,
-            hint="Export one column a channel beside 'timestamp_ns'.",
+            hint="Export one column per channel beside 'timestamp_ns'.",
         )
     channels: list[Channel] = []
     for group, columns in groups.items():

@@ -70,7 +70,7 @@ def _parse(uri: str, suffix: str, content: str) -> Parsed:
         if content.startswith(('File type = "ooTextFile', '"ooTextFile')):
             return TIER_FORMATS[".textgrid"](uri, content)
         raise StreamReadError(
-            f"'{suffix}' is no transcript format that is known",
+            f"'{suffix}' is not a known transcript format",
             path=uri,
             hint=f"Known endings: {', '.join([*TIER_FORMATS, *_TEXT_ONLY])}.",
         )

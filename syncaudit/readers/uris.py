@@ -228,7 +228,7 @@ def _size_of_file(path: str) -> int:
             hint="Name the file itself in the manifest.",
         )
     if not stat.S_ISREG(status.st_mode):
-        raise StreamReadError("is no regular file", path=path, hint="Copy the data into a file.")
+        raise StreamReadError("is not a regular file", path=path, hint="Copy the data into a file.")
     if 0 < status.st_size < _POINTER_BYTES:
         with open(path, "rb") as file:  # noqa: PTH123  # as os.stat above
             _refuse_pointer(path, file.read())

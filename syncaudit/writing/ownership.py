@@ -73,7 +73,7 @@ def refuse_foreign(
         return
     except OSError as error:
         raise UsageError(
-            f"cannot be looked at: {error.strerror}", path=str(path), hint="Name another file."
+            f"cannot be inspected: {error.strerror}", path=str(path), hint="Name another file."
         ) from error
     if stat.S_ISLNK(mode):
         if not is_forced:
@@ -84,13 +84,15 @@ def refuse_foreign(
             )
         return
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise UsageError(
             f"cannot be written: it is {what}", path=str(path), hint="Name another file."
         )
     if not is_forced and not is_ours(path, signature):
         raise UsageError(
-            "exists, and syncaudit did not write it as it is", path=str(path), hint=_cure(path)
+            "exists, and syncaudit did not write it (or it was edited)",
+            path=str(path),
+            hint=_cure(path),
         )
 
 
@@ -102,8 +104,8 @@ def _cure(path: Path) -> str:
         if Signature.MANIFEST.fits(file.read(HEAD_BYTES)):
             return (
                 f"It is a manifest without a note of who wrote it in '{_NOTES}': yours, or one "
-                "that an older version of syncaudit imported. Of the latter write over it with "
-                "--force; from then on it is known. Else name another."
+                "that an older version of syncaudit imported. In that case overwrite it with "
+                "--force; from then on it is known. Otherwise name another file."
             )
     return _FORCE
 
@@ -165,7 +167,7 @@ def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False)
     names = {path.name for path in folder.iterdir()}
     if names and marker not in names:
         raise UsageError(
-            f"the folder holds what this command did not write ('{min(names)}')",
+            f"the folder holds files that this command did not write ('{min(names)}')",
             path=str(folder),
             hint=_FORCE,
         )

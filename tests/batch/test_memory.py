@@ -52,7 +52,7 @@ def test_auto_shares_the_machine(monkeypatch):
 def test_a_system_that_tells_nothing_sets_no_limit_by_itself(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "_PROC", tmp_path)
     assert MemoryLimit.parse("auto").bytes_each(4) is None
-    with pytest.raises(UsageError, match="does not tell how much memory"):
+    with pytest.raises(UsageError, match="does not report how much memory"):
         MemoryLimit.parse("4G")
     assert machine_bytes() > 0
 

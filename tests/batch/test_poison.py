@@ -93,4 +93,4 @@ def test_a_decoder_that_crashes_is_named_by_its_signal(rows):
 def test_a_pipe_instead_of_a_file_is_not_waited_for(rows):
     (reason,) = rows["pipe"]["reasons"]
     assert reason["code"] == "unreadable"
-    assert "no regular file" in reason["message"]
+    assert "not a regular file" in reason["message"]

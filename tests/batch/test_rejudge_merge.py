@@ -146,7 +146,7 @@ def test_shards_that_do_not_fit_are_refused(parts, clips, tmp_path):
     with pytest.raises(UsageError, match="was stopped early"):
         read_shard(parts[0].folder, [])
     path.unlink()
-    with pytest.raises(UsageError, match="this is no summary of a run"):
+    with pytest.raises(UsageError, match="this is not the summary of a run"):
         read_shard(parts[0].folder, [])
 
 

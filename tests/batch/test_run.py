@@ -225,7 +225,7 @@ def test_no_clips_give_empty_outputs(tmp_path):
 @pytest.mark.parametrize(
     ("ids", "options", "message"),
     [
-        (["a", "b", "a"], {}, "'a' stands more than once"),
+        (["a", "b", "a"], {}, "'a' appears more than once"),
         (["a"], {"workers": -1}, "workers must be 0 or more"),
         (["a"], {"timeout_s": 0.0}, "timeout must be more than 0"),
         (["a"], {"memory_limit": "lots"}, "memory limit must be auto, none or a size"),

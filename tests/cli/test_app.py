@@ -93,7 +93,7 @@ def test_ctrl_c_keeps_what_is_done(manifest, tmp_path, workers):
     assert process.returncode == 130
     assert "Traceback" not in stderr + stdout
     assert "KeyboardInterrupt" not in stderr + stdout
-    assert "run it again to go on" in stdout
+    assert "run it again to resume" in stdout
     assert 1 <= len(ledger.read_text().splitlines()) < 100
 
 

@@ -139,7 +139,7 @@ def test_missing_and_damaged_verdicts_are_told(invoke, tmp_path, content):
 def test_rows_of_something_else_are_told(invoke, verdicts, tmp_path, damage):
     folder = verdicts(row("c0", -0.06), row("c1", -0.06) | damage)
     said = sentence(invoke("baseline", folder, "--out", str(tmp_path / "fleet.toml")))
-    assert "line 2 is no verdict as a run writes it" in said
+    assert "line 2 is not a verdict as a run writes it" in said
 
 
 def test_a_file_that_cannot_be_written_is_told(invoke, verdicts, tmp_path):

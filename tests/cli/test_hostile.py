@@ -226,7 +226,7 @@ def test_an_import_that_holds_too_much_is_stopped(tmp_path):
     from syncaudit.batch.worker import Lost
     from syncaudit.cli.isolated_import import _result
 
-    with pytest.raises(SyncAuditError, match="held more memory than its limit of 1"):
+    with pytest.raises(SyncAuditError, match="used more memory than its limit of 1"):
         _result(Lost(limit_bytes=2**30), "x")
 
 
@@ -269,7 +269,10 @@ def test_names_that_no_file_can_have_are_told(row, tmp_path):
     reason = json.loads(verdicts)["reasons"][0]
     assert reason["code"] == "missing_file"
     assert len(reason["message"]) < 2000
-    assert "so long a name. Correct it" in reason["message"] or "not found" in reason["message"]
+    assert (
+        "the file name is too long. Correct it" in reason["message"]
+        or "not found" in reason["message"]
+    )
 
 
 def test_files_from_outside_are_not_packed(tmp_path, capsys):
@@ -303,5 +306,5 @@ def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, c
     manifest = write_clip(folder, "imu.csv")
     argv = ["validate", str(manifest), "-j", "0", "-q", "--out"]
     assert run([*argv, str(tmp_path / "out")]) == 2
-    assert "bytes that are no UTF-8" in said(capsys)
+    assert "bytes that are not UTF-8" in said(capsys)
     assert run([*argv, str(folder / "out")]) == 1  # its file is missing: that is judged

@@ -53,7 +53,11 @@ def test_nothing_to_show_exits_4(manifest, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(None, "cannot be read"), ("{", "is no JSON lines"), ('{"a": 1}\n', "line 1 is no verdict")],
+    [
+        (None, "cannot be read"),
+        ("{", "is not a JSON Lines"),
+        ('{"a": 1}\n', "line 1 is not a verdict"),
+    ],
 )
 def test_wrong_verdicts_are_a_usage_error(manifest, tmp_path, capsys, content, why):
     path = tmp_path / "v.jsonl"

@@ -108,7 +108,7 @@ def test_limit_takes_the_first_clips(validate, tmp_path):
 
 def test_interrupted_runs_go_on(validate):
     first = validate("pass1", "stop")
-    assert "run it again to go on" in first.stdout
+    assert "run it again to resume" in first.stdout
     assert "1 of 2 clips" in first.stdout
     assert "1 kept from the last run" in validate("pass1", "pass2").stdout
 
@@ -134,7 +134,7 @@ def test_wrong_use_is_one_sentence_and_code_2(validate, tmp_path, options, messa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("{}", "no 'sources'"),
         ('{"sources": {}, "version": 9}', "version 9 is unknown"),
     ],

@@ -29,12 +29,12 @@ def test_an_empty_list_holds_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        (b'[{"a": 1}, {"b"', "item 1 is no intact JSON.*Copy the file again"),
-        (b'[{"a": 1}', "item 1 is no intact JSON"),
-        (b"[1]", "item 0 is no object"),
-        (b'{"a": 1}', "no list of objects"),
-        (b'[{"a": "\xff"}]', "item 0 is no intact JSON"),
-        (b"   ", "no list of objects"),
+        (b'[{"a": 1}, {"b"', "item 1 is not valid JSON.*Copy the file again"),
+        (b'[{"a": 1}', "item 1 is not valid JSON"),
+        (b"[1]", "item 0 is not an object"),
+        (b'{"a": 1}', "not a list of objects"),
+        (b'[{"a": "\xff"}]', "item 0 is not valid JSON"),
+        (b"   ", "not a list of objects"),
     ],
 )
 def test_damaged_lists_are_told(tmp_path, content, pattern):
@@ -47,5 +47,5 @@ def test_lines_are_numbered(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n\n{"a": 2}\n\xff\n')
     rows = iter_json_lines(Source(str(tmp_path)), "a.jsonl")
     assert [next(rows), next(rows)] == [("line 1", {"a": 1}), ("line 3", {"a": 2})]
-    with pytest.raises(ManifestError, match="line 4 is no intact JSON"):
+    with pytest.raises(ManifestError, match="line 4 is not valid JSON"):
         next(rows)

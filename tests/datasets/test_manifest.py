@@ -134,7 +134,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
             with_source(kind="can", uri="a", signals={"yawrate": "Y"}),
             r"signals\.yawrate.*'yaw_rate'",
         ),
-        (with_source(kind="can", uri="a", signals={"Y": "yaw_rate"}), r"Turn it round"),
+        (with_source(kind="can", uri="a", signals={"Y": "yaw_rate"}), r"Swap them"),
         (with_source(kind="can", uri="a", signals={"wheel_speed_*": "Y"}), r"no such role"),
         (with_source(kind="can", uri="a", signals={"speed": 5}), r"signals\.speed is 5"),
         (
@@ -164,7 +164,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
         (with_source(kind="imu", uri="a", expected_offset_s=None, clock=""), r"x\.clock is ''"),
         (with_source(kind="imu", uri="a", stamp_kind="made"), r"stamp_kind is 'made'"),
         (with_source(kind="state", uri="a", columns={"q": "q0"}), r"columns\.q is 'q0'.*list"),
-        (with_source(kind="transcript", uri="a", audio="mic"), r"'mic', which is no source"),
+        (with_source(kind="transcript", uri="a", audio="mic"), r"'mic', which is not a source"),
         (with_source(kind="transcript", uri="a", audio="x"), r"of kind transcript, not audio"),
         (5, r"expected an object with 'clip_id' and 'sources', found 5"),
     ],
@@ -212,11 +212,11 @@ def test_infinite_numbers_are_refused() -> None:
     [
         (b"", "holds no clips"),
         (b"\n \r\n\n", "holds no clips"),
-        (b'{"clip_id": "a",\n', r"line 1: is no JSON .*one whole clip on every line"),
-        (b'{\n  "clip_id": "a"\n}', r"line 1: is no JSON .*spreads it over several"),
+        (b'{"clip_id": "a",\n', r"line 1: is not valid JSON .*one whole clip on every line"),
+        (b'{\n  "clip_id": "a"\n}', r"line 1: is not valid JSON .*spreads it over several"),
         (b'{"clip_id": "\xff"}', r"line 1: is not UTF-8 text \(byte 0xff\).*Save"),
         (b'\n{"clip_id": "a", "clip_id": "b"}', r"line 2: the key 'clip_id' appears twice"),
-        (b'{"clip_id": "a", "start_ns": NaN}', r"line 1: NaN is no JSON number"),
+        (b'{"clip_id": "a", "start_ns": NaN}', r"line 1: NaN is not a JSON number"),
         (b"[" * 100_000, r"line 1"),
     ],
 )

@@ -90,7 +90,7 @@ def test_nulls_are_dropped_wherever_they_stand_and_the_word_is_kept() -> None:
 
 
 def test_what_json_cannot_hold_is_refused() -> None:
-    with pytest.raises(ManifestError, match="is no plain JSON"):
+    with pytest.raises(ManifestError, match="is not plain JSON"):
         clip_from_row({"clip_id": "a", "sources": {"a": {"kind": "camera", "uri": {"b"}}}})
 
 

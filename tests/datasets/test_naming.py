@@ -82,7 +82,7 @@ def test_own_rules_replace_the_defaults():
     [
         ({"sources": []}, "the rules hold 'sources'"),
         ({"source": []}, "no list 'source'"),
-        ({"source": ["x"]}, "rule 1 is no table"),
+        ({"source": ["x"]}, "rule 1 is not a table"),
         ({"source": [{"kind": "imu"}]}, "rule 1 has no 'match'"),
         ({"source": [{"match": "*", "kind": "imo"}]}, "kind is 'imo'.*'imu'"),
         ({"source": [{"match": "*", "kind": "imu", "name": 3}]}, "name is 3, expected text"),

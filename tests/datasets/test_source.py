@@ -47,7 +47,7 @@ def test_missing_and_broken_files_are_told(source):
         source.read("gone.json")
     with pytest.raises(ManifestError, match="file not found"), source.open("gone.json"):
         pass
-    with pytest.raises(ManifestError, match="no intact JSON"):
+    with pytest.raises(ManifestError, match="not valid JSON"):
         source.read_json("a/e9.csv")
 
 

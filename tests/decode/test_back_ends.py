@@ -197,7 +197,7 @@ def test_frames_that_do_not_come_are_decoded_by_the_cpu(encode: Encode) -> None:
         ({"level_error": {"h264": 1}}, "it does not decode as the CPU does (frame 0 of a sample"),
         ({"late_by": 1}, "frame 0 of a sample has another time"),
         ({"unsupported": {"H264"}}, "the GPU does not decode H.264"),
-        ({"pixel_format": fake.Pixel_Format.P016}, "its pictures come as Pixel_Format.P016"),
+        ({"pixel_format": fake.Pixel_Format.P016}, "its frames come as Pixel_Format.P016"),
         ({"end_at": 0}, "0 of the 8 frames of a sample were decoded"),
         ({"is_absent": True}, "the GPU does not answer (cuInit failed: no CUDA-capable device"),
     ],

@@ -171,7 +171,7 @@ def test_images_decode_in_order_and_damage_is_counted(tmp_path: Path) -> None:
     assert found == [(0, 0, None), (3, 150, None)]
     assert (frames.n_decoded, frames.n_errors) == (2, 3)
     assert frames.first_error is not None
-    assert "no picture that OpenCV knows" in frames.first_error
+    assert "not an image that OpenCV can read" in frames.first_error
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png"])
@@ -193,7 +193,7 @@ def test_leaving_early_releases_the_file(encode: Encode) -> None:
 
 
 def test_no_files_is_an_error() -> None:
-    with pytest.raises(StreamReadError, match="no picture files"):
+    with pytest.raises(StreamReadError, match="no image files"):
         iter_luma(FrameFiles(paths=()))
 
 

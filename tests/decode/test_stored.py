@@ -67,12 +67,12 @@ def test_a_range_beyond_the_end_holds_what_there_is(tmp_path):
 @pytest.mark.parametrize("column", ["cam.y", "a.b", "cam"])
 def test_a_column_without_pictures_is_told(tmp_path, column):
     path = write(tmp_path / "p.parquet", [{"bytes": b"x", "path": None}])
-    with pytest.raises(StreamReadError, match=f"no column '{column}' of pictures"):
+    with pytest.raises(StreamReadError, match=f"no column '{column}' of images"):
         list_stored(files(path, column=column))
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"PAR1 and no more", "no intact Parquet"), (None, "not found")]
+    ("content", "message"), [(b"PAR1 and no more", "not an intact Parquet"), (None, "not found")]
 )
 def test_files_that_are_none_are_told(tmp_path, content, message):
     path = tmp_path / "p.parquet"

@@ -41,9 +41,9 @@ def test_folder_and_both_files_say_the_same(tmp_path, truth, run):
     [
         ("", "the file is empty .* Expected the truth.jsonl"),
         ("\n", "holds no variant"),
-        ('{"clip_id": "a~1", "orig', "line 1 is no intact JSON"),
+        ('{"clip_id": "a~1", "orig', "line 1 is not valid JSON"),
         ('{"clip_id": "a~1"}', "line 1 is no truth: has no original"),
-        ("[1]", "line 1 is no object"),
+        ("[1]", "line 1 is not an object"),
         (json.dumps(TRUTH[1] | {"kind": None}), "a source without its kind"),
         (json.dumps(TRUTH[1] | {"moved": "cam"}), "moved is no list"),
         (json.dumps(TRUTH[1] | {"drift_ppm": "fast"}), "its drift_ppm is 'fast', expected a num"),
@@ -63,7 +63,7 @@ def test_damaged_truth_is_told(tmp_path, run, text, match):
     [
         ("", "the file is empty .* Expected the output"),
         ("\n", "holds no verdict"),
-        (json.dumps(ROWS[0]) + '\n{"clip_id": "a~1', "line 2 is no intact JSON"),
+        (json.dumps(ROWS[0]) + '\n{"clip_id": "a~1', "line 2 is not valid JSON"),
         ('{"clip_id": "a~1", "verdict": "maybe"}\n', "line 1 is no verdict"),
         ('{"clip_id": "a~1", "sources": {}}\n', "line 1 is no verdict .KeyError: 'verdict'"),
     ],

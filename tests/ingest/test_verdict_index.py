@@ -80,7 +80,7 @@ def test_half_a_run_is_refused(folder):
 
 def test_a_run_that_left_no_summary_is_refused(folder):
     (folder / "summary.json").unlink()
-    with pytest.raises(UsageError, match=r"no summary.json beside them .* --partial"):
+    with pytest.raises(UsageError, match=r"no summary.json beside the verdicts .* --partial"):
         VerdictIndex.load(folder)
     assert len(VerdictIndex.load(folder, partial=True)) == 3
 
@@ -88,7 +88,7 @@ def test_a_run_that_left_no_summary_is_refused(folder):
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"complete": true, "clips": {"pass": "x"}}'])
 def test_a_summary_that_is_none_is_refused(folder, text):
     (folder / "summary.json").write_text(text)
-    with pytest.raises(UsageError, match="is no summary of a run"):
+    with pytest.raises(UsageError, match="is not the summary of a run"):
         VerdictIndex.load(folder)
 
 

@@ -148,7 +148,7 @@ def test_wav_without_samples_is_empty(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("camera a.mp4", r"libsndfile: .*FFmpeg: it has no audio track"),
-        ("imu csv", r"is no sound that can be read"),
+        ("imu csv", r"cannot be read as sound"),
     ],
 )
 def test_what_is_no_sound_is_refused(

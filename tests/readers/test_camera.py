@@ -60,7 +60,7 @@ def test_frames_and_stamps_that_differ_in_number_are_a_finding(
     stamp_file(tmp_path, n_rows)
     (finding,) = camera(spec, tmp_path).findings
     assert (finding.code, finding.value, finding.limit) == ("length_mismatch", 10, n_rows)
-    assert f"holds 10 frames but s.csv {n_rows} stamps" in finding.message
+    assert f"holds 10 frames but s.csv {n_rows} timestamps" in finding.message
 
 
 def test_container_stamps_are_start_plus_exact_pts(
@@ -76,9 +76,9 @@ def test_container_stamps_are_start_plus_exact_pts(
 @pytest.mark.parametrize(
     ("name", "keys", "message"),
     [
-        ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row a frame"),
+        ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row per frame"),
         ("camera a.h264", {"start_ns": T0}, r"no presentation times .*Give 'timestamps'"),
-        ("camera images", {"start_ns": T0}, r"pictures carry no stamps.*Give 'timestamps'"),
+        ("camera images", {"start_ns": T0}, r"images carry no timestamps.*Give 'timestamps'"),
         ("camera a.mp4", {"start_ns": 2**63 - 1}, r"exceeds int64.*nanoseconds"),
         ("camera a.mp4", {"timestamps": "s.csv", "stream": 2}, r"1 video stream\(s\), stream 2"),
     ],
@@ -146,7 +146,7 @@ def test_folder_without_pictures_is_empty(tmp_path: Path) -> None:
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames" / "a.txt").write_text("x")
     (tmp_path / "s.csv").write_text("timestamp_ns\n1\n")
-    with pytest.raises(StreamReadError, match=r"holds no pictures \(1 other files\)") as caught:
+    with pytest.raises(StreamReadError, match=r"holds no images \(1 other files\)") as caught:
         camera(CameraSpec(uri="frames", timestamps="s.csv"), tmp_path)
     assert caught.value.code == "empty"
 

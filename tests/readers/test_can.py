@@ -80,7 +80,10 @@ def test_error_and_remote_frames_are_passed_over(bus: Bus) -> None:
     [
         ("(1.1) can0 024#0000E8", r"frames too short .* 1 of MOTION"),
         ("(1.1) can0 02", r"the last line \(2\) is cut off"),
-        ("garbage\nmore\n(1.2) can0 024#0000E80300000000\n", r"2 of 4 lines are no frames.*line 2"),
+        (
+            "garbage\nmore\n(1.2) can0 024#0000E80300000000\n",
+            r"2 of 4 lines are not frames.*line 2",
+        ),
     ],
 )
 def test_damage_of_a_log_is_a_finding(bus: Bus, tail: str, message: str) -> None:
@@ -98,7 +101,7 @@ def test_damage_of_a_log_is_a_finding(bus: Bus, tail: str, message: str) -> None
     [
         ({}, "manifest", r"'signals' names no signal"),
         ({"velocity": "Speed"}, "manifest", r"signals\.velocity: there is no such role"),
-        ({"Speed": "speed"}, "manifest", r"Turn it round"),
+        ({"Speed": "speed"}, "manifest", r"Swap them"),
         ({"speed": "Sped"}, "manifest", r"v\.dbc: has no signal 'Sped' .*Did you mean 'Speed'"),
         ({"speed": "MOTION.Sped"}, "manifest", r"Did you mean 'MOTION\.Speed'"),
         ({"speed": "Twice"}, "manifest", r"in 2 messages.*OTHER\.Twice, MORE\.Twice"),
@@ -131,8 +134,8 @@ def test_role_without_frames_is_an_empty_finding(bus: Bus) -> None:
     ("name", "dbc", "message"),
     [
         ("can.log", None, r"a raw log needs 'dbc'"),
-        ("can.csv", DBC, r"a 'dbc' is given, but this is no raw log"),
-        ("can.log", "nonsense", r"v\.dbc: is no bus description"),
+        ("can.csv", DBC, r"a 'dbc' is given, but this is not a raw log"),
+        ("can.log", "nonsense", r"v\.dbc: is not a bus description"),
         ("can.log", 'VERSION ""\n', r"v\.dbc: describes no message"),
     ],
 )
@@ -146,13 +149,17 @@ def test_log_and_dbc_must_fit(bus: Bus, name: str, dbc: str | None, message: str
     [
         ("can.log", "no log\n", r"holds no candump line"),
         ("can.log", "(999999999999.0) can0 024#00\n", r"too large for int64"),
-        ("can.blf", b"LOGG", r"is no BLF log"),
-        ("can.blf", b"LOOG" + bytes(400), r"is no BLF log"),
-        ("can.trc", ";$FILEVERSION=2.1\n", r"is no TRC log"),
-        ("can.mf4", b"no mdf", r"is no intact MDF"),
-        ("can.asc", b"\0" * 50, r"is no ASC text"),
-        ("can.asc", "date Sat Foo 30 15:06:13.191 2017\n", r"the date of its header is none"),
-        ("can.asc", "base hex  timestamps relative\n", r"stamps are relative to the event before"),
+        ("can.blf", b"LOGG", r"is not a BLF log"),
+        ("can.blf", b"LOOG" + bytes(400), r"is not a BLF log"),
+        ("can.trc", ";$FILEVERSION=2.1\n", r"is not a TRC log"),
+        ("can.mf4", b"no mdf", r"is not an intact MDF"),
+        ("can.asc", b"\0" * 50, r"is not ASC text"),
+        ("can.asc", "date Sat Foo 30 15:06:13.191 2017\n", r"the date in its header is invalid"),
+        (
+            "can.asc",
+            "base hex  timestamps relative\n",
+            r"timestamps are relative to the previous event",
+        ),
     ],
 )
 def test_what_is_no_log_is_refused(bus: Bus, name: str, content: str | bytes, message: str) -> None:
@@ -197,7 +204,7 @@ BUS = 'VERSION ""\nBU_: A\nBO_ 1 M: 8 A\n SG_ S {s} "" A\n SG_ T {t} "" A\n'
         ("m0M : 0|8@1+ (1,0) [0|1]", "m0M : 8|8@1+ (1,0) [0|1]",
          "SG_MUL_VAL_ 1 S T 0-0;\nSG_MUL_VAL_ 1 T S 0-999999999;\n", "pages 0-999999999"),
         ("m0M : 0|8@1+ (1,0) [0|1]", "m0M : 8|8@1+ (1,0) [0|1]",
-         "SG_MUL_VAL_ 1 S T 0-0;\nSG_MUL_VAL_ 1 T S 0-0;\n", "round in a circle"),
+         "SG_MUL_VAL_ 1 S T 0-0;\nSG_MUL_VAL_ 1 T S 0-0;\n", "form a loop"),
     ],
 )  # fmt: skip
 def test_bus_descriptions_without_end_are_refused(s, t, more, pattern, tmp_path):

@@ -150,7 +150,7 @@ def test_folder_in_place_of_a_file_is_refused(
     if name == "camera images":
         assert read_source("src", sample.spec, str(tmp_path)).findings[0].code == "length_mismatch"
         return
-    with pytest.raises(ClipInputError, match=r"is a folder|holds no pictures"):
+    with pytest.raises(ClipInputError, match=r"is a folder|holds no images"):
         read_source("src", sample.spec, str(tmp_path))
 
 

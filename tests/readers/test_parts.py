@@ -113,7 +113,7 @@ def test_integers_named_by_the_manifest_are_nanoseconds(put: Put, tmp_path: Path
     ("cell", "pattern"),
     [
         ("nan", r"line 3: 't' is nan, expected seconds"),
-        ("1767225600.5", "are no seconds since a start"),
+        ("1767225600.5", "are not seconds since a start"),
     ],
 )
 def test_seconds_that_cannot_be_are_refused(
@@ -149,7 +149,7 @@ def test_columns_that_were_not_read_are_suggested(tmp_path: Path) -> None:
 
 def test_raw_logs_have_no_rows(samples: Mapping[str, Any], tmp_path: Path) -> None:
     sample = samples["can .log"].changed(rows=[0, 3])
-    with pytest.raises(StreamReadError, match="are of tables, and this is a raw log"):
+    with pytest.raises(StreamReadError, match="are for tables, and this is a raw log"):
         read_source("it", sample.put(tmp_path), str(tmp_path))
 
 
@@ -178,8 +178,8 @@ def test_one_array_is_a_table_of_one_column(tmp_path: Path) -> None:
     ("array", "pattern"),
     [
         (np.zeros((2, 2, 2)), "3 dimensions"),
-        (np.array(["a", "b"]), "no array of numbers"),
-        (np.array([{}, {}]), "no intact NumPy array.*without Python objects"),
+        (np.array(["a", "b"]), "not an array of numbers"),
+        (np.array([{}, {}]), "not an intact NumPy array.*without Python objects"),
     ],
 )
 def test_arrays_that_are_no_columns_are_refused(
@@ -216,7 +216,7 @@ def test_pictures_are_taken_in_the_order_of_the_table(
 
 
 @pytest.mark.parametrize(
-    ("names", "pattern"), [([None, "a.jpg"], "blank or no text"), ([], "names no picture")]
+    ("names", "pattern"), [([None, "a.jpg"], "blank or not text"), ([], "names no image")]
 )
 def test_tables_without_names_of_pictures_are_refused(
     names: list[str | None], pattern: str, tmp_path: Path
@@ -237,7 +237,7 @@ def test_a_column_of_lists_is_no_axis(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", array)
     np.save(tmp_path / "gyro_y.npy", np.zeros((5, 2)))
     np.save(tmp_path / "gyro_z.npy", np.zeros(5))
-    with pytest.raises(StreamReadError, match="'gyro_y' holds lists, expected one number a row"):
+    with pytest.raises(StreamReadError, match="'gyro_y' holds lists, expected one number per row"):
         read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
 
 
@@ -245,7 +245,7 @@ def test_an_array_whose_header_never_closes_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "timestamp_ns.npy", np.arange(5))
     data = (tmp_path / "timestamp_ns.npy").read_bytes()
     (tmp_path / "timestamp_ns.npy").write_bytes(data.replace(b"}   ", b"} ( ", 1))
-    with pytest.raises(StreamReadError, match="no intact NumPy array"):
+    with pytest.raises(StreamReadError, match="not an intact NumPy array"):
         read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
 
 

@@ -76,7 +76,7 @@ def test_columns_rename_ours_to_theirs(put: Put) -> None:
 @pytest.mark.parametrize(
     ("columns", "code", "message"),
     [
-        ({"wx": "gyro_x"}, "manifest", r"renames 'wx'.*Turn it round: .*'gyro_x': 'wx'"),
+        ({"wx": "gyro_x"}, "manifest", r"renames 'wx'.*Swap them: .*'gyro_x': 'wx'"),
         ({"gyrox": "wx"}, "manifest", r"renames 'gyrox'.*Did you mean 'gyro_x'"),
         ({"gyro_x": "vx"}, "unreadable", r"no column 'vx' \(gyro needs x, y, z.*found: .*, wx, "),
     ],

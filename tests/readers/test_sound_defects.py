@@ -55,8 +55,8 @@ def test_lost_buffers_are_dropouts():
         x[first : first + 320] = 0.0
     (finding,) = sound_defects("a.wav", x, RATE)
     assert (finding.code, finding.severity) == ("corrupt", "warning")
-    assert "2 dropouts of exact zeros" in finding.message
-    assert "40 ms together, the first at 1.250 s" in finding.message
+    assert "2 dropouts (exact zeros" in finding.message
+    assert "40 ms in total, the first at 1.250 s" in finding.message
 
 
 def test_packets_lost_in_a_video_move_what_follows(tmp_path):
@@ -98,4 +98,4 @@ def test_containers_that_hide_the_encoder_delay_are_remarked(tmp_path, file):
             container.mux(sound.encode(part))
         container.mux(sound.encode(None))
     findings = read_source("mic", AudioSpec(uri=path, start_ns=0), "").findings
-    assert any("does not say how many" in finding.message for finding in findings)
+    assert any("does not state how many" in finding.message for finding in findings)

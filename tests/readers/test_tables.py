@@ -232,7 +232,7 @@ def test_text_that_is_not_utf8_is_bad_text_with_its_line(put: Put) -> None:
 
 
 def test_parquet_by_name_must_be_parquet(put: Put) -> None:
-    with pytest.raises(StreamReadError, match="no intact Parquet file") as caught:
+    with pytest.raises(StreamReadError, match="not an intact Parquet file") as caught:
         read_table(put("t.parquet", "timestamp_ns\n1\n"))
     assert caught.value.code == "corrupt"
 

@@ -136,7 +136,7 @@ def test_text_in_another_encoding_is_bad_text(put: Put, name: str) -> None:
         ("a.eaf", "<a", "corrupt", r"is no XML"),
         ("a.eaf", "<a/>", "corrupt", r"is no ELAN file \(its root is <a>\)"),
         ("a.eaf", "<!DOCTYPE a><a/>", "corrupt", r"declares a DOCTYPE"),
-        ("a.docx", "hello", "unreadable", r"'\.docx' is no transcript format.*\.textgrid"),
+        ("a.docx", "hello", "unreadable", r"'\.docx' is not a known transcript format.*\.textgrid"),
         ("a.srt", " \n", "empty", r"holds nothing but blanks"),
     ],
 )

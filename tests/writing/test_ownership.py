@@ -154,7 +154,7 @@ def test_a_folder_of_others_is_not_filled(tmp_path):
     claim_folder(tmp_path / "new" / "sim", ".mark")
     (tmp_path / "new" / "sim" / "a").touch()
     claim_folder(tmp_path / "new" / "sim", ".mark")
-    with pytest.raises(UsageError, match=r"what this command did not write \('sim'\)"):
+    with pytest.raises(UsageError, match=r"files that this command did not write \('sim'\)"):
         claim_folder(tmp_path / "new", ".mark")
     claim_folder(tmp_path / "new", ".mark", is_forced=True)
     (tmp_path / "file").touch()
@@ -165,7 +165,7 @@ def test_a_folder_of_others_is_not_filled(tmp_path):
 def test_manifest_of_an_older_version_is_told_with_its_cure(tmp_path):
     path = tmp_path / "m.jsonl"
     path.write_text('{"clip_id": "a", "sources": {}}\n')
-    with pytest.raises(UsageError, match=r"older version .* write over it with --force"):
+    with pytest.raises(UsageError, match=r"older version .* overwrite it with --force"):
         check_target(path)
     check_target(path, is_forced=True)
     replace_text(path, '{"clip_id": "b", "sources": {}}\n')

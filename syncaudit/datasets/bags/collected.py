@@ -81,9 +81,9 @@ def stamp_columns(
     n_unset = int(np.count_nonzero(capture == 0))
     if n_unset > _MOST_UNSET * capture.size:
         finding = (
-            f"manifest: {n_unset} of {capture.size} header stamps are zero, so receive stamps are "
-            "used: they hold every delay between sensor and recorder. Let the driver set "
-            "header.stamp"
+            f"manifest: {n_unset} of {capture.size} header timestamps are zero, so receive "
+            "timestamps are used: they include every delay between sensor and recorder. Let the "
+            "driver set header.stamp"
         )
         return {"timestamp_ns": receive}, False, [finding]
     columns: dict[str, NDArray[Any]] = {"timestamp_ns": capture, "receive_ns": receive}

@@ -107,17 +107,17 @@ class CameraCollector:
             n_skipped = self._file.n_skipped if uri is not None else 0
             if uri is None and self._refused is None and len(self._capture):
                 findings.append(
-                    f"corrupt: none of its {len(self._capture)} pictures can be decoded, so only "
-                    "its stamps are audited"
+                    f"corrupt: none of its {len(self._capture)} images can be decoded, so only "
+                    "its timestamps are audited"
                 )
         if n_skipped:
             findings.append(
-                f"corrupt: the recording starts inside a video: {n_skipped} pictures before the "
-                "first key picture cannot be decoded and are left out with their stamps"
+                f"corrupt: the recording starts inside a video: {n_skipped} images before the "
+                "first key frame cannot be decoded and are left out with their timestamps"
             )
         if self._refused is not None:
             findings.append(
-                f"unreadable: pictures are left out from number {self._kept} on: {self._refused}"
+                f"unreadable: images are left out from number {self._kept} on: {self._refused}"
             )
         return [
             Collected(

@@ -38,7 +38,7 @@ def codec_of(data: bytes, said: str) -> str:
             return codec
     if "jpeg" in words or "jpg" in words:
         return "mjpeg"  # damaged at its start: the decoder will say so
-    raise ImageError(f"pictures of the format '{said}' are not known")
+    raise ImageError(f"images of the format '{said}' are not known")
 
 
 class ImageFile:
@@ -73,7 +73,7 @@ class ImageFile:
             self._waiting.append((data, at_ns))
             size = _size_of(data, codec)
             if size is None and len(self._waiting) == _MOST_WAITING:
-                raise ImageError(f"none of the first {_MOST_WAITING} pictures can be decoded")
+                raise ImageError(f"none of the first {_MOST_WAITING} images can be decoded")
             if size is not None:
                 self._video = _Video(self._path, codec, *size)
                 for waiting in self._waiting:
@@ -100,7 +100,7 @@ class ImageFile:
     def _expect(self, form: str) -> None:
         self._form = self._form or form
         if form != self._form:
-            raise ImageError(f"the pictures change from {self._form} to {form}")
+            raise ImageError(f"the images change from {self._form} to {form}")
 
 
 class _Video:

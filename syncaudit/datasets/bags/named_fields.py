@@ -76,8 +76,8 @@ class FieldCollector(SampleCollector):
         made = self._made(self._rule.kind, columns, values, said=said)
         if not self.is_stamped:
             made.findings[:] = [
-                f"manifest: its messages hold no '{self.stamp}', so receive stamps are used: they "
-                "hold every delay between sensor and recorder"
+                f"manifest: its messages hold no '{self.stamp}', so receive timestamps are used: "
+                "they include every delay between sensor and recorder"
             ]
         return made
 

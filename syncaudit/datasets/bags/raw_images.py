@@ -41,12 +41,12 @@ def raw_image(
 
     known = _RAW.get(encoding)
     if known is None:
-        raise ImageError(f"raw pictures of the encoding '{encoding}' are not known")
+        raise ImageError(f"raw images of the encoding '{encoding}' are not known")
     given, kept = known
     n_row = width * _BYTES[given]
     if not n_row or step < n_row or len(data) < step * (height - 1) + n_row:
         raise ImageError(
-            f"a raw picture of {width}x{height} ({encoding}, {step} bytes a row) has {len(data)} "
+            f"a raw image of {width}x{height} ({encoding}, {step} bytes a row) has {len(data)} "
             "bytes"
         )
     padded = data.ljust(step * height, b"\0")[: step * height]

@@ -145,7 +145,7 @@ def _source(
         row["stamp_kind"] = "receive"
     if found.findings or general:
         row["findings"] = [*general, *found.findings]
-    what = "stamps alone" if row["kind"] in ("camera", "events") and row["uri"] == table else ""
+    what = "timestamps only" if row["kind"] in ("camera", "events") and row["uri"] == table else ""
     job.note(f"{found.topic} -> {name} ({row['kind']}{', ' if what else ''}{what})")
     return row | rules.said_of(name)
 
@@ -153,8 +153,8 @@ def _source(
 def _bus(found: Collected, path: str, rules: BagRules, job: Import) -> dict[str, Any]:
     if rules.dbc is None or not found.log:
         job.note(
-            f"{found.topic}: without a DBC only its stamps are audited; name 'dbc' and 'signals' "
-            "in --rules"
+            f"{found.topic}: without a DBC only its timestamps are audited; name 'dbc' and "
+            "'signals' in --rules"
         )
         return {"kind": "events"}
     log = job.sidecars.path(f"{path}.log")

@@ -121,7 +121,7 @@ def _parse_topic_rules(listed: object) -> tuple[TopicRule, ...]:
 def _parse_topic_rule(where: str, rule: object) -> TopicRule:
     known = [each.name for each in fields(TopicRule)]
     if not isinstance(rule, Mapping):
-        raise UsageError(f"{where} is no table", hint="Write [[topic]] tables.")
+        raise UsageError(f"{where} is not a table", hint="Write [[topic]] tables.")
     for key in rule:
         if key not in known:
             raise UsageError(f"{where} holds '{key}'", hint=nearest_name(key, known))
@@ -158,7 +158,9 @@ def _check_fields(where: str, rule: TopicRule) -> None:
         )
     for name in rule.fields if rule.kind == "imu" else ():
         if name not in _AXES:
-            raise UsageError(f"{where}: fields.{name} is no axis", hint=nearest_name(name, _AXES))
+            raise UsageError(
+                f"{where}: fields.{name} is not an axis", hint=nearest_name(name, _AXES)
+            )
     for name in rule.scale:
         if name not in rule.fields:
             raise UsageError(

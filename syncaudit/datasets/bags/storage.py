@@ -132,7 +132,7 @@ def _listed(source: Source, name: str) -> list[str] | str:
         return error.message
     except (YAMLError, LookupError, TypeError, ValueError, RecursionError) as error:
         return type(error).__name__
-    return "relative_file_paths is no list of texts"
+    return "relative_file_paths is not a list of strings"
 
 
 def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:

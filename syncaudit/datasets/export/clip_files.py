@@ -106,7 +106,7 @@ class _Packing:
         if listed is not None:
             found = sorted((path for path in listed if is_image(path)), key=natural_key)
             if not found:
-                raise StreamReadError("is a folder without pictures", code="empty", path=uri)
+                raise StreamReadError("is a folder without images", code="empty", path=uri)
             return self._images(base, found)
         path = keep_local(uri, self._scratch)
         with path.open("rb") as file:

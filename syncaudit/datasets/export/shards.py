@@ -1,4 +1,4 @@
-"""Export clips that passed as WebDataset shards; stopped, it goes on where it stopped."""
+"""Export clips that passed as WebDataset shards; stopped, it resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -281,5 +281,5 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _foreign(path: Path) -> UsageError:
     return UsageError(
-        "this is no index of an export", path=str(path), hint="Choose another --out folder."
+        "this is not the index of an export", path=str(path), hint="Choose another --out folder."
     )

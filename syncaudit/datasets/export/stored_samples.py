@@ -76,7 +76,7 @@ def _reading(shard: str) -> Iterator[None]:
         yield
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise StreamReadError(
-            f"is no intact tar archive ({error})",
+            f"is not an intact tar archive ({error})",
             path=shard,
             code="corrupt",
             hint="Copy the shard again.",

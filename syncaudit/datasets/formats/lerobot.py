@@ -103,7 +103,7 @@ def _sources(
         )
     if not sources:
         raise ManifestError(
-            "names nothing to be held against another: no video, no image, no vector called "
+            "names nothing to compare: no video, no image, no vector called "
             f"{', '.join(STATES)}...; it has {', '.join(layout.ignored) or 'no feature'}",
             path=source.uri_of(INFO),
             hint="Name the sources in a manifest of your own (docs/manifest.md).",
@@ -214,7 +214,7 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
                         number += 1
         except (pa.ArrowException, OSError, MemoryError) as error:
             raise ManifestError(
-                f"row {number}: is no intact Parquet file ({one_line(error)})",
+                f"row {number}: is not an intact Parquet file ({one_line(error)})",
                 path=source.uri_of(name),
                 hint="Download it again.",
             ) from error
@@ -229,7 +229,7 @@ def _whole(source: Source, name: str, where: str, row: Mapping[str, Any], key: s
 
 def _incomplete(source: Source, name: str, where: str, key: str) -> ManifestError:
     return ManifestError(
-        f"{where}: '{key}' is missing or no number that can be",
+        f"{where}: '{key}' is missing or not a valid number",
         path=source.uri_of(name),
         hint="Download the metadata again.",
     )

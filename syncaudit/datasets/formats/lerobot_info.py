@@ -120,7 +120,7 @@ class Layout:
             job.note(f"{key} -> state {name}")
         for text in self.ignored:
             job.note(f"ignored {text}")
-        job.note("stamps are frame_index / fps: a counter, not the times of capture")
+        job.note("timestamps are frame_index / fps: a counter, not capture times")
 
 
 def _short_names(keys: list[str]) -> dict[str, str]:

@@ -79,7 +79,7 @@ def _clip(
     }
     sources |= bus_sources(root, name, job)
     if not sources:
-        job.note("left out a scene without pictures and bus")
+        job.note("left out a scene without images and bus")
         return None
     # Scenes of one log were recorded in one go: they share their clocks.
     log = logs.get(str(scene.get("log_token")), name)

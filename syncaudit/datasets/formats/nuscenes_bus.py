@@ -129,7 +129,7 @@ def _table(root: Source, name: str, rule: _Message) -> dict[str, NDArray[np.gene
     """Return the columns of a message; keys that no row has are left out."""
     rows = root.read_json(name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ManifestError("is no list of messages", path=root.uri_of(name))
+        raise ManifestError("is not a list of messages", path=root.uri_of(name))
     times_us = [row.get("utime") for row in rows]
     if not all(isinstance(time, int) and abs(time) < 2**63 // 1000 for time in times_us):
         raise ManifestError(

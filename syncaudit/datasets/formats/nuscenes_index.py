@@ -54,7 +54,7 @@ class SceneIndex:
             "CREATE TABLE sample (token TEXT PRIMARY KEY, scene TEXT) WITHOUT ROWID;"
             "CREATE TABLE mount (token TEXT PRIMARY KEY, channel TEXT, focal_px REAL)"
             " WITHOUT ROWID;"
-            "CREATE TABLE picture (sample TEXT, channel TEXT, time_us INTEGER, file TEXT,"
+            "CREATE TABLE frame (sample TEXT, channel TEXT, time_us INTEGER, file TEXT,"
             " focal_px REAL);"
         )
         return self
@@ -108,19 +108,18 @@ class SceneIndex:
                 if found is not None:
                     _check(root, version, time_us, file)
                     base.execute(
-                        "INSERT INTO picture VALUES (?, ?, ?, ?, ?)",
+                        "INSERT INTO frame VALUES (?, ?, ?, ?, ?)",
                         (sample, found[0], time_us, file, found[1]),
                     )
             base.executescript(
-                "CREATE INDEX of_scene ON sample (scene);"
-                "CREATE INDEX of_sample ON picture (sample);"
+                "CREATE INDEX of_scene ON sample (scene);CREATE INDEX of_sample ON frame (sample);"
             )
 
     def cameras_of(self, scene: str) -> Iterator[tuple[str, list[Frame]]]:
         """Yield (channel, its images in time) of the scene with that token."""
         rows = self._base.execute(
-            "SELECT channel, time_us, file, picture.focal_px FROM sample JOIN picture"
-            " ON picture.sample = sample.token WHERE sample.scene = ?"
+            "SELECT channel, time_us, file, frame.focal_px FROM sample JOIN frame"
+            " ON frame.sample = sample.token WHERE sample.scene = ?"
             " ORDER BY channel, time_us, file",
             (scene,),
         )

@@ -55,7 +55,7 @@ class RosbagFormat:
                 + ("; ".join(list(job.notes)[:10]) or "none"),
                 path=source.uri,
                 hint="These are sensor_msgs Image, CompressedImage, Imu, JointState, can_msgs "
-                "Frame, and Foxglove's pictures and videos.",
+                "Frame, and Foxglove's images and videos.",
             )
 
 

@@ -29,11 +29,11 @@ def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: 
         if not is_any_dated:
             row["start_ns"] = start_ns
         else:
-            job.note(f"nothing states when {name} began: taken to begin with the others")
+            job.note(f"nothing states when {name} began: assumed to begin with the others")
     if is_assumed and not is_any_dated:
         job.note(
-            f"no file holds stamps: all sources are taken to start together, at {start_ns}; such "
-            "sources never pass"
+            f"no file holds timestamps: all sources are assumed to start together, at {start_ns}; "
+            "such sources never pass"
         )
     return is_any_dated
 

@@ -94,7 +94,7 @@ def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mappin
             if isinstance(error, ManifestError):
                 raise
             raise ManifestError(
-                f"is no intact tar archive ({error})",
+                f"is not an intact tar archive ({error})",
                 path=source.uri_of(shard),
                 hint="Copy the shard again; compressed shards must be unpacked.",
             ) from error

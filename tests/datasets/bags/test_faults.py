@@ -154,7 +154,7 @@ def test_headers_that_were_never_set_make_receive_stamps(tmp_path):
     assert verdict.sources["cam2"].timing.arrival is None
     assert abs(verdict.sources["cam2"].timing.rate_hz - CAMERA_HZ) < 0.01
     text = next(f.message for f in verdict.warnings if f.code == "manifest")
-    assert "600 of 600 header stamps are zero" in text
+    assert "600 of 600 header timestamps are zero" in text
 
 
 def test_a_clean_bag_of_six_cameras_passes_without_a_finding(tmp_path):

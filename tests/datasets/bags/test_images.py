@@ -248,7 +248,7 @@ def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
     assert stream.time_ns.tolist() == TIMES
     assert stream.files.paths == ()
     assert [str(finding.code) for finding in findings] == ["corrupt"]
-    assert "none of its 12 pictures can be decoded" in findings[0].message
+    assert "none of its 12 images can be decoded" in findings[0].message
 
 
 def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
@@ -256,7 +256,7 @@ def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
     _, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
-    assert "none of the first 5 pictures can be decoded" in findings[0].message
+    assert "none of the first 5 images can be decoded" in findings[0].message
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_pa
     made = [messages.video(t, data) for t, data in zip(TIMES, packets, strict=True)]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
     assert [str(finding.code) for finding in findings] == ["corrupt"]
-    assert "2 pictures before the first key picture" in findings[0].message
+    assert "2 images before the first key frame" in findings[0].message
     assert stream.time_ns.tolist() == TIMES[2:]
     frames = iter_luma(stream.files)
     shades = [float(np.mean(frame.luma)) for frame in frames]

@@ -78,7 +78,7 @@ def test_items_of_lists_become_state_and_receive_stamps_say_so(tmp_path):
     state = streams["arm_q"]
     assert state.time_ns.tolist() == [t + 1_000_000 for t in TIMES]
     assert state.channels[0].values[:, 1].tolist() == [3.0 * k for k in range(50)]
-    assert "hold no 'header.stamp', so receive stamps are used" in findings[0].message
+    assert "hold no 'header.stamp', so receive timestamps are used" in findings[0].message
 
 
 def test_the_first_rule_that_matches_counts(tmp_path):
@@ -108,13 +108,16 @@ def test_messages_without_the_field_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("rule", "match"),
     [
-        (["match"], "topic rule 1 is no table"),
+        (["match"], "topic rule 1 is not a table"),
         ({"kind": "can", "fields": {"speed": "x"}}, "match is None"),
         ({"match": "*", "kind": "car", "fields": {"speed": "x"}}, "kind is 'car'.*can"),
         ({"match": "*", "kind": "can", "field": {}}, "holds 'field'.*fields"),
         ({"match": "*", "kind": "can"}, "has no 'fields'"),
         ({"match": "*", "kind": "events", "fields": {"a": "b"}}, "of kind events has 'fields'"),
-        ({"match": "*", "kind": "imu", "fields": {"gyro": "b"}}, "fields.gyro is no axis.*gyro_"),
+        (
+            {"match": "*", "kind": "imu", "fields": {"gyro": "b"}},
+            "fields.gyro is not an axis.*gyro_",
+        ),
         ({"match": "*", "kind": "can", "fields": {"speed": 3}}, "fields.speed is 3"),
         ({"match": "*", "kind": "can", "fields": "speed"}, "fields is 'speed'"),
         (

@@ -295,7 +295,7 @@ def test_shards_of_others_are_not_touched(tmp_path):
     with pytest.raises(UsageError, match=r"train-000000\.tar, which no export wrote"):
         exported(clips, root)
     (root / "shards.json").write_text('{"shards": [{"name": "../../precious"}]}')
-    with pytest.raises(UsageError, match="no index of an export"):
+    with pytest.raises(UsageError, match="not the index of an export"):
         exported(clips, root)
     assert hashes(root).items() >= before.items()
 

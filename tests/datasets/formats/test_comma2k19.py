@@ -61,7 +61,7 @@ def test_arrays_are_read_where_they_lie(root, tmp_path):
 def test_arrays_of_different_lengths_are_told(root, tmp_path):
     save(root / ROUTE / "0/processed_log/IMU/gyro/t", np.arange(7.0))
     clip = imported(root, tmp_path)[0][0]
-    with pytest.raises(StreamReadError, match="not of one length") as caught:
+    with pytest.raises(StreamReadError, match="differ in length") as caught:
         read_source("gyro", clip.sources["gyro"], clip.base_uri)
     assert caught.value.code == "length_mismatch"
 
@@ -69,8 +69,8 @@ def test_arrays_of_different_lengths_are_told(root, tmp_path):
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        (b"\x93NUMPY\x01\x00v", "no intact NumPy array"),
-        (b"\x93NUMPY\x01\x00\x10\x00{'shape': (1,   ", "no intact NumPy array"),
+        (b"\x93NUMPY\x01\x00v", "not an intact NumPy array"),
+        (b"\x93NUMPY\x01\x00\x10\x00{'shape': (1,   ", "not an intact NumPy array"),
         (b"", "0 bytes"),
     ],
 )

@@ -106,7 +106,7 @@ def test_every_other_format_says_why_it_declines_nothing(name, tmp_path):
     empty.mkdir()
     reason = all_formats()[name].probe(Source(str(empty)))
     assert reason
-    with pytest.raises(ManifestError, match=f"no {name} data set"):
+    with pytest.raises(ManifestError, match=f"not a {name} data set"):
         import_dataset(str(empty), tmp_path / "m.jsonl", format_name=name)
     assert not (tmp_path / "m.jsonl").exists()
 

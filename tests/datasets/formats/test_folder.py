@@ -67,7 +67,7 @@ def test_files_without_any_stamps_start_together(tmp_path):
     clips, notes = imported(tmp_path / "data", tmp_path)
     assert {spec.start_ns for spec in clips[0].sources.values()} == {0}
     assert all(spec.is_start_assumed for spec in clips[0].sources.values())
-    assert any("taken to start together" in note for note in notes)
+    assert any("assumed to start together" in note for note in notes)
 
 
 def test_a_camera_without_stamps_is_taken_to_begin_with_stamped_sources(tmp_path):
@@ -77,7 +77,7 @@ def test_a_camera_without_stamps_is_taken_to_begin_with_stamped_sources(tmp_path
     spec = clips[0].sources["cam_front"]
     assert spec.start_ns is None
     assert spec.is_start_assumed
-    assert "nothing states when cam_front began: taken to begin with the others" in notes
+    assert "nothing states when cam_front began: assumed to begin with the others" in notes
 
 
 def test_the_manifest_may_not_lie_in_the_data_set(tmp_path):
@@ -90,7 +90,7 @@ def test_a_wrong_format_is_told(tmp_path):
     root = write_plain_folder(tmp_path / "data", 1)
     with pytest.raises(UsageError, match=r"no format 'folders'.*Did you mean 'folder'"):
         imported(root, tmp_path, format_name="folders")
-    with pytest.raises(ManifestError, match="no nuscenes data set"):
+    with pytest.raises(ManifestError, match="not a nuscenes data set"):
         imported(root, tmp_path, format_name="nuscenes")
 
 

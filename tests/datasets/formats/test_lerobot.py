@@ -161,15 +161,15 @@ def test_ignored_features_are_named(tmp_path):
     assert "next.reward" in notes
     assert "ignored observation.images.depth (video)" in notes
     assert "observation.images.still -> camera still" in notes
-    assert "a counter, not the times of capture" in notes
+    assert "a counter, not capture times" in notes
 
 
 @pytest.mark.parametrize(
     ("line", "pattern"),
     [
-        ('{"episode_index": -1}', "line 1: 'episode_index' is missing or no number"),
-        ("{", "line 1 is no intact JSON"),
-        ("[]", "line 1 is no object"),
+        ('{"episode_index": -1}', "line 1: 'episode_index' is missing or not a valid number"),
+        ("{", "line 1 is not valid JSON"),
+        ("[]", "line 1 is not an object"),
     ],
 )
 def test_broken_episode_lines_are_told(line, pattern, tmp_path):
@@ -211,7 +211,7 @@ def test_data_set_of_other_features_says_what_it_holds(tmp_path):
         ("data_path", "{episode_index.__class__}", "cannot be filled"),
         ("data_path", "webhdfs://127.0.0.1/x.parquet", "leads out of the data set"),
         ("data_path", "simplecache::file:///x", "leads out of the data set"),
-        ("data_path", "a\ud83d", "is no intact JSON"),
+        ("data_path", "a\ud83d", "is not valid JSON"),
     ],
 )
 def test_wrong_types_in_the_info_are_told(key, value, pattern, tmp_path):

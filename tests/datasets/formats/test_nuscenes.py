@@ -97,7 +97,7 @@ def test_a_scene_without_bus_keeps_its_cameras(root, tmp_path):
 def test_a_broken_message_is_left_to_the_audit(root, tmp_path):
     (root / "can_bus/scene-0001_ms_imu.json").write_text("[{")
     clips, notes = imported(root, tmp_path)
-    assert any("cannot convert" in note and "no intact JSON" in note for note in notes)
+    assert any("cannot convert" in note and "not valid JSON" in note for note in notes)
     with pytest.raises(StreamReadError, match=r"scene-0001_ms_imu\.json"):
         read_source("ms_imu", clips[0].sources["ms_imu"], clips[0].base_uri)
     assert read_source("ms_imu", clips[1].sources["ms_imu"], clips[1].base_uri).findings == ()

@@ -54,7 +54,7 @@ def test_samples_without_stamps_start_together(tmp_path):
     assert clips[0].sources["video"].start_ns == clips[0].sources["audio"].start_ns == 0
     assert clips[0].sources["audio_text"].audio == "audio"
     assert read_source("audio", clips[0].sources["audio"], clips[0].base_uri).samples.size == 800
-    assert any("taken to start together" in note for note in notes)
+    assert any("assumed to start together" in note for note in notes)
 
 
 def test_rules_name_what_the_defaults_do_not_know(tmp_path):

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, Example] = {
     "webdataset": Example(
         write=write_webdataset,
         broken=(
-            ("train-000000.tar", b"no archive" * 100, "no intact tar"),
+            ("train-000000.tar", b"no archive" * 100, "not an intact tar"),
             ("train-000000.tar", b"", "empty"),
             ("train-000000.tar", None, r"no \*\.tar"),
         ),
@@ -51,21 +51,21 @@ EXAMPLES: dict[str, Example] = {
     "lerobot": Example(
         write=write_lerobot_v3,
         broken=(
-            ("meta/info.json", b"{", "no intact JSON"),
+            ("meta/info.json", b"{", "not valid JSON"),
             ("meta/info.json", b'{"codebase_version": "v3.0"}', "is missing"),
             ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
-            ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "no intact Parquet.*again"),
+            ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "not an intact Parquet.*again"),
             ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
         ),
     ),
     "nuscenes": Example(
         write=write_nuscenes,
         broken=(
-            ("v1.0-mini/sample_data.json", b'[{"token": "a"', "no intact JSON.*Copy"),
-            ("v1.0-mini/sample_data.json", b"{}", "no list of objects"),
+            ("v1.0-mini/sample_data.json", b'[{"token": "a"', "not valid JSON.*Copy"),
+            ("v1.0-mini/sample_data.json", b"{}", "not a list of objects"),
             ("v1.0-mini/sample_data.json", None, "lacks sample_data"),
             ("v1.0-mini/scene.json", b"[]", "holds no clip"),
-            ("v1.0-mini/scene.json", b"[1]", "item 0 is no object"),
+            ("v1.0-mini/scene.json", b"[1]", "item 0 is not an object"),
         ),
     ),
 }
