@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 from rich import box
@@ -160,13 +161,15 @@ def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """Say which clocks drift or jump over recordings, beyond two standard errors."""
+    """Say which clocks drift or jump over recordings, by more than chance makes of so many."""
     lines = []
+    n_clocks = sum(len(recording["clocks"]) for recording in recordings)
+    z = NormalDist().inv_cdf(1.0 - 0.025 / max(1, n_clocks))
     for recording in recordings:
         for name, clock in recording["clocks"].items():
             said = []
             drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
-            if drift is not None and abs(drift) > 2.0 * std:
+            if drift is not None and abs(drift) > z * std:
                 said.append(f"drifts {word_drift(drift, std)}")
             said += [
                 f"jumps {word_measure(step['step_s'], step['step_std_s'])}"

@@ -64,8 +64,9 @@ def _moved(
     )
     if pair.offset_s is None or pair.target in moved:
         return pair
-    pair = replace(pair, offset_s=pair.offset_s + offset_s)
-    if pair.accepted and abs(pair.offset_s or 0.0) > max_offset_s:
+    after_s = pair.offset_s + offset_s
+    # Clocks of other epochs are brought together first, and searched around that.
+    if pair.accepted and abs(pair.offset_s) <= max_offset_s < abs(after_s):
         why = f"the offset lies beyond the {max_offset_s:g} s that are searched"
-        return replace(pair, accepted=False, why=why)
-    return pair
+        pair = replace(pair, accepted=False, why=why)
+    return replace(pair, offset_s=after_s)

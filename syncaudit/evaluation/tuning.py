@@ -8,6 +8,7 @@ are held out, and it is recordings, not clips, that intervals count.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -205,8 +206,9 @@ def tune(
 ) -> Tuning:
     """Return the limit of each kind, or source, that keeps a goal, and what is shown of it.
 
-    Of the limits that are shown to find enough errors, or else are seen to, and reject few enough
-    good sources, the one by which most good sources pass; of equal ones the largest.
+    Of the limits that are shown to find enough errors, or find as many as the best one to within
+    its standard error (L. Breiman et al., "Classification and Regression Trees", 1984), and reject
+    few enough good sources, the one by which most good sources pass; of equal ones the largest.
 
     Parameters
     ----------
@@ -309,13 +311,17 @@ def _trial(
 
 def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
     """Return the limit to choose."""
+    most = max((one.found for one in tried.values()), key=lambda rate: rate.share or 0.0)
+    # Estimated with one hit and one miss more: an error even where nothing was missed.
+    n = min(most.n, most.n_clips)
+    share = ((most.share or 0.0) * n + 1.0) / (n + 2.0)
+    near = (most.share or 0.0) - math.sqrt(share * (1.0 - share) / (n + 2.0))
 
     def rank(limit: float) -> tuple[object, ...]:
         found, passed = tried[limit].found, tried[limit].passed.share or 0.0
-        is_shown = found.interval()[0] >= goal.min_found
-        is_enough = (found.share or 0.0) >= goal.min_found
+        is_enough = found.interval()[0] >= goal.min_found or (found.share or 0.0) >= near
         is_kind = (tried[limit].rejected.share or 0.0) <= goal.max_false_reject
-        return is_enough, is_kind, is_shown, passed if is_enough else found.share or 0.0, limit
+        return is_enough, is_kind, passed if is_enough else found.share or 0.0, limit
 
     return max(tried, key=rank)
 

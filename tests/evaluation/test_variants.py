@@ -63,6 +63,13 @@ def test_what_leaves_the_range_of_the_search_is_refused() -> None:
     assert "beyond the 2 s" in (found.why or "")
 
 
+def test_clocks_of_other_epochs_stay_measured() -> None:
+    record = record_of(pair("cam_front", "imu", -947848.6))
+    (found,) = moved_record(record, ("cam_front",), 0.2).measurements
+    assert found.accepted
+    assert found.offset_s == pytest.approx(-947848.4, abs=ROUNDING_S)
+
+
 @pytest.mark.parametrize("word", ["offset=0", "lost=1.5", "wobble=3", "step=x", "drift=-0"])
 def test_errors_that_are_none_are_refused(word: str) -> None:
     with pytest.raises(UsageError, match=r"expected a number|names no error"):
