@@ -94,7 +94,7 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
             half_s = 0.5 * still.span_s
             window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
     for name in still.keys:
-        window.actions.do(Action(name))
+        window.verbs.do(Action(name))
     window.panels.fit_films()
     window.panels.comparison.end_slide()
     _settle(process, window)
