@@ -139,7 +139,7 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
 
 def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]:
     """Return what is done for each of `_SLOTS`."""
-    clips, do = window.panels.clips, window.actions.do
+    clips, do = window.panels.clips, window.verbs.do
 
     def typed(words: str) -> Iterator[Callable[[], object]]:
         for _ in range(3):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from syncaudit_gui.window.window import ViewerWindow
 
 ROOT = Path(__file__).parents[2]
-MANIFEST = str(ROOT / "sample_data" / "manifest.jsonl")
+MANIFEST = "sample_data/manifest.jsonl"
 SIZE, LOOP_SIZE, REPORT_SIZE = (1280, 800), (960, 640), (1280, 1500)
 LIMIT_S, SETTLED_S = 240.0, 1.0
 # Frames of the slide, and how long each and the rests before and after it are seen.
@@ -82,7 +82,7 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
     window.resize(*size)
     window.show()
     if still.clip:
-        window.opening.open_source(MANIFEST, clip_id=still.clip, labels=labels)
+        window.opening.open_source(str(ROOT / MANIFEST), clip_id=still.clip, labels=labels)
         _wait(process, lambda: window.session is not None and window.session.model is not None)
         _settle(process, window)
         at_s = still.at_s
@@ -94,7 +94,7 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
             half_s = 0.5 * still.span_s
             window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
     for name in still.keys:
-        window.actions.do(Action(name))
+        window.verbs.do(Action(name))
     window.panels.fit_films()
     window.panels.comparison.end_slide()
     _settle(process, window)
@@ -132,14 +132,14 @@ def _draw_pages(kept: Path, folder: Path) -> None:
     plots, out = kept / "plots", kept / "out"
     wanted = ("-c", "flashes", "--out", str(kept / "c.json"), "--plots", str(plots))
     # Its exit code tells that the IMU saw no flash.
-    subprocess.run((*command, "calibrate", MANIFEST, *wanted), check=False)  # noqa: S603  # fixed
+    subprocess.run((*command, "calibrate", MANIFEST, *wanted), cwd=ROOT, check=False)  # noqa: S603  # fixed
     shutil.copy(plots / "bands_cam_rear.png", folder / "bands.png")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         sys.stderr.write("no Chromium here: report.png stays as it was\n")
         return
     judging = (*command, "validate", MANIFEST, "--out", str(out), "--fail-on", "never")
-    subprocess.run(judging, check=True)  # noqa: S603  # fixed
+    subprocess.run(judging, cwd=ROOT, check=True)  # noqa: S603  # fixed
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     quiet = ("--disable-background-networking", "--disable-sync", f"--user-data-dir={kept / 'b'}")
     size = "--window-size={},{}".format(*REPORT_SIZE)

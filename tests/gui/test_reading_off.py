@@ -94,13 +94,13 @@ def test_events_say_what_they_are_on_hovering(window):
 def test_events_are_listed_and_jumped_to(window):
     panel = window.panels.events
     assert panel.isHidden()
-    window.actions.do(Action.EVENTS)
+    window.verbs.do(Action.EVENTS)
     model = window.session.model
     assert panel.table.rowCount() == len(model.events) > 0
     assert panel.counts.text()
     panel.view.clicked.emit(panel.table.index(1, 0))
     assert window.session.timeline.cursor_s == pytest.approx(float(model.events.times_s[1]))
-    window.actions.do(Action.EVENTS)
+    window.verbs.do(Action.EVENTS)
     assert panel.isHidden()
 
 

@@ -115,6 +115,7 @@ class ClipsPanel(Panel):
         self.count.setProperty("role", "dim")
         self.head.addWidget(self.count)
         self.show_which = QtWidgets.QComboBox()
+        self.show_which.setView(QtWidgets.QListView())  # the other one heeds no style sheet
         for words, _ in _SHOWN:
             self.show_which.addItem(words)
         self.show_which.setFocusPolicy(QtCore.Qt.FocusPolicy.ClickFocus)

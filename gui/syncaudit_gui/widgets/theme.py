@@ -105,12 +105,15 @@ def stylesheet(theme: Theme) -> str:
         padding: 3px 6px; selection-background-color: {theme.passed};
         selection-color: {theme.surface}; }}
     QLineEdit:focus, QComboBox:focus {{ border: 1px solid {theme.dim}; }}
+    QComboBox {{ combobox-popup: 0; }}
+    QComboBox QAbstractItemView::item {{ padding: 3px 4px; }}
     QComboBox::drop-down {{ border: none; width: 14px; }}
     QComboBox::down-arrow {{ image: none; width: 0; height: 0; margin-right: 8px;
         border-left: 4px solid {theme.surface}; border-right: 4px solid {theme.surface};
         border-top: 5px solid {theme.dim}; }}
-    QComboBox QAbstractItemView {{ background: {theme.panel}; border: 1px solid {theme.line};
-        selection-background-color: {theme.raised}; selection-color: {theme.text}; }}
+    QFrame[role="panel"] QComboBox QAbstractItemView {{ background: {theme.panel};
+        border: 1px solid {theme.line}; selection-background-color: {theme.raised};
+        selection-color: {theme.text}; outline: none; }}
     QFrame[role="panel"] QPushButton, QPushButton {{ background: {theme.raised}; border: none;
         border-radius: 4px; padding: 4px 10px; }}
     QFrame[role="panel"] QPushButton:hover, QPushButton:hover {{ background: {theme.line}; }}

@@ -72,7 +72,7 @@ class ViewerWindow(QtWidgets.QWidget):
             labels=panels.labels,
             transport=panels.transport,
         )
-        self.actions = Actions(
+        self.verbs = Actions(
             work,
             panels,
             self.display,
@@ -91,7 +91,7 @@ class ViewerWindow(QtWidgets.QWidget):
     def _connect(self) -> None:
         panels, display, decisions = self.panels, self.display, self.decisions
         panels.films.camera_selected.connect(display.select)
-        panels.films.camera_enlarged.connect(self.actions.enlarge)
+        panels.films.camera_enlarged.connect(self.verbs.enlarge)
         panels.lanes.scrubbed.connect(display.scrub)
         panels.lanes.range_changed.connect(display.show_range)
         panels.lanes.source_selected.connect(display.select)
@@ -107,10 +107,10 @@ class ViewerWindow(QtWidgets.QWidget):
         panels.labels.label_given.connect(decisions.give_label)
         panels.labels.note_written.connect(decisions.write_note)
         panels.labels.blind_toggled.connect(decisions.set_blind)
-        panels.transport.acted.connect(self.actions.do)
-        self._keys.acted.connect(self.actions.do)
-        self._keys.clicked.connect(self.actions.focus)
-        self.opening.clip_shown.connect(lambda: self.actions.focus(None))
+        panels.transport.acted.connect(self.verbs.do)
+        self._keys.acted.connect(self.verbs.do)
+        self._keys.clicked.connect(self.verbs.focus)
+        self.opening.clip_shown.connect(lambda: self.verbs.focus(None))
         self._keys.typing_ended.connect(panels.labels.end_typing)
         self._keys.glance_over.connect(display.toggle_corrected)
         self.player.moved.connect(display.move_to)
