@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.estimators.events import EventEvidence, limit_light, sent_at_flashes
+from syncaudit.estimators.events import (
+    EventEvidence,
+    find_light_length,
+    limit_light,
+    sent_at_flashes,
+    shortened,
+)
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
@@ -79,13 +85,18 @@ def calibrate_events(
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
     left = limit_light([read.get(item.source, item) for item in evidence])
+    light = find_light_length(left, max_offset_s=max_offset_s)
     warnings: list[str] = []
     while True:
-        seed = find_seed(left, reference=reference, max_offset_s=max_offset_s)
+        seed = find_seed(
+            left, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
+        )
         if not isinstance(seed, Seed):
             raise _impossible(seed | refused)
         refused |= seed.refused
-        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
+        seed, observations, adjustment = solve_with_steps(
+            seed, partial(_solve, [shortened(item, light.longest_s) for item in left])
+        )
         useless = unobservable_cameras(observations, adjustment)
         if not useless:
             contradicted = find_contradicted({item.source: item for item in left}, observations)

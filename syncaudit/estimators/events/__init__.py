@@ -9,7 +9,7 @@ from syncaudit.estimators.events.instants import (
     Instants,
     instants_of,
 )
-from syncaudit.estimators.events.light_length import limit_light
+from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
 
@@ -22,11 +22,13 @@ __all__ = [
     "OffsetStep",
     "PairFit",
     "band_height_px",
+    "find_light_length",
     "instants_of",
     "limit_light",
     "match_events",
     "measure_flashes",
     "period_of",
     "sent_at_flashes",
+    "shortened",
     "why_bands_contradict",
 ]

@@ -24,6 +24,9 @@ SHORTEST_S = 0.25
 # offset: more of them than this, in deviations of a fair coin, within half of their gates.
 CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
+# One flash may take so long, and no more than this share of the mean time between events.
+FLASH_S = 0.25
+FLASH_SHARE = 0.25
 # Coincidences right beside an offset are counted between so many gates.
 BESIDE = (2.0, 6.0)
 
@@ -182,6 +185,7 @@ def _tail(
         kind[follows],
         is_event[follows],
         half_s[follows],
+        min(FLASH_S, *(FLASH_SHARE * np.ptp(train) / train.size for train in (predicted, seen))),
     )
     shares = shares.copy()
     shares[follows] = np.maximum(shares[follows], after)

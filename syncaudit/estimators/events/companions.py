@@ -16,8 +16,6 @@ Ints = NDArray[np.int64]
 
 # Distances that are kept: of long trains, those from a part of the events.
 MAX_LAGS = 200_000
-# What follows so soon, or the end of a light that went on, may be of one and the same flash.
-FLASH_S = 0.25
 # Distances that spread (a lamp's uneven width, an even train that jitters) are counted in wider
 # windows, each twice as wide as the one before, and shared out evenly over them.
 WIDENINGS = 2.0 ** np.arange(10)
@@ -31,6 +29,7 @@ def companion_shares(
     kind: Ints,
     is_event: NDArray[np.bool_],
     half_s: Floats,
+    flash_s: float,
 ) -> Floats:
     """Return which share of a train's events has a companion at a distance, shape (m,).
 
@@ -54,6 +53,8 @@ def companion_shares(
         Whether an event of the train stands there.
     half_s : ndarray, shape (m,)
         By how much each distance may differ.
+    flash_s : float
+        What follows so soon, or the end of a light that went on, may be of one and the same flash.
     """
     shares = np.zeros(head.size)
     for first in np.unique(kinds[head]):
@@ -70,7 +71,7 @@ def companion_shares(
             is_head = np.isin(own, heads)
             n_own = is_head & is_event[chosen], is_head * (times_s[-1] - times_s[own])
             best = train.densest(lag_s, half_s[chosen], *n_own)
-            of_one_flash = (lag_s <= FLASH_S) | bool(first > second)
+            of_one_flash = (lag_s <= flash_s) | bool(first > second)
             alike = 1.0 / (1.0 + train.n_with_room(lag_s, n_own[1]))
             shares[chosen] = np.where(of_one_flash, np.maximum(best, alike), best)
     return shares
