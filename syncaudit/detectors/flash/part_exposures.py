@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.robust import mad_std
+
 __all__ = ["Switches", "find_switches"]
 
 Floats = NDArray[np.float64]
@@ -32,16 +34,19 @@ CELL_LEVELS = 0.5
 # and from all.
 MIN_PART = 0.05
 MIN_SIGMAS = 4.0
-# What keeps shares from telling the tone curve: levels of cells and of whole frames, more of
-# both the less of the exposure is lit; neighbouring cells err alike.
-TONE_LEVELS = (0.25, 0.1)
+# What keeps shares from telling the tone curve: levels of cells, more the less of the exposure is
+# lit; neighbouring cells err alike.
+TONE_LEVELS = 0.25
 PREDICTED_SHARE = 3.0
 CORRELATED_CELLS = 2.0
-# Exponents that tone curves may have (1: linear), and points between which one is chosen.
+# Cells whose change is farther from that of the others, in deviations, are of something else.
+MAX_UNLIKE = 2.0
+# Exponents that tone curves may have (1: linear): usual ones, mean and deviation, and points.
+USUAL_GAMMA = (1.8, 0.5)
 GAMMAS = np.linspace(0.6, 3.2, 53)
 # Fewer are none: light may change for once, a lamp goes on and off.
 MIN_SWITCHES = 3
-N_HALVINGS = 24
+N_ROUNDS = 3
 MIN_STD_S = 1e-4
 
 
@@ -239,38 +244,41 @@ def _shown(partial: _Partial, share: float, gamma: float) -> Floats:
     """Return the levels of the cells after a share of the exposure."""
     p, q = np.maximum(partial.before, 1.0) ** gamma, np.maximum(partial.after, 1.0) ** gamma
     clear = np.maximum(p + share * (q - p), 1e-6) ** (1.0 / gamma)
+    return np.asarray(clear - _dropped(partial, share))
+
+
+def _dropped(partial: _Partial, share: float) -> float:
+    """Return by how many levels an encoder leaves out of a change that has begun."""
     sense = 1.0 if partial.is_on else -1.0
-    dropped = sense * DROPPED_LEVELS * (1.0 - share) ** 2 * (share > 0.0)
-    return np.asarray(clear - dropped)
+    return sense * DROPPED_LEVELS * (1.0 - share) ** 2 * (share > 0.0)
 
 
 def _share(partial: _Partial, gamma: float) -> float:
-    """Return the share of the exposure after the change, by halving: the mean level is right."""
-    weight = np.abs(partial.after - partial.before)
-    goal = float(weight @ partial.now)
-    low, high = -0.2, 1.2
-    for _ in range(N_HALVINGS):
-        middle = 0.5 * (low + high)
-        short = (float(weight @ _shown(partial, middle, gamma)) < goal) == partial.is_on
-        low, high = (middle, high) if short else (low, middle)
-    return 0.5 * (low + high)
+    """Return the share of the exposure after the change: what half of the cells show at most."""
+    before, after = (np.maximum(own, 1.0) ** gamma for own in (partial.before, partial.after))
+    share = 0.5
+    for _ in range(N_ROUNDS):
+        now = np.maximum(partial.now + _dropped(partial, share), 1.0) ** gamma
+        share = float(np.clip(np.median((now - before) / (after - before)), -0.2, 1.2))
+    return share
 
 
 def _tone(partials: list[_Partial]) -> tuple[float, float]:
-    """Return mean and deviation of the exponent, alike likely before within `GAMMAS`."""
-    logs = np.zeros(GAMMAS.size)
+    """Return mean and deviation of the exponent, by how alike the shares of all cells are.
+
+    Cells in part of what no light reaches (a screen, the sky) change less than all others, and
+    look like those of linear cameras: they are left out.
+    """
+    logs = -0.5 * ((GAMMAS - USUAL_GAMMA[0]) / USUAL_GAMMA[1]) ** 2
     for partial in partials:
-        change = np.abs(partial.after - partial.before)
         early = 1.0 + PREDICTED_SHARE * (1.0 - float(np.clip(partial.share, 0.0, 1.0)))
-        noise, common = TONE_LEVELS[0] * early, TONE_LEVELS[1] * early
-        columns = np.stack((np.ones_like(change), change), axis=1) / noise
-        # The share is free, a level that all cells have in common hardly.
-        normal = columns.T @ columns + np.diag([common**-2.0, 0.0])
+        ratio = np.log(np.maximum(partial.after, 1.0) / np.maximum(partial.before, 1.0))
+        is_used = np.abs(ratio - np.median(ratio)) <= MAX_UNLIKE * mad_std(ratio - np.median(ratio))
         for i, gamma in enumerate(GAMMAS.tolist()):
-            left = (partial.now - _shown(partial, _share(partial, gamma), gamma)) / noise
-            pull = columns.T @ left
-            logs[i] -= 0.5 * float(left @ left - pull @ np.linalg.solve(normal, pull))
-    logs /= CORRELATED_CELLS
+            left = partial.now - _shown(partial, _share(partial, gamma), gamma)
+            # What all cells of a frame have in common says nothing.
+            left = (left - np.median(left))[is_used] / (TONE_LEVELS * early)
+            logs[i] -= np.sum(np.log1p(left**2 / 3.0)) * 2.0 / CORRELATED_CELLS
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     mean = float(weights @ GAMMAS)
