@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.between_frames import with_intervals
-from syncaudit.detectors.flash.blinking import Blinking, find_blinking
+from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
-from syncaudit.detectors.flash.part_exposures import find_switches
+from syncaudit.detectors.flash.part_exposures import date_changes
 from syncaudit.detectors.flash.whole_frames import dead_times, lit_frames, watched_neighbours
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
@@ -84,7 +84,7 @@ class FlashDetector:
     the edges rather than take the one that is stated.
 
     Global shutters, and pictures without ramps, give the intervals in which whole frames were lit,
-    and the instants of lights that go on or off while a frame is exposed (`find_switches`).
+    and the instants of lights that go on or off while a frame is exposed (`date_changes`).
 
     Parameters
     ----------
@@ -131,9 +131,11 @@ class FlashDetector:
             places = np.searchsorted(self._indices, dated.frame_index)
             if not blinking.replaces(places, dated.sense, is_slow=learnt.shape.blur_px > 0.0):
                 return dated
-        pulses = self._intervals()
+        pulses = self._intervals(None if self._window.has_rows else blinking)
         n_pulses = 0 if pulses is None else pulses.start_s.size
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
+        if not self._window.has_rows:
+            return pulses
         if blinking is not None and not (blinking.is_cut and len(whole) >= MIN_CHANGES):
             return self._of_middle(blinking)
         if len(whole) < max(MIN_CHANGES, n_pulses):
@@ -174,14 +176,18 @@ class FlashDetector:
         )
 
     def _blinking(self) -> Blinking | None:
-        """Return what blinks in the frames of a rolling shutter, where light may have changed."""
+        """Return what blinks in the frames, where light may have changed."""
         window = self._window
-        if len(window.candidates) < MIN_CHANGES or not window.has_rows:
+        if window.has_rows:
+            levels, at = window.rows(), np.searchsorted(self._indices, window.candidates)
+        else:
+            levels = window.cells.finish()
+            at = changed_frames(levels)
+        if at.size < MIN_CHANGES:
             return None
-        at = np.searchsorted(self._indices, window.candidates)
         part_s = (self.stream.exposure_s or 1.0 / self._rate_hz) + MAX_RISE_S
         n_frames = math.ceil(part_s * self._rate_hz) + 1
-        return find_blinking(window.rows(), at.tolist(), n_frames)
+        return find_blinking(levels, at.tolist(), n_frames)
 
     def _of_middle(self, blinking: Blinking) -> FlashIntervals:
         """Return when lights changed in the middle of what blinks, between two frames."""
@@ -321,15 +327,15 @@ class FlashDetector:
         )
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 
-    def _intervals(self) -> FlashIntervals | None:
+    def _intervals(self, blinking: Blinking | None) -> FlashIntervals | None:
         stream = self.stream
         times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         frame_s, delay_s = times_s[self._indices], stream.line_delay_s
         exposure_s = stream.exposure_s
         readout_s = None if delay_s is None else delay_s * self._size[0]
-        cells = self._window.cells.finish()
-        switched = find_switches(
-            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
+        cells = self._window.cells.finish().reshape(frame_s.size, -1).astype(np.float64)
+        switched = date_changes(
+            blinking, frame_s, cells, exposure_s=exposure_s, period_s=1.0 / self._rate_hz
         )
         pulses = lit_frames(
             frame_s,

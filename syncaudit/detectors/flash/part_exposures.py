@@ -7,20 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.flash.blinking import Blinking, Change
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["Switches", "find_switches"]
+__all__ = ["Switches", "date_changes"]
 
 Floats = NDArray[np.float64]
 
-# Least change, as a share of the picture and in levels, and what of it each side may vary by.
-MIN_SHARE = 0.03
-MIN_LEVELS = 3.0
-STEADY_SHARE = 0.12
-# Share of the cells that must change in one sense, by at least a quarter of the median.
-ONE_SENSE = 0.8
-# A change that is the same factor everywhere, within this, is gain or exposure, not light.
-GAIN_SPREAD = 0.03
+# Frames that a light must reach, of which the first or last may be lit in part.
+MIN_LIT = 3
 # Cells above this may be clipped.
 CLIPPED_LEVEL = 235.0
 MIN_CELLS = 8
@@ -44,8 +39,6 @@ MAX_UNLIKE = 2.0
 # Exponents that tone curves may have (1: linear): usual ones, mean and deviation, and points.
 USUAL_GAMMA = (1.8, 0.5)
 GAMMAS = np.linspace(0.6, 3.2, 53)
-# Fewer are none: light may change for once, a lamp goes on and off.
-MIN_SWITCHES = 3
 N_ROUNDS = 3
 MIN_STD_S = 1e-4
 
@@ -57,14 +50,12 @@ class Switches:
     Parameters
     ----------
     frame : ndarray of int, shape (m,)
-        Position of the frame that was lit in part, or of the last one before.
+        Position of the last frame before.
     start_s, stop_s, std_s : ndarray, shape (m,)
         Interval and the softness of its ends, which is its length where a frame lit in part dates
         the instant.
     sense : ndarray of int, shape (m,)
         +1 where the light went on, -1 where off.
-    gamma, gamma_std : float
-        Exponent of the tone curve.
     """
 
     frame: NDArray[np.int64]
@@ -72,15 +63,12 @@ class Switches:
     stop_s: Floats
     std_s: Floats
     sense: NDArray[np.int64]
-    gamma: float = 1.0
-    gamma_std: float = 0.0
 
 
 @dataclass(slots=True)
 class _Partial:
     """A frame between two steady states, in the sense of the change."""
 
-    frame: int
     is_on: bool
     before: Floats
     after: Floats
@@ -88,8 +76,15 @@ class _Partial:
     share: float = 0.5
 
 
-def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -> Switches:
-    """Return when lights went on or off that stayed so for two frames at least.
+def date_changes(
+    blinking: Blinking | None,
+    frame_s: Floats,
+    cells: Floats,
+    *,
+    exposure_s: float | None,
+    period_s: float,
+) -> Switches:
+    """Return when lights went on or off, as the exposures of whole frames tell.
 
     A frame that is exposed for E around `frame_s` while the light goes on gathers the share
     ``u = (frame_s + E / 2 - t) / E`` of it, which dates the instant t; so does the darkness of
@@ -104,129 +99,68 @@ def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -
 
     Parameters
     ----------
+    blinking : Blinking, optional
+        Which frames a light changed between; None: none did.
     frame_s : ndarray, shape (n,)
         Middle of each exposure.
     cells : ndarray, shape (n, c)
-        Of `FrameCells`.
+        Brightness of the frames.
     exposure_s : float, optional
         Where it is not stated, only intervals are known.
+    period_s : float
+        From frame to frame: exposures that nobody states last no longer.
     """
-    found = [_chosen(group, cells) for group in _groups(_is_between(cells))]
-    partials = [partial for partial in found if partial is not None]
-    if len(partials) < MIN_SWITCHES:
+    if blinking is None:
         none, nothing = np.empty(0), np.empty(0, dtype=np.int64)
         return Switches(frame=nothing, start_s=none, stop_s=none, std_s=none, sense=nothing)
-    stds = np.array([_share_std(partial) for partial in partials])
-    shares = np.array([partial.share for partial in partials])
-    margins = np.maximum(MIN_PART, MIN_SIGMAS * stds)
-    is_part = (shares > margins) & (shares < 1.0 - margins)
-    gamma, gamma_std = _tone([p for p, is_it in zip(partials, is_part, strict=True) if is_it])
-    half_s = 0.5 * (exposure_s or 0.0)
-    starts, stops, softness = [], [], []
-    last = frame_s.size - 1
-    for partial, std, has_part in zip(partials, stds.tolist(), is_part.tolist(), strict=True):
-        k = partial.frame
-        if has_part and exposure_s:
-            share = _share(partial, gamma)
-            lever = 0.5 * (_share(partial, gamma + 0.1) - _share(partial, gamma - 0.1)) / 0.1
-            at_s = float(frame_s[k]) + (0.5 - share) * exposure_s
-            std_s = exposure_s * float(np.hypot(std, lever * gamma_std))
-            starts.append(at_s - 0.5 * std_s)
-            stops.append(at_s + 0.5 * std_s)
-            softness.append(std_s)
-            continue
-        # Without an exposure a frame that is lit in part may reach half-way to its neighbours.
-        low, high = (
-            (k - 1, k + 1) if has_part else (k, k + 1) if partial.share < 0.5 else (k - 1, k)
-        )
-        begin_s = float(frame_s[max(low, 0)]) + half_s
-        end_s = float(frame_s[min(high, last)]) - half_s
-        if not has_part and not _lasts(cells, partial, low, high):
-            begin_s -= 0.0 if partial.is_on else 2.0 * half_s
-            end_s += 2.0 * half_s if partial.is_on else 0.0
-        starts.append(begin_s)
-        stops.append(max(begin_s, end_s))
-        softness.append(max(MIN_STD_S, MIN_PART * half_s))
+    changes = blinking.changes
+    start_s, stop_s = blinking.intervals_s(
+        frame_s, exposure_s=(exposure_s or 0.0, exposure_s or period_s), rise_s=0.0
+    )
+    std_s = np.full(start_s.size, max(MIN_STD_S, 0.5 * MIN_PART * (exposure_s or 0.0)))
+    partials: dict[int, _Partial] = {}
+    for i, own in enumerate(changes):
+        # The frames from a going on to the next going off are lit.
+        lit = changes[i : i + 2] if own.sense > 0 else changes[max(i - 1, 0) : i + 1]
+        lasts = len(lit) < 2 or lit[1].foot - lit[0].peak >= MIN_LIT - 1
+        if not lasts:
+            start_s[i] -= (exposure_s or 0.0) * (own.sense < 0)
+            stop_s[i] += (exposure_s or 0.0) * (own.sense > 0)
+        elif exposure_s and blinking.is_steady(own):
+            partial = _partial(own, cells)
+            if partial is not None:
+                partials[i] = partial
+    gamma, gamma_std = _tone(list(partials.values()))
+    for i, partial in partials.items():
+        share = _share(partial, gamma)
+        lever = 0.5 * (_share(partial, gamma + 0.1) - _share(partial, gamma - 0.1)) / 0.1
+        at_s = float(frame_s[changes[i].foot + 1]) + (0.5 - share) * (exposure_s or 0.0)
+        std_s[i] = (exposure_s or 0.0) * float(np.hypot(_share_std(partial), lever * gamma_std))
+        start_s[i], stop_s[i] = at_s - 0.5 * std_s[i], at_s + 0.5 * std_s[i]
     return Switches(
-        frame=np.array([partial.frame for partial in partials], dtype=np.int64),
-        start_s=np.array(starts),
-        stop_s=np.array(stops),
-        std_s=np.array(softness),
-        sense=np.array([2 * int(partial.is_on) - 1 for partial in partials], dtype=np.int64),
-        gamma=gamma,
-        gamma_std=gamma_std,
+        frame=np.array([own.foot for own in changes], dtype=np.int64),
+        start_s=start_s,
+        stop_s=stop_s,
+        std_s=std_s,
+        sense=np.array([own.sense for own in changes], dtype=np.int64),
     )
 
 
-def _is_between(cells: Floats) -> NDArray[np.bool_]:
-    """Return which frames lie between two steady states of unlike light."""
-    n = cells.shape[0]
-    found = np.zeros(n, dtype=np.bool_)
-    if n < 5:
-        return found
-    before, after = 0.5 * (cells[:-4] + cells[1:-3]), 0.5 * (cells[3:-1] + cells[4:])
-    middle = np.median(after - before, axis=1)
-    at = np.flatnonzero(np.abs(middle) > MIN_LEVELS)
-    if not at.size:
-        return found
-    before, after = before[at], after[at]
-    change, size = np.sign(middle[at])[:, None] * (after - before), np.abs(middle[at])
-    unsteady = np.maximum(
-        np.median(np.abs(cells[at + 1] - cells[at]), axis=1),
-        np.median(np.abs(cells[at + 4] - cells[at + 3]), axis=1),
+def _partial(own: Change, cells: Floats) -> _Partial | None:
+    """Return the frame that is lit in part, or None where none is."""
+    k = own.foot + 1
+    if own.peak != k + 1 or own.foot < 1 or own.peak + 1 >= cells.shape[0]:
+        return None
+    before, after = 0.5 * (cells[k - 2] + cells[k - 1]), 0.5 * (cells[k + 1] + cells[k + 2])
+    is_used = np.maximum(before, after) < CLIPPED_LEVEL
+    if np.count_nonzero(is_used) < min(MIN_CELLS, is_used.size):
+        return None
+    partial = _Partial(
+        is_on=own.sense > 0, before=before[is_used], after=after[is_used], now=cells[k][is_used]
     )
-    in_sense = np.mean(change > 0.25 * size[:, None], axis=1)
-    dark = np.minimum(before, after)
-    factor = change / (dark + 1.0)
-    spread = np.median(np.abs(factor - np.median(factor, axis=1)[:, None]), axis=1)
-    is_gain = 1.4826 * spread < GAIN_SPREAD * np.median(factor, axis=1)
-    found[at + 2] = (
-        (size > MIN_SHARE * np.median(dark, axis=1))
-        & (unsteady < STEADY_SHARE * size)
-        & (in_sense >= ONE_SENSE)
-        & ~is_gain
-    )
-    return found
-
-
-def _groups(is_between: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    frames = np.flatnonzero(is_between)
-    if not frames.size:
-        return []
-    return np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
-
-
-def _chosen(group: NDArray[np.int64], cells: Floats) -> _Partial | None:
-    """Return the frame of neighbours that is most nearly lit by half."""
-    partials = []
-    for k in group.tolist():
-        before, after = 0.5 * (cells[k - 2] + cells[k - 1]), 0.5 * (cells[k + 1] + cells[k + 2])
-        is_used = np.maximum(before, after) < CLIPPED_LEVEL
-        if np.count_nonzero(is_used) < min(MIN_CELLS, is_used.size):
-            continue
-        partial = _Partial(
-            frame=k,
-            is_on=bool(np.median(after - before) > 0.0),
-            before=before[is_used],
-            after=after[is_used],
-            now=cells[k][is_used],
-        )
-        partial.share = _share(partial, 1.0)
-        partials.append(partial)
-    return min(partials, key=lambda partial: abs(partial.share - 0.5), default=None)
-
-
-def _lasts(cells: Floats, partial: _Partial, low: int, high: int) -> bool:
-    """Return whether a light that changed between two frames was on for three.
-
-    A pulse may light two alike, each for a part of its exposure.
-    """
-    near, step = (high, 1) if partial.is_on else (low, -1)
-    if not 0 <= near + 2 * step < cells.shape[0]:
-        return False
-    lit = cells[[near, near + step, near + 2 * step]]
-    size = abs(float(np.median(partial.after - partial.before)))
-    return bool(np.max(np.median(np.abs(np.diff(lit, axis=0)), axis=1)) < STEADY_SHARE * size)
+    partial.share = _share(partial, 1.0)
+    margin = max(MIN_PART, MIN_SIGMAS * _share_std(partial))
+    return partial if margin < partial.share < 1.0 - margin else None
 
 
 def _share_std(partial: _Partial) -> float:

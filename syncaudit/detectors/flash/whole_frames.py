@@ -42,10 +42,10 @@ class FrameCells:
         if len(self._waiting) >= N_AT_ONCE:
             self._reduce()
 
-    def finish(self) -> Floats:
-        """Return the cells of all frames, shape (m, 8 s); there must be some."""
+    def finish(self) -> NDArray[np.float32]:
+        """Return the cells of all frames, shape (m, 8, s); there must be some."""
         self._reduce()
-        return np.concatenate(self._cells).astype(np.float64)
+        return np.concatenate(self._cells)
 
     def _reduce(self) -> None:
         if self._waiting:
@@ -54,13 +54,12 @@ class FrameCells:
 
 
 def _frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean of 8 groups of rows in every strip, shape (m, 8 s) of (m, n, s)."""
-    m, n, n_strips = strips.shape
+    """Return the mean of 8 groups of rows in every strip, shape (m, 8, s) of (m, n, s)."""
+    n = strips.shape[1]
     starts = np.linspace(0, n, min(N_CELL_ROWS, n), endpoint=False).astype(np.int64)
     sums = np.add.reduceat(strips, starts, axis=1)
     counts = np.diff(np.append(starts, n)).astype(np.float32)
-    cells = (sums / counts[:, None]).reshape(m, starts.size * n_strips)
-    return np.asarray(cells, dtype=np.float32)
+    return np.asarray(sums / counts[:, None], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,7 +108,7 @@ def lit_frames(
     exposure_s, readout_s : float, optional
         Where stated.
     switched : ndarray of int
-        Frames near which a light went on or off that stayed (`find_switches`): those and the
+        Frames near which a light went on or off that stayed (`date_changes`): those and the
         ones beside them show no pulse.
     """
     floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])

@@ -96,7 +96,8 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     if all(_is_sharp(item) for item in evidence):
         return LightLength()
     found = {
-        length_s: list(_matches(evidence, length_s, max_offset_s)) for length_s in (*TRIED_S, np.inf)
+        length_s: list(_matches(evidence, length_s, max_offset_s))
+        for length_s in (*TRIED_S, np.inf)
     }
     matched = {
         length_s: sum(match.i.size for match in matches) for length_s, matches in found.items()
