@@ -39,9 +39,8 @@ MAX_ANSWER = 0.3
 # A frame with so much of a change shows more than half of its light, and one with so much less:
 # tone curves and exposures that answer bend what lies between.
 MORE, LESS = 0.75, 0.25
-# What a frame must differ from the one before by to be looked at, and how many usual differences.
+# What a frame must differ from the one before by to be looked at, as a share.
 LEAST_STEP = 0.02
-MIN_STRENGTH = 8.0
 # Exponents that tone curves may have (1: linear), and the least part of a change that a frame
 # shows.
 GAMMAS = 1.0, 2.4
@@ -182,8 +181,8 @@ def changed_frames(levels: Singles) -> Ints:
     """Return the frames that are brighter or darker than those before, as a whole."""
     logs = np.median(np.log(levels.reshape(levels.shape[0], -1) + BLACK_LEVELS), axis=1)
     steps = np.abs(np.diff(logs))
-    usual = float(np.median(steps)) if steps.size else 0.0
-    return np.flatnonzero(steps > max(LEAST_STEP, MIN_STRENGTH * usual)) + 1
+    usual = float(np.sort(steps)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
+    return np.flatnonzero(steps > max(LEAST_STEP, MIN_CHANGE * usual)) + 1
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:
