@@ -81,8 +81,7 @@ def date_changes(
     frame_s: Floats,
     cells: Floats,
     *,
-    exposure_s: float | None,
-    period_s: float,
+    exposures_s: tuple[float, float],
 ) -> Switches:
     """Return when lights went on or off, as the exposures of whole frames tell.
 
@@ -105,27 +104,24 @@ def date_changes(
         Middle of each exposure.
     cells : ndarray, shape (n, c)
         Brightness of the frames.
-    exposure_s : float, optional
-        Where it is not stated, only intervals are known.
-    period_s : float
-        From frame to frame: exposures that nobody states last no longer.
+    exposures_s : tuple of float
+        Shortest and longest that the exposure may be: 0, where it is not stated.
     """
     if blinking is None:
         none, nothing = np.empty(0), np.empty(0, dtype=np.int64)
         return Switches(frame=nothing, start_s=none, stop_s=none, std_s=none, sense=nothing)
     changes = blinking.changes
-    start_s, stop_s = blinking.intervals_s(
-        frame_s, exposure_s=(exposure_s or 0.0, exposure_s or period_s), rise_s=0.0
-    )
-    std_s = np.full(start_s.size, max(MIN_STD_S, 0.5 * MIN_PART * (exposure_s or 0.0)))
+    start_s, stop_s = blinking.intervals_s(frame_s, exposure_s=exposures_s, rise_s=0.0)
+    exposure_s, longest_s = exposures_s
+    std_s = np.full(start_s.size, max(MIN_STD_S, 0.5 * MIN_PART * exposure_s))
     partials: dict[int, _Partial] = {}
     for i, own in enumerate(changes):
         # The frames from a going on to the next going off are lit.
         lit = changes[i : i + 2] if own.sense > 0 else changes[max(i - 1, 0) : i + 1]
         lasts = len(lit) < 2 or lit[1].foot - lit[0].peak >= MIN_LIT - 1
         if not lasts:
-            start_s[i] -= (exposure_s or 0.0) * (own.sense < 0)
-            stop_s[i] += (exposure_s or 0.0) * (own.sense > 0)
+            start_s[i] -= longest_s * (own.sense < 0)
+            stop_s[i] += longest_s * (own.sense > 0)
         elif exposure_s and blinking.is_steady(own):
             partial = _partial(own, cells)
             if partial is not None:
@@ -134,8 +130,8 @@ def date_changes(
     for i, partial in partials.items():
         share = _share(partial, gamma)
         lever = 0.5 * (_share(partial, gamma + 0.1) - _share(partial, gamma - 0.1)) / 0.1
-        at_s = float(frame_s[changes[i].foot + 1]) + (0.5 - share) * (exposure_s or 0.0)
-        std_s[i] = (exposure_s or 0.0) * float(np.hypot(_share_std(partial), lever * gamma_std))
+        at_s = float(frame_s[changes[i].foot + 1]) + (0.5 - share) * exposure_s
+        std_s[i] = exposure_s * float(np.hypot(_share_std(partial), lever * gamma_std))
         start_s[i], stop_s[i] = at_s - 0.5 * std_s[i], at_s + 0.5 * std_s[i]
     return Switches(
         frame=np.array([own.foot for own in changes], dtype=np.int64),
