@@ -14,7 +14,6 @@ from syncaudit.estimators.events import (
     find_light_length,
     limit_light,
     sent_at_flashes,
-    shortened,
 )
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
@@ -94,9 +93,8 @@ def calibrate_events(
         if not isinstance(seed, Seed):
             raise _impossible(seed | refused)
         refused |= seed.refused
-        seed, observations, adjustment = solve_with_steps(
-            seed, partial(_solve, [shortened(item, light.longest_s) for item in left])
-        )
+        narrow = [light.narrowed(item) for item in left]
+        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, narrow))
         useless = unobservable_cameras(observations, adjustment)
         if not useless:
             contradicted = find_contradicted({item.source: item for item in left}, observations)
@@ -111,7 +109,7 @@ def calibrate_events(
         left = [item for item in left if item.source not in refused]
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
-    return calibration_of(left, seed, observations, adjustment, refused, set(read), warnings)
+    return calibration_of(narrow, seed, observations, adjustment, refused, set(read), warnings)
 
 
 def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:

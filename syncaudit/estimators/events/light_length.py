@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import beta
@@ -18,9 +19,11 @@ __all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
 
 # Lengths that are tried, in seconds, beside none: pulses shorter than most frame periods.
 TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
-# How likely a bound is too small, over all cameras, and what a fit of offset and drift takes.
+# Dates that gather more closely than chance would have it are no accident, and what a fit of offset
+# and drift takes of their number.
 MAX_RISK = 0.01
 N_FITTED = 2
+N_GRID = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +34,25 @@ class LightLength:
     ----------
     likely_s : float
         With which most events of most sources are common ones.
-    longest_s : float
-        Bound that holds with 99 %.
+    length_s, std_s : float
+        Estimate and standard error, where some source dates what the frames show.
     """
 
     likely_s: float = np.inf
-    longest_s: float = np.inf
+    length_s: float = np.inf
+    std_s: float = 0.0
+
+    def narrowed(self, item: EventEvidence) -> EventEvidence:
+        """Return the evidence with intervals no wider than such lights ask for.
+
+        A light that is longer by x went on earlier by x / 2 in the mean, and nobody sees it.
+        """
+        if _is_sharp(item) or not np.isfinite(self.length_s):
+            return item
+        found = shortened(item, self.length_s)
+        return replace(
+            found, systematic_std_s=math.hypot(found.systematic_std_s, self.std_s / math.sqrt(3.0))
+        )
 
 
 def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
@@ -82,9 +98,10 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     that are common do not agree, with one that is too long, chance explains them as well. Of those
     that leave most events in common the shortest is `likely_s`.
 
-    Where a source dates what a camera shows, its dates are spread evenly over ``L + E``, whose
-    frames do not know of the light: of n, the range is a share r of that or less with probability
-    ``n r^(n - 1) - (n - 1) r^n``, which bounds L from above.
+    Where a source dates what a camera shows, its dates are spread evenly over ``W = L + E``, or the
+    frame period where that is shorter: the frames do not know of the light. Of n, the range R has
+    the density ``d (1 - d / U)^(n - 2) / U^2`` with ``d = W - R`` and U the shorter of both; the
+    product over all cameras tells L.
 
     Parameters
     ----------
@@ -107,8 +124,9 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     likely_s = max(matched, key=lambda length_s: matched[length_s])  # the first is the shortest
     items = {item.source: item for item in evidence}
     dated = [match for match in found[likely_s] if not match.target.half_s.any()]
-    bounds = [_longest_s(items[match.source.source], match, len(dated)) for match in dated]
-    return LightLength(likely_s=likely_s, longest_s=min(bounds, default=np.inf))
+    ranges = [_range(items[match.source.source], match) for match in dated]
+    length_s, std_s = _length([own for own in ranges if own is not None])
+    return LightLength(likely_s=likely_s, length_s=length_s, std_s=std_s)
 
 
 def _matches(
@@ -137,16 +155,49 @@ def _is_sharp(item: EventEvidence) -> bool:
     )
 
 
-def _longest_s(item: EventEvidence, match: EventMatch, n_bounds: int) -> float:
-    """Return what a light is no longer than, by when it went on in the frames that show it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Range:
+    """How far apart, at most, lights went on in the exposures of the n frames that show them."""
+
+    range_s: float
+    n: int
+    exposure_s: float
+    period_s: float
+
+
+def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
     n = match.i.size - N_FITTED
     if not isinstance(item, FlashIntervals) or item.lit_s is None or match.fit is None or n < 2:
-        return np.inf
+        return None
     at = match.source.item[match.i]
-    phase_s = item.stop_s[at] - match.fit.source_of(match.target.times_s[match.j])
+    onset_s = match.fit.source_of(match.target.times_s[match.j])
+    # Of lights in several frames the last tells how long they are, the first when they went on.
+    exposure_s = float(np.median(item.stop_s - item.lit_s))
+    last_s = float(np.max(item.lit_s[at] - onset_s)) + exposure_s
+    found = _Range(
+        range_s=last_s - float(np.min(item.stop_s[at] - onset_s)),
+        n=n,
+        exposure_s=exposure_s if item.dead_s.size else 0.0,
+        period_s=float(np.median(item.stop_s - item.start_s)),
+    )
     # The range of n even numbers has a beta distribution.
-    share = float(beta.ppf(MAX_RISK / n_bounds, n - 1, 2))
-    exposure_s = float(np.median(item.stop_s - item.lit_s)) if item.dead_s.size else 0.0
-    longest_s = float(np.ptp(phase_s)) / share - exposure_s
-    # Dates that gather within an exposure are no accident: the frames know of the light.
-    return longest_s if longest_s > 0.0 else np.inf
+    is_even = found.range_s > float(beta.ppf(MAX_RISK, n - 1, 2)) * found.exposure_s
+    return found if is_even else None
+
+
+def _length(ranges: Sequence[_Range]) -> tuple[float, float]:
+    """Return mean and deviation of the length of lights, alike likely before; inf for none."""
+    if not ranges:
+        return np.inf, 0.0
+    shortest_s = max(0.0, *(own.range_s - own.exposure_s for own in ranges))
+    longest_s = shortest_s + max(own.period_s for own in ranges)
+    length_s = np.linspace(shortest_s, longest_s, N_GRID + 1)[1:]
+    logs = np.zeros(N_GRID)
+    for own in ranges:
+        width_s = length_s + own.exposure_s
+        spread_s, left_s = np.minimum(width_s, own.period_s), width_s - own.range_s
+        inside = np.maximum(1.0 - left_s / spread_s, 1e-9)
+        logs += np.log(left_s) + (own.n - 2) * np.log(inside) - 2.0 * np.log(spread_s)
+    weights = np.exp(logs - logs.max())
+    mean_s = float(np.average(length_s, weights=weights))
+    return mean_s, float(np.sqrt(np.average((length_s - mean_s) ** 2, weights=weights)))
