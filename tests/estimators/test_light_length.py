@@ -74,33 +74,38 @@ def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():
 
 
 @pytest.mark.parametrize("width_s", [1e-3, 0.006, 0.02])
-def test_when_flashes_show_bounds_how_long_they_last(width_s):
-    bounds_s = []
+def test_when_flashes_show_tells_how_long_they_last(width_s):
+    z = []
     for seed in range(12):
         rng = np.random.default_rng([seed, 6])
         onsets_s = irregular_onsets(rng, 60)
         lit, _ = whole_frames(onsets_s, width_s)
         dates = trigger(rng, onsets_s, clock=Clock(offset_s=2.3, drift=3e-5))
         found = find_light_length([lit, dates], max_offset_s=30.0)
-        assert found.longest_s >= width_s
-        bounds_s.append(found.longest_s)
-    assert np.median(bounds_s) < width_s + OPEN_S
+        assert abs(found.length_s - width_s) < 0.01
+        z.append((found.length_s - width_s) / found.std_s)
+        narrow = found.narrowed(lit)
+        assert np.median(narrow.stop_s - narrow.start_s) < OPEN_S + width_s + 0.01
+        assert narrow.systematic_std_s > 0.5 * found.std_s
+    assert np.max(np.abs(z)) < 3.5
+    assert np.sqrt(np.mean(np.square(z))) < 1.5
 
 
-def test_flashes_that_keep_to_the_frames_bound_no_length():
+def test_flashes_that_keep_to_the_frames_tell_no_length():
     rng = np.random.default_rng(7)
     # Each goes on a millisecond before a frame is exposed.
     onsets_s = PERIOD_S * np.cumsum(rng.integers(8, 20, 60)) - OPEN_S - 1e-3
     lit, _ = whole_frames(onsets_s, 2e-3)
     found = find_light_length([lit, trigger(rng, onsets_s)], max_offset_s=30.0)
-    assert found.longest_s == np.inf
+    assert found.length_s == np.inf
+    assert found.narrowed(lit) is lit
 
 
 def test_nothing_in_common_tells_no_length():
     rng = np.random.default_rng(8)
     lit, _ = whole_frames(irregular_onsets(rng, 60))
     found = find_light_length([lit, trigger(rng, irregular_onsets(rng, 60))], max_offset_s=30.0)
-    assert found.likely_s == found.longest_s == np.inf
+    assert found.likely_s == found.length_s == np.inf
 
 
 def test_the_grid_of_frames_is_no_period_of_their_flashes():

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import beta
 
 from syncaudit.estimators.events.event_match import EventMatch
@@ -19,10 +20,11 @@ __all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
 
 # Lengths that are tried, in seconds, beside none: pulses shorter than most frame periods.
 TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
-# Dates that gather more closely than chance would have it are no accident, and what a fit of offset
-# and drift takes of their number.
+# Dates that gather more closely than chance would have it are no accident.
 MAX_RISK = 0.01
-N_FITTED = 2
+# Drifts that are tried: that under which dates gather most closely leaves three ends free, not two.
+DRIFTS = np.linspace(-2e-4, 2e-4, 81)
+FREE_ENDS = 3
 N_GRID = 1000
 
 
@@ -47,7 +49,7 @@ class LightLength:
 
         A light that is longer by x went on earlier by x / 2 in the mean, and nobody sees it.
         """
-        if _is_sharp(item) or not np.isfinite(self.length_s):
+        if not np.isfinite(self.length_s) or not _pulses(item).any():
             return item
         found = shortened(item, self.length_s)
         return replace(
@@ -147,6 +149,13 @@ def _matches(
             yield match
 
 
+def _pulses(item: EventEvidence) -> NDArray[np.bool_]:
+    """Return which events are frames that a light no longer than these shows."""
+    if not isinstance(item, FlashIntervals) or item.lit_s is None:
+        return np.zeros(0, dtype=np.bool_)
+    return item.lit_s > item.start_s
+
+
 def _is_sharp(item: EventEvidence) -> bool:
     return not (
         isinstance(item, FlashIntervals)
@@ -166,19 +175,21 @@ class _Range:
 
 
 def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
-    n = match.i.size - N_FITTED
+    is_pulse = _pulses(item)[match.source.item[match.i]]
+    n = (2 * np.count_nonzero(is_pulse) - 1) // FREE_ENDS
     if not isinstance(item, FlashIntervals) or item.lit_s is None or match.fit is None or n < 2:
         return None
-    at = match.source.item[match.i]
-    onset_s = match.fit.source_of(match.target.times_s[match.j])
+    at = match.source.item[match.i][is_pulse]
+    onset_s = match.target.times_s[match.j][is_pulse]
+    drift_s = DRIFTS[:, None] * (onset_s - np.mean(onset_s))
     # Of lights in several frames the last tells how long they are, the first when they went on.
-    exposure_s = float(np.median(item.stop_s - item.lit_s))
-    last_s = float(np.max(item.lit_s[at] - onset_s)) + exposure_s
+    exposure_s = float(np.median(item.stop_s[at] - item.lit_s[at]))
+    last_s = np.max(item.lit_s[at] - onset_s - drift_s, axis=1) + exposure_s
     found = _Range(
-        range_s=last_s - float(np.min(item.stop_s[at] - onset_s)),
+        range_s=float(np.min(last_s - np.min(item.stop_s[at] - onset_s - drift_s, axis=1))),
         n=n,
         exposure_s=exposure_s if item.dead_s.size else 0.0,
-        period_s=float(np.median(item.stop_s - item.start_s)),
+        period_s=float(np.median(item.stop_s[at] - item.start_s[at])),
     )
     # The range of n even numbers has a beta distribution.
     is_even = found.range_s > float(beta.ppf(MAX_RISK, n - 1, 2)) * found.exposure_s
