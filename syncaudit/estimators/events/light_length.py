@@ -49,9 +49,11 @@ class LightLength:
 
         A light that is longer by x went on earlier by x / 2 in the mean, and nobody sees it.
         """
-        if not np.isfinite(self.length_s) or not _pulses(item).any():
+        if not isinstance(item, FlashIntervals) or not _pulses(item).any():
             return item
-        found = shortened(item, self.length_s)
+        if not np.isfinite(self.length_s):
+            return item
+        found = item.of_light(self.length_s)
         return replace(
             found, systematic_std_s=math.hypot(found.systematic_std_s, self.std_s / math.sqrt(3.0))
         )
@@ -176,7 +178,7 @@ class _Range:
 
 def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
     is_pulse = _pulses(item)[match.source.item[match.i]]
-    n = (2 * np.count_nonzero(is_pulse) - 1) // FREE_ENDS
+    n = (2 * int(np.count_nonzero(is_pulse)) - 1) // FREE_ENDS
     if not isinstance(item, FlashIntervals) or item.lit_s is None or match.fit is None or n < 2:
         return None
     at = match.source.item[match.i][is_pulse]
