@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.estimators.events import EventEvidence, limit_light, sent_at_flashes
+from syncaudit.estimators.events import (
+    EventEvidence,
+    find_light_length,
+    limit_light,
+    sent_at_flashes,
+)
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
@@ -79,13 +84,17 @@ def calibrate_events(
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
     left = limit_light([read.get(item.source, item) for item in evidence])
+    light = find_light_length(left, max_offset_s=max_offset_s)
     warnings: list[str] = []
     while True:
-        seed = find_seed(left, reference=reference, max_offset_s=max_offset_s)
+        seed = find_seed(
+            left, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
+        )
         if not isinstance(seed, Seed):
             raise _impossible(seed | refused)
         refused |= seed.refused
-        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
+        narrow = [light.narrowed(item) for item in left]
+        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, narrow))
         unobservable = unobservable_cameras(observations, adjustment)
         useless = unobservable.refused
         if not useless:
@@ -102,7 +111,7 @@ def calibrate_events(
         left = [item for item in left if item.source not in refused]
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
-    return calibration_of(left, seed, observations, adjustment, refused, set(read), warnings)
+    return calibration_of(narrow, seed, observations, adjustment, refused, set(read), warnings)
 
 
 def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:

@@ -24,7 +24,7 @@ __all__ = ["Missed", "drop_contradicted", "find_missed", "views_of"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Border of a picture, as a share of its rows, in which edges need not be found.
+# Border of a picture, as a share of its rows, in which edges need not be found; of an exposure.
 BORDER = 0.2
 # Bands of pulses nearer than this may overlap, and need not be found.
 ALONE_S = 0.015
@@ -193,7 +193,9 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         length_s = np.diff(between, axis=1)[:, 0]
         # Where frames are missing, more than an exposure lies between two dead times.
         views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
-        return views
+        # Where a flash is, others tell to a part of an exposure.
+        inner: Floats = views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
+        return inner
     height = band_height_px(item) if isinstance(item, FlashEdges) else None
     if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
         return nothing

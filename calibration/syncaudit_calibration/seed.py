@@ -18,6 +18,7 @@ from syncaudit.estimators.events import (
     Instants,
     instants_of,
     period_of,
+    shortened,
 )
 from syncaudit.formatting import word_duration
 from syncaudit.model import FlashEdges, Quantity
@@ -74,7 +75,11 @@ class Seed:
 
 
 def find_seed(
-    evidence: Sequence[EventEvidence], *, reference: str | None, max_offset_s: float
+    evidence: Sequence[EventEvidence],
+    *,
+    reference: str | None,
+    max_offset_s: float,
+    light_s: float = np.inf,
 ) -> Seed | dict[str, str]:
     """Match every pair of sources and carry the clocks to the reference.
 
@@ -87,6 +92,8 @@ def find_seed(
         connected group, else its first source.
     max_offset_s : float
         Search bound.
+    light_s : float
+        How long lights stay on, for the matching alone: what is longer is not matched.
 
     Returns
     -------
@@ -102,6 +109,7 @@ def find_seed(
         sharp = instants_of(item)
         why = _why_unusable(wide, sharp, max_offset_s)
         if why is None:
+            sharp = instants_of(shortened(item, light_s))
             events[item.source] = sharp
             if wide.n > sharp.n:
                 vague[item.source] = wide

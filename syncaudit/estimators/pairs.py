@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from syncaudit.estimators import knocks, sound, speech
-from syncaudit.estimators.events.flashes import METHOD, limit_light, measure_flashes
+from syncaudit.estimators.events.flashes import METHOD, measure_flashes
+from syncaudit.estimators.events.light_length import limit_light
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.state.measure import measure_camera_state

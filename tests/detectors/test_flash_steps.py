@@ -206,6 +206,42 @@ def lamps_in_phase(picture, _k, middle_s):
     return picture + 50.0 * light * side * (0.3 + 0.7 * picture / 128.0)
 
 
+def unlit(picture, k, middle_s):
+    """Paint lamps in phase on all but a sixteenth of the picture: a screen that stays on."""
+    lit = lamps_in_phase(picture, k, middle_s)
+    lit[:120, :40] = 110.0
+    return lit
+
+
+def test_what_no_light_reaches_tells_no_tone_curve():
+    stream = camera(N, line_delay_s=0.0)
+    frames = footage([], n=N, line_delay_s=0.0, paint=unlit)
+    found = detected(stream, bent(frames))
+    middle_s, width_s = 0.5 * (found.start_s + found.stop_s), found.stop_s - found.start_s
+    errors = np.min(np.abs(middle_s[:, None] - IN_PHASE_S), axis=1)[width_s < 1e-3]
+    assert errors.size >= 5
+    assert np.max(errors) < SHARE_WORST_S
+
+
+def test_exposures_that_answer_lights_leave_intervals():
+    gain = 1.0
+
+    def answered(picture, k, middle_s):
+        nonlocal gain
+        lit = lamps_in_phase(picture, k, middle_s)
+        shown = lit * gain
+        gain *= (float(picture.mean()) / float(shown.mean())) ** 0.25
+        return shown
+
+    frames = footage([], n=N, line_delay_s=0.0, paint=answered)
+    found = detected(camera(N, line_delay_s=0.0), frames)
+    assert found.start_s.size == IN_PHASE_S.size
+    slack_s = 3.0 * found.std_s
+    is_within = (found.start_s - slack_s <= IN_PHASE_S) & (found.stop_s + slack_s >= IN_PHASE_S)
+    assert np.all(is_within)
+    assert np.array_equal(found.sense, np.resize([1, -1], IN_PHASE_S.size))
+
+
 def test_global_gain_steps_are_no_light():
     frames = footage([], n=90, line_delay_s=0.0, paint=gain_steps)
     assert detected(camera(90, line_delay_s=0.0), frames) is None

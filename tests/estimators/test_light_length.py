@@ -3,18 +3,20 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
-from syncaudit.estimators.events import limit_light
+from syncaudit.estimators.events import find_light_length, instants_of, limit_light, period_of
 from syncaudit.model import FlashIntervals, Quantity
-from testkit.event_rig import WIDTH_S, camera, irregular_onsets
+from testkit.event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 
 PERIOD_S, OPEN_S = 1 / 24, 0.008
 
 
-def whole_frames(onsets_s):
+def whole_frames(onsets_s, width_s=WIDTH_S):
     stop_s = PERIOD_S * np.ceil(onsets_s / PERIOD_S)
-    is_seen = onsets_s + WIDTH_S > stop_s - OPEN_S
+    is_seen = onsets_s + width_s > stop_s - OPEN_S
     stop_s = stop_s[is_seen]
+    frames_s = PERIOD_S * np.arange(int(SPAN_S / PERIOD_S))
     return FlashIntervals(
         source="whole",
         quantity=Quantity.FLASH,
@@ -24,6 +26,7 @@ def whole_frames(onsets_s):
         lit_s=stop_s - OPEN_S,
         std_s=np.full(stop_s.size, 1e-4),
         count=np.ones(stop_s.size, dtype=np.int64),
+        dead_s=np.stack([frames_s, frames_s + PERIOD_S - OPEN_S], axis=1),
     ), onsets_s[is_seen]
 
 
@@ -68,3 +71,44 @@ def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():
         dataclasses.replace(guessed, sense=np.abs(sense)),
     ):
         assert limit_light([rows, right])[1] is right
+
+
+@pytest.mark.parametrize("width_s", [1e-3, 0.006, 0.02])
+def test_when_flashes_show_tells_how_long_they_last(width_s):
+    z = []
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 6])
+        onsets_s = irregular_onsets(rng, 60)
+        lit, _ = whole_frames(onsets_s, width_s)
+        dates = trigger(rng, onsets_s, clock=Clock(offset_s=2.3, drift=3e-5))
+        found = find_light_length([lit, dates], max_offset_s=30.0)
+        assert abs(found.length_s - width_s) < 0.01
+        z.append((found.length_s - width_s) / found.std_s)
+        narrow = found.narrowed(lit)
+        assert np.median(narrow.stop_s - narrow.start_s) < OPEN_S + width_s + 0.01
+        assert narrow.systematic_std_s > 0.5 * found.std_s
+    assert np.max(np.abs(z)) < 3.5
+    assert np.sqrt(np.mean(np.square(z))) < 1.5
+
+
+def test_flashes_that_keep_to_the_frames_tell_no_length():
+    rng = np.random.default_rng(7)
+    # Each goes on a millisecond before a frame is exposed.
+    onsets_s = PERIOD_S * np.cumsum(rng.integers(8, 20, 60)) - OPEN_S - 1e-3
+    lit, _ = whole_frames(onsets_s, 2e-3)
+    found = find_light_length([lit, trigger(rng, onsets_s)], max_offset_s=30.0)
+    assert found.length_s == np.inf
+    assert found.narrowed(lit) is lit
+
+
+def test_nothing_in_common_tells_no_length():
+    rng = np.random.default_rng(8)
+    lit, _ = whole_frames(irregular_onsets(rng, 60))
+    found = find_light_length([lit, trigger(rng, irregular_onsets(rng, 60))], max_offset_s=30.0)
+    assert found.likely_s == found.length_s == np.inf
+
+
+def test_the_grid_of_frames_is_no_period_of_their_flashes():
+    rng = np.random.default_rng(9)
+    lit, _ = whole_frames(irregular_onsets(rng, 80))
+    assert period_of(instants_of(lit), max_offset_s=30.0) is None

@@ -1,4 +1,4 @@
-"""Find what goes bright and dark again and again in the frames of a rolling shutter: a screen.
+"""Find what goes bright and dark again and again: a filmed screen, lights in whole frames.
 
 A screen lights its rows one after the other, in one sense or the other, and a camera that films it
 reads its own rows meanwhile: which row is lit tells as much of the screen as of the instant. When
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS
 
-__all__ = ["Blinking", "find_blinking"]
+__all__ = ["Blinking", "Change", "changed_frames", "find_blinking"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -39,6 +39,8 @@ MAX_ANSWER = 0.3
 # A frame with so much of a change shows more than half of its light, and one with so much less:
 # tone curves and exposures that answer bend what lies between.
 MORE, LESS = 0.75, 0.25
+# What a frame must differ from the one before by to be looked at, as a share.
+LEAST_STEP = 0.02
 # Exponents that tone curves may have (1: linear), and the least part of a change that a frame
 # shows.
 GAMMAS = 1.0, 2.4
@@ -148,14 +150,19 @@ class Blinking:
         )
         return found[:, 0], found[:, 1]
 
+    def is_steady(self, own: Change) -> bool:
+        """Tell whether the frames beside a change are alike: no exposure answers."""
+        last = self.course.size - 1
+        at = [max(own.foot - 1, 0), own.foot, own.peak, min(own.peak + 1, last)]
+        near = self.course[at]
+        apart = np.abs(near[[0, 3]] - near[[1, 2]]).max()
+        return bool(apart <= MAX_UNSTEADY * abs(near[2] - near[1]))
+
     def _interval_s(
         self, own: Change, frame_s: Floats, exposure_s: tuple[float, float], rise_s: float
     ) -> tuple[float, float]:
         course, frames = self.course, np.arange(own.foot, own.peak + 1)
-        near = course[
-            [max(own.foot - 1, 0), own.foot, own.peak, min(own.peak + 1, course.size - 1)]
-        ]
-        if np.abs(near[[0, 3]] - near[[1, 2]]).max() > MAX_UNSTEADY * abs(near[2] - near[1]):
+        if not self.is_steady(own):
             return float(frame_s[own.before]), float(frame_s[own.after])
         levels = np.maximum(course[frames], 0.0) ** np.array(GAMMAS)[:, None]
         shares = (levels - levels[:, :1]) / (levels[:, -1:] - levels[:, :1])
@@ -168,6 +175,14 @@ class Blinking:
         if start_s <= stop_s:
             return float(start_s), float(stop_s)
         return float(frame_s[own.foot]), float(frame_s[own.peak])
+
+
+def changed_frames(levels: Singles) -> Ints:
+    """Return the frames that are brighter or darker than those before, as a whole."""
+    logs = np.median(np.log(levels.reshape(levels.shape[0], -1) + BLACK_LEVELS), axis=1)
+    steps = np.abs(np.diff(logs))
+    usual = float(np.sort(steps)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
+    return np.flatnonzero(steps > max(LEAST_STEP, MIN_CHANGE * usual)) + 1
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:

@@ -12,17 +12,22 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.between_frames import with_intervals
-from syncaudit.detectors.flash.blinking import Blinking, find_blinking
+from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
-from syncaudit.detectors.flash.part_exposures import find_switches
-from syncaudit.detectors.flash.whole_frames import dead_times, lit_frames, watched_neighbours
+from syncaudit.detectors.flash.watched_frames import (
+    MAX_RISE_S,
+    ONSET_STD_S,
+    RISE_SHARE,
+    WatchedFrames,
+    watched_neighbours,
+)
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
-from syncaudit.model import CameraStream, Quantity
+from syncaudit.model import CameraStream
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 __all__ = ["FlashDetector"]
@@ -33,19 +38,6 @@ MIN_SWITCHES = 3
 # blurs: H.264 filters up to three pixels on either side of a block's border.
 MAX_RAMP = 1.3
 BLURRED_ROWS = 4.0
-# Screens go on and off line by line within a refresh, of 1/60 s mostly, and what they show changes
-# within some milliseconds more.
-MAX_RISE_S = 0.025
-# What is nearer to one end of a screen has half of its light earlier or later, by this part of the
-# rise where one end lights it by a fifth more than the middle does, and the other by a fifth less.
-RISE_SHARE = 0.05
-# Screens are lit within their refresh, of 1/60 s mostly, each row within 8 ms at most, by a course
-# of its own. Of one that a frame cuts the middle may be anywhere.
-REFRESH_S = 1.0 / 60.0
-RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
-CUT_SHARE = 0.25
-# Read-outs that nobody states: 3 to 33 ms.
-UNSTATED_READOUT_S = 0.018
 # Where nobody states the exposure and no frame shows both edges of a pulse, these date its light if
 # it outlasts the exposure, and else that instant half an exposure before or after: of 8 ms mostly.
 UNSTATED_STD_S = 0.004
@@ -55,13 +47,9 @@ NEEDLESS_SHARE = 0.6
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (light
 # that never leaves a row dark, clipped light, a moving camera) are wrong.
 MIN_KEPT = 0.3
-# Flashes that clip more of what they light are told of even where none can be timed.
-CLIPPED_SHARE = 0.25
 # Fewer lights that change between two frames, where no row shows one change, are none: scenes
 # change too.
 MIN_CHANGES = 5
-# How far from its half-light the onset of a light that stays may be: it rises while rows expose.
-ONSET_STD_S = 1e-4
 _NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
 NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
 
@@ -86,7 +74,7 @@ class FlashDetector:
     the edges rather than take the one that is stated.
 
     Global shutters, and pictures without ramps, give the intervals in which whole frames were lit,
-    and the instants of lights that go on or off while a frame is exposed (`find_switches`).
+    and the instants of lights that go on or off while a frame is exposed (`date_changes`).
 
     Parameters
     ----------
@@ -133,11 +121,17 @@ class FlashDetector:
             places = np.searchsorted(self._indices, dated.frame_index)
             if not blinking.replaces(places, dated.sense, is_slow=learnt.shape.blur_px > 0.0):
                 return dated
-        pulses = self._intervals()
-        n_pulses = 0 if pulses is None else pulses.start_s.size
+        frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
+        cells = self._window.cells.finish()
+        if not self._window.has_rows:
+            return frames.intervals(cells, blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
         if blinking is not None and not (blinking.is_cut and len(whole) >= MIN_CHANGES):
-            return self._of_middle(blinking)
+            return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
+        pulses = frames.intervals(
+            cells, None, clipped_share=self._clipped_share, steps=self._step_places
+        )
+        n_pulses = 0 if pulses is None else pulses.start_s.size
         if len(whole) < max(MIN_CHANGES, n_pulses):
             return pulses
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
@@ -176,44 +170,17 @@ class FlashDetector:
         )
 
     def _blinking(self) -> Blinking | None:
-        """Return what blinks in the frames of a rolling shutter, where light may have changed."""
+        """Return what blinks in the frames, where light may have changed."""
         window = self._window
-        if len(window.candidates) < MIN_CHANGES or not window.has_rows:
+        if window.has_rows:
+            levels, at = window.rows(), np.searchsorted(self._indices, window.candidates)
+        else:
+            levels = window.cells.finish()
+            at = changed_frames(levels)
+        if at.size < MIN_CHANGES:
             return None
-        at = np.searchsorted(self._indices, window.candidates)
         part_s = (self.stream.exposure_s or 1.0 / self._rate_hz) + MAX_RISE_S
-        n_frames = math.ceil(part_s * self._rate_hz) + 1
-        return find_blinking(window.rows(), at.tolist(), n_frames)
-
-    def _of_middle(self, blinking: Blinking) -> FlashIntervals:
-        """Return when lights changed in the middle of what blinks, between two frames."""
-        stream = self.stream
-        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
-        readout_s = (stream.line_delay_s or 0.0) * self._size[0]
-        std_s = REFRESH_S * (CUT_SHARE if blinking.is_cut else RISE_SHARE)
-        std_s = math.hypot(std_s, RESPONSE_STD_S)
-        if stream.line_delay_s is None:
-            std_s = math.hypot(std_s, abs(blinking.row - 0.5) * UNSTATED_READOUT_S)
-        middle_s = times_s[self._indices] + (blinking.row - 0.5) * readout_s
-        exposure_s = stream.exposure_s
-        start_s, stop_s = blinking.intervals_s(
-            middle_s,
-            exposure_s=(exposure_s or 0.0, exposure_s or 1.0 / self._rate_hz),
-            rise_s=MAX_RISE_S if blinking.is_cut else RESPONSE_S,
-        )
-        n = start_s.size
-        return FlashIntervals(
-            source=stream.name,
-            quantity=Quantity.FLASH,
-            epoch_ns=epoch_ns,
-            start_s=start_s,
-            stop_s=stop_s,
-            std_s=np.full(n, math.hypot(ONSET_STD_S, stamp_std_s)),
-            count=np.ones(n, dtype=np.int64),
-            sense=np.array([own.sense for own in blinking.changes], dtype=np.int64),
-            clipped_share=self._clipped_share,
-            systematic_std_s=std_s,
-        )
+        return find_blinking(levels, at.tolist(), math.ceil(part_s * self._rate_hz) + 1)
 
     def _learnt(self) -> Learnt | None:
         window = self._window
@@ -322,48 +289,6 @@ class FlashDetector:
             rise_std_s=rise_std_s,
         )
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
-
-    def _intervals(self) -> FlashIntervals | None:
-        stream = self.stream
-        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
-        frame_s, delay_s = times_s[self._indices], stream.line_delay_s
-        exposure_s = stream.exposure_s
-        readout_s = None if delay_s is None else delay_s * self._size[0]
-        cells = self._window.cells.finish()
-        switched = find_switches(
-            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
-        )
-        pulses = lit_frames(
-            frame_s,
-            cells,
-            exposure_s=exposure_s,
-            readout_s=readout_s,
-            switched=np.concatenate([switched.frame, self._step_places]),
-        )
-        n = pulses.start_s.size
-        if not n + switched.frame.size and self._clipped_share < CLIPPED_SHARE:
-            return None
-        starts = np.append(pulses.start_s, switched.start_s)
-        stds = np.append(np.full(n, ONSET_STD_S), switched.std_s)
-        order = np.argsort(starts, kind="stable")
-        return FlashIntervals(
-            source=stream.name,
-            quantity=Quantity.FLASH,
-            epoch_ns=epoch_ns,
-            start_s=starts[order],
-            stop_s=np.append(pulses.stop_s, switched.stop_s)[order],
-            std_s=np.hypot(stds, stamp_std_s)[order],
-            count=np.ones(starts.size, dtype=np.int64),
-            lit_s=np.append(pulses.lit_s, switched.start_s)[order],
-            sense=np.append(np.ones(n, dtype=np.int64), switched.sense)[order],
-            clipped_share=self._clipped_share,
-            dead_s=dead_times(
-                watched_neighbours(self._indices[1:-1], times_s),
-                exposure_s=exposure_s,
-                readout_s=readout_s,
-                hidden_s=pulses.hidden_s,
-            ),
-        )
 
 
 def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["FrameCells", "LitFrames", "dead_times", "lit_frames", "watched_neighbours"]
+__all__ = ["FrameCells", "LitFrames", "lit_frames"]
 
 Floats = NDArray[np.float64]
 
@@ -42,10 +41,10 @@ class FrameCells:
         if len(self._waiting) >= N_AT_ONCE:
             self._reduce()
 
-    def finish(self) -> Floats:
-        """Return the cells of all frames, shape (m, 8 s); there must be some."""
+    def finish(self) -> NDArray[np.float32]:
+        """Return the cells of all frames, shape (m, 8, s); there must be some."""
         self._reduce()
-        return np.concatenate(self._cells).astype(np.float64)
+        return np.concatenate(self._cells)
 
     def _reduce(self) -> None:
         if self._waiting:
@@ -54,13 +53,12 @@ class FrameCells:
 
 
 def _frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean of 8 groups of rows in every strip, shape (m, 8 s) of (m, n, s)."""
-    m, n, n_strips = strips.shape
+    """Return the mean of 8 groups of rows in every strip, shape (m, 8, s) of (m, n, s)."""
+    n = strips.shape[1]
     starts = np.linspace(0, n, min(N_CELL_ROWS, n), endpoint=False).astype(np.int64)
     sums = np.add.reduceat(strips, starts, axis=1)
     counts = np.diff(np.append(starts, n)).astype(np.float32)
-    cells = (sums / counts[:, None]).reshape(m, starts.size * n_strips)
-    return np.asarray(cells, dtype=np.float32)
+    return np.asarray(sums / counts[:, None], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,7 +107,7 @@ def lit_frames(
     exposure_s, readout_s : float, optional
         Where stated.
     switched : ndarray of int
-        Frames near which a light went on or off that stayed (`find_switches`): those and the
+        Frames near which a light went on or off that stayed (`date_changes`): those and the
         ones beside them show no pulse.
     """
     floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
@@ -177,35 +175,3 @@ def _darkest(cells: Floats) -> Floats:
     chosen = np.argmin(brightness[np.where(before < 0, n, before)], axis=1)
     darkest: Floats = cells[np.maximum(before[np.arange(n), chosen], 0)]
     return darkest
-
-
-def watched_neighbours(indices: Sequence[int], frame_s: Floats) -> Floats:
-    """Return the times of every two neighbouring frames that were both looked at, shape (m, 2).
-
-    Parameters
-    ----------
-    indices : sequence of int
-        Frames in which a flash would have been seen: those with a background on both sides.
-    frame_s : ndarray, shape (n,)
-        Times of all frames.
-    """
-    index = np.array(indices, dtype=np.int64)
-    times_s = frame_s[index]
-    is_pair = (np.diff(index) == 1) & (np.diff(times_s) > 0.0)
-    return np.stack((times_s[:-1][is_pair], times_s[1:][is_pair]), axis=1)
-
-
-def dead_times(
-    watched_s: Floats, *, exposure_s: float | None, readout_s: float | None, hidden_s: float
-) -> Floats:
-    """Return the times between neighbouring exposures that a pulse may hide in, shape (m, 2).
-
-    They begin where less than all rows are exposed, or a pulse would light them too little. None
-    where exposure or read-out is not stated.
-    """
-    reach_s = 0.5 * ((exposure_s or 0.0) - (readout_s or 0.0)) - hidden_s
-    if readout_s is None or reach_s <= 0.0:
-        return np.empty((0, 2))
-    dead = watched_s + np.array([reach_s, -reach_s])
-    found: Floats = dead[dead[:, 0] < dead[:, 1]]
-    return found

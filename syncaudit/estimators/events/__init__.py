@@ -2,12 +2,13 @@
 
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
-from syncaudit.estimators.events.flashes import METHOD, limit_light, measure_flashes
+from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import (
     EventEvidence,
     Instants,
     instants_of,
 )
+from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 
@@ -20,11 +21,13 @@ __all__ = [
     "OffsetStep",
     "PairFit",
     "band_height_px",
+    "find_light_length",
     "instants_of",
     "limit_light",
     "match_events",
     "measure_flashes",
     "period_of",
     "sent_at_flashes",
+    "shortened",
     "why_bands_contradict",
 ]

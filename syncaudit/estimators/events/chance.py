@@ -20,12 +20,13 @@ SHORTEST_S = 0.25
 # offset: more of them than this, in deviations of a fair coin, within half of their gates.
 CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
+# One flash may take so long, and no more than this share of the mean time between events.
+FLASH_S = 0.25
+FLASH_SHARE = 0.25
 # Coincidences right beside an offset are counted between so many gates.
 BESIDE = (2.0, 6.0)
 # Distances that are kept: of long trains, those from a part of the events.
 MAX_LAGS = 200_000
-# What follows so soon, or the end of a light that went on, may be of one and the same flash.
-FLASH_S = 0.25
 # Distances that spread (a lamp's uneven width, an even train that jitters) are counted in wider
 # windows, each twice as wide as the one before, and shared out evenly over them.
 WIDENINGS = 2.0 ** np.arange(10)
@@ -228,6 +229,7 @@ def _tail(
         kind[follows],
         is_event[follows],
         half_s[follows],
+        min(FLASH_S, *(FLASH_SHARE * np.ptp(train) / train.size for train in (predicted, seen))),
     )
     shares = shares.copy()
     shares[follows] = np.maximum(shares[follows], after)
@@ -267,6 +269,7 @@ def _companion_shares(
     kind: Ints,
     is_event: Bools,
     half_s: Floats,
+    flash_s: float,
 ) -> Floats:
     """Return which share of a train's events has a companion at a distance, shape (m,).
 
@@ -274,7 +277,8 @@ def _companion_shares(
     statistical analysis of series of events", 1966, chapter 5), from all other events of the kind
     of `head`: those for which the companion would still lie within the train. A lamp's flashes may
     all be alike: what may be of one flash with its head counts as one that others have, until so
-    many have none (rule of succession).
+    many have none (rule of succession). Of one flash may be what follows within `flash_s`, or ends
+    a light that went on.
     """
     shares = np.zeros(head.size)
     for first in np.unique(kinds[head]):
@@ -291,7 +295,7 @@ def _companion_shares(
             is_head = np.isin(own, heads)
             n_own = is_head & is_event[chosen], is_head * (times_s[-1] - times_s[own])
             best = train.densest(lag_s, half_s[chosen], *n_own)
-            of_one_flash = (lag_s <= FLASH_S) | bool(first > second)
+            of_one_flash = (lag_s <= flash_s) | bool(first > second)
             alike = 1.0 / (1.0 + train.n_with_room(lag_s, n_own[1]))
             shares[chosen] = np.where(of_one_flash, np.maximum(best, alike), best)
     return shares

@@ -52,8 +52,11 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     falls into its read-outs, and these are periodic. Periods that hide behind it are left to the
     test of the runner-up.
     """
-    own_s = float(np.median(events.half_s + 2.0 * events.std_s)) if events.n else 0.0
-    tolerance_s = min(max(3e-4, own_s), 0.02)
+    if not events.n:
+        return None
+    # A camera's frames are a grid that the middles of its intervals lie on.
+    half_s, std_s = float(np.median(events.half_s)), float(np.median(events.std_s))
+    tolerance_s = half_s + min(max(3e-4, 2.0 * std_s), 0.02)
     return find_period(events.alike_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
 
 

@@ -1,0 +1,216 @@
+"""How long lights stay on at most: it sharpens what frames that are lit as a whole say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from syncaudit.estimators.events.instants import EventEvidence, instants_of
+from syncaudit.estimators.events.matching import MAX_CHANCE, match_events
+from syncaudit.estimators.events.pair_fit import EventMatch
+from syncaudit.model import FlashEdges, FlashIntervals, Quantity
+
+__all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
+
+# Lengths that are tried, in seconds, beside none: pulses shorter than most frame periods.
+TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
+# Dates that gather more closely than chance would have it are no accident.
+MAX_RISK = 0.01
+# Drifts that are tried: that under which dates gather most closely leaves three ends free, not two.
+DRIFTS = np.linspace(-2e-4, 2e-4, 81)
+FREE_ENDS = 3
+N_GRID = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightLength:
+    """How long the lights of a recording stay on.
+
+    Parameters
+    ----------
+    likely_s : float
+        With which most events of most sources are common ones.
+    length_s, std_s : float
+        Estimate and standard error, where some source dates what the frames show.
+    """
+
+    likely_s: float = np.inf
+    length_s: float = np.inf
+    std_s: float = 0.0
+
+    def narrowed(self, item: EventEvidence) -> EventEvidence:
+        """Return the evidence with intervals no wider than such lights ask for.
+
+        A light that is longer by x went on earlier by x / 2 in the mean, and nobody sees it.
+        """
+        if not isinstance(item, FlashIntervals) or not _pulses(item).any():
+            return item
+        if not np.isfinite(self.length_s):
+            return item
+        found = item.of_light(self.length_s)
+        return replace(
+            found, systematic_std_s=math.hypot(found.systematic_std_s, self.std_s / math.sqrt(3.0))
+        )
+
+
+def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
+    """Return the evidence, with intervals no wider than the length of the light asks for.
+
+    A frame of a global shutter says that a light was on, which may have begun long before. The rows
+    of a rolling shutter show how long after its onset half of a pulse had come: the other half
+    takes as long. Where an exposure is longer than the read-out, frames show one edge of a pulse,
+    as of a light that goes on or off and stays; unless the exposure is stated, only other cameras
+    tell.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source, of one light.
+    """
+    halves_s = [
+        item.half_light_s + 2.0 * (item.half_light_std_s or 0.0)
+        for item in evidence
+        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
+    ]
+    if not halves_s:
+        return list(evidence)
+    longest_s = 2.0 * max(halves_s)
+    return [
+        item.of_pulses()
+        if isinstance(item, FlashEdges) and item.exposure_s is None
+        else shortened(item, longest_s)
+        for item in evidence
+    ]
+
+
+def shortened(item: EventEvidence, longest_s: float) -> EventEvidence:
+    """Return the evidence if lights stay on no longer than this, in seconds."""
+    return item.of_light(longest_s) if isinstance(item, FlashIntervals) else item
+
+
+def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float) -> LightLength:
+    """Return how long lights stay on, by the frames in which others' events show.
+
+    A light of length L that a frame of exposure E shows, from s on, went on in ``[s - L, s + E]``,
+    and nothing else in the frames tells L. So lengths are tried: with one that is too short, events
+    that are common do not agree, with one that is too long, chance explains them as well. Of those
+    that leave most events in common the shortest is `likely_s`.
+
+    Where a source dates what a camera shows, its dates are spread evenly over ``W = L + E``, or the
+    frame period where that is shorter: the frames do not know of the light. Of n, the range R has
+    the density ``d (1 - d / U)^(n - 2) / U^2`` with ``d = W - R`` and U the shorter of both; the
+    product over all cameras tells L.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source, of one light.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+    """
+    if all(_is_sharp(item) for item in evidence):
+        return LightLength()
+    found = {
+        length_s: list(_matches(evidence, length_s, max_offset_s))
+        for length_s in (*TRIED_S, np.inf)
+    }
+    matched = {
+        length_s: sum(match.i.size for match in matches) for length_s, matches in found.items()
+    }
+    if not any(matched.values()):
+        return LightLength()
+    likely_s = max(matched, key=lambda length_s: matched[length_s])  # the first is the shortest
+    items = {item.source: item for item in evidence}
+    dated = [match for match in found[likely_s] if not match.target.half_s.any()]
+    ranges = [_range(items[match.source.source], match) for match in dated]
+    length_s, std_s = _length([own for own in ranges if own is not None])
+    return LightLength(likely_s=likely_s, length_s=length_s, std_s=std_s)
+
+
+def _matches(
+    evidence: Sequence[EventEvidence], length_s: float, max_offset_s: float
+) -> Iterator[EventMatch]:
+    """Yield what cameras that show whole frames have in common with others, if lights are so long.
+
+    Those come first, and of two such cameras each once.
+    """
+    events = {item.source: instants_of(shortened(item, length_s)) for item in evidence}
+    for one, other in itertools.combinations(sorted(evidence, key=_is_sharp), 2):
+        if _is_sharp(one):
+            continue
+        match = match_events(
+            events[one.source], events[other.source], max_offset_s=max_offset_s, check_periods=False
+        )
+        if match.why is None and match.chance * (len(TRIED_S) + 1) <= MAX_CHANCE:
+            yield match
+
+
+def _pulses(item: EventEvidence) -> NDArray[np.bool_]:
+    """Return which events are frames that a light no longer than these shows."""
+    if not isinstance(item, FlashIntervals) or item.lit_s is None:
+        return np.zeros(0, dtype=np.bool_)
+    return item.lit_s > item.start_s
+
+
+def _is_sharp(item: EventEvidence) -> bool:
+    return not (
+        isinstance(item, FlashIntervals)
+        and item.quantity is Quantity.FLASH
+        and item.lit_s is not None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Range:
+    """How far apart, at most, lights went on in the exposures of the n frames that show them."""
+
+    range_s: float
+    n: int
+    exposure_s: float
+    period_s: float
+
+
+def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
+    is_pulse = _pulses(item)[match.source.item[match.i]]
+    n = (2 * int(np.count_nonzero(is_pulse)) - 1) // FREE_ENDS
+    if not isinstance(item, FlashIntervals) or item.lit_s is None or match.fit is None or n < 2:
+        return None
+    at = match.source.item[match.i][is_pulse]
+    onset_s = match.target.times_s[match.j][is_pulse]
+    drift_s = DRIFTS[:, None] * (onset_s - np.mean(onset_s))
+    # Of lights in several frames the last tells how long they are, the first when they went on.
+    exposure_s = float(np.median(item.stop_s[at] - item.lit_s[at]))
+    last_s = np.max(item.lit_s[at] - onset_s - drift_s, axis=1) + exposure_s
+    found = _Range(
+        range_s=float(np.min(last_s - np.min(item.stop_s[at] - onset_s - drift_s, axis=1))),
+        n=n,
+        exposure_s=exposure_s if item.dead_s.size else 0.0,
+        period_s=float(np.median(item.stop_s[at] - item.start_s[at])),
+    )
+    # The range of n even numbers has a beta distribution.
+    is_even = found.range_s > float(beta.ppf(MAX_RISK, n - 1, 2)) * found.exposure_s
+    return found if is_even else None
+
+
+def _length(ranges: Sequence[_Range]) -> tuple[float, float]:
+    """Return mean and deviation of the length of lights, alike likely before; inf for none."""
+    if not ranges:
+        return np.inf, 0.0
+    shortest_s = max(0.0, *(own.range_s - own.exposure_s for own in ranges))
+    longest_s = shortest_s + max(own.period_s for own in ranges)
+    length_s = np.linspace(shortest_s, longest_s, N_GRID + 1)[1:]
+    logs = np.zeros(N_GRID)
+    for own in ranges:
+        width_s = length_s + own.exposure_s
+        spread_s, left_s = np.minimum(width_s, own.period_s), width_s - own.range_s
+        inside = np.maximum(1.0 - left_s / spread_s, 1e-9)
+        logs += np.log(left_s) + (own.n - 2) * np.log(inside) - 2.0 * np.log(spread_s)
+    weights = np.exp(logs - logs.max())
+    mean_s = float(np.average(length_s, weights=weights))
+    return mean_s, float(np.sqrt(np.average((length_s - mean_s) ** 2, weights=weights)))
