@@ -233,7 +233,7 @@ def test_parquet_timestamps_get_room_for_nanoseconds(tmp_path: Path) -> None:
         ("e.csv", "timestamp_ns\n1767225600.5\n", "expected integer nanoseconds"),
         ("e.csv", "timestamp_ns\n", "holds no stamps"),
         ("e.csv", "timestamp_ns,timestamp_ns\n1,2\n", "appears 2 times"),
-        ("e.parquet", "PAR1", "is no intact Parquet file"),
+        ("e.parquet", "PAR1", "is not an intact Parquet file"),
     ],
 )
 def test_tables_without_stamps_are_told(

@@ -190,7 +190,7 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
     [
         (["talk.wav", "hello"], "no place for the result"),
         (["talk.wav", "--out", "a.TextGrid"], "no text is given"),
-        (["talk.wav", "hello", "--out", "a.doc"], "'.doc' is no format"),
+        (["talk.wav", "hello", "--out", "a.doc"], "'.doc' is not a format"),
         (["absent.wav", "hello", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "absent.lab", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "hello", "--out", "a.json", "--aligner", "mfb"], "Did you mean 'mfa'?"),
