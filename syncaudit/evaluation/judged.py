@@ -179,7 +179,7 @@ def _parquet_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     number += 1
     except (StreamReadError, OSError, KeyError, pa.ArrowException) as error:
         raise UsageError(
-            f"is no intact Parquet file ({one_line(error)})",
+            f"is not an intact Parquet file ({one_line(error)})",
             path=place,
             hint=_HINT,
         ) from error

@@ -150,7 +150,7 @@ def refuse_machine_fault(
         raise MachineError(
             f"nothing can be said of this clip: {fault} ({str(error).rstrip('.')})",
             source=source,
-            hint="Mend that and run it again: the clip is then measured anew.",
+            hint="Fix that and run it again: the clip is then measured again.",
         ) from error
 
 

@@ -89,7 +89,7 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
             '{"clip_id": "z", "verdict": "pass", "sources": {}}',
             "none of its 1 clips is in the manifest",
         ),
-        ("PAR1", "is no intact Parquet file"),
+        ("PAR1", "is not an intact Parquet file"),
     ],
 )
 def test_unusable_corrections_are_refused(

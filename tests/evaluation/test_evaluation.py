@@ -76,7 +76,7 @@ def test_damaged_run_is_told(tmp_path, truth, text, match):
 
 def test_damaged_parquet_is_told(tmp_path, truth):
     (tmp_path / "verdicts.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(UsageError, match="is no intact Parquet file"):
+    with pytest.raises(UsageError, match="is not an intact Parquet file"):
         evaluate_run(str(tmp_path / "verdicts.parquet"), truth=truth)
 
 

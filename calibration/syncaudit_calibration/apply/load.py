@@ -145,5 +145,5 @@ def _parquet_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any
                 number += 1
     except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
         raise _unfit(
-            uri, f"is no intact Parquet file ({' '.join(str(error).split())[:160]})"
+            uri, f"is not an intact Parquet file ({' '.join(str(error).split())[:160]})"
         ) from error
