@@ -93,7 +93,7 @@ def test_hostile_names_are_escaped(tmp_path):
 
 def test_a_stopped_run_says_so(tmp_path):
     page, _ = render(tmp_path, [row("a")], stopped="interrupted")
-    assert "Run it again to go on" in page
+    assert "Run it again to resume" in page
 
 
 @pytest.mark.parametrize("offset_s", [0.0, 1e-9, 0.0004, -0.0351, 3.0, 1e6])
