@@ -84,7 +84,7 @@ def fingerprint_of(
         return None
     subject: dict[str, object] = {
         "version": __version__,
-        # Where it comes from and what it was recorded with change no verdict.
+        # Where it comes from and what it was recorded with change nothing that is measured.
         "row": replace(clip, origin=None, about={}),
         "max_offset_s": policy.max_offset_s,
         "calibration": to_plain(calibration),
@@ -97,7 +97,7 @@ def fingerprint_of(
         subject["settings"] = to_plain(settings)
     if apart := treated_apart(named):
         subject["roots"] = apart
-    return with_policy(_digest(subject), judged_by or policy_half(policy))
+    return with_policy(_digest(subject), judged_by or policy_half(policy), clip.about)
 
 
 def content_half(fingerprint: str) -> str:
@@ -110,8 +110,14 @@ def policy_half(policy: Policy) -> str:
     return _digest(policy)[:16]
 
 
-def with_policy(fingerprint: str, judged_by: str) -> str:
-    """Return a fingerprint, or its first half, with another `policy_half`."""
+def with_policy(fingerprint: str, judged_by: str, about: Mapping[str, str]) -> str:
+    """Return a fingerprint, or its first half, with another `policy_half`.
+
+    What a clip was recorded with goes into that half: rows that state something else are written
+    anew, and nothing is decoded for it.
+    """
+    if about:
+        judged_by = _digest({"policy": judged_by, "about": about})[:16]
     return f"{content_half(fingerprint)}-{judged_by}"
 
 

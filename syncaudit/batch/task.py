@@ -142,7 +142,7 @@ class JudgeTask:
         record = ClipVerdict.from_row(row).record
         fingerprint = row.get("fingerprint")
         if fingerprint is not None:
-            fingerprint = with_policy(fingerprint, self._judged_by)
+            fingerprint = with_policy(fingerprint, self._judged_by, clip.about)
         if record is None:
             kept = {key: value for key, value in row.items() if key != "digest"}
             return TaskResult(

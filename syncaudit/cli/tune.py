@@ -120,6 +120,13 @@ def tune(
         else:
             given = None if labels is None else read_labels(labels)
             good = list(good_clips(clips, known, given))
+            if not good:
+                what = "passed" if given is None else "is accepted by these labels"
+                raise UsageError(
+                    f"no clip of this run {what}: nothing is known to be good",
+                    path=run,
+                    hint="Label clips with 'syncaudit view', and name the labels with --labels.",
+                )
             draws = [(tried, 4), *([(others, len(others))] if plots is not None else [])]
             measured = chain.from_iterable(
                 make_variants(
@@ -230,7 +237,7 @@ def _print(console: Console, found: Tuning, goal: Goal) -> None:
     through = [one.let_through for one in found.limits.values()]
     console.print(
         f"Errors of {size} let through: {sum(rate.n_hits for rate in through):,} of "
-        f"{sum(rate.n for rate in through):,}; what is not found is held back as unverified"
+        f"{sum(rate.n for rate in through):,}; the others are found, or held back"
     )
     held = found.passed
     console.print(

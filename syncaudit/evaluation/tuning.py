@@ -209,6 +209,7 @@ def tune(
     Of the limits that are shown to find enough errors, or find as many as the best one to within
     its standard error (L. Breiman et al., "Classification and Regression Trees", 1984), and reject
     few enough good sources, the one by which most good sources pass; of equal ones the largest.
+    Where none finds enough, the one that finds most and lets least through.
 
     Parameters
     ----------
@@ -318,10 +319,13 @@ def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
     near = (most.share or 0.0) - math.sqrt(share * (1.0 - share) / (n + 2.0))
 
     def rank(limit: float) -> tuple[object, ...]:
-        found, passed = tried[limit].found, tried[limit].passed.share or 0.0
-        is_enough = found.interval()[0] >= goal.min_found or (found.share or 0.0) >= near
-        is_kind = (tried[limit].rejected.share or 0.0) <= goal.max_false_reject
-        return is_enough, is_kind, passed if is_enough else found.share or 0.0, limit
+        one = tried[limit]
+        found, passed = one.found.share or 0.0, one.passed.share or 0.0
+        is_shown = one.found.interval()[0] >= goal.min_found
+        is_enough = is_shown or found >= max(near, goal.min_found)
+        is_kind = (one.rejected.share or 0.0) <= goal.max_false_reject
+        wanted = (1.0, 0.0) if is_enough else (found, -(one.let_through.share or 0.0))
+        return is_enough, is_kind, *wanted, passed, limit
 
     return max(tried, key=rank)
 

@@ -208,6 +208,10 @@ class TestCommand:
         labels.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         _, said = self.run(trial, "--labels", str(labels), is_trial=False)
         assert "2 recordings" in said
+        labels.write_text('{"clip_id": "0/control", "label": "reject"}\n')
+        code, said = self.run(trial, "--labels", str(labels), is_trial=False)
+        assert code == 2
+        assert "no clip of this run is accepted by these labels" in said
         code, said = self.run(trial, "--labels", str(labels))
         assert code == 2
         assert "--truth and --labels" in said
