@@ -14,8 +14,10 @@ __all__ = ["Switches", "date_changes"]
 
 Floats = NDArray[np.float64]
 
-# Frames that a light must reach, of which the first or last may be lit in part.
+# Frames that a light must reach, of which the first or last may be lit in part, and by which part
+# of a change the frames on either side of it may differ: exposures wobble.
 MIN_LIT = 3
+MAX_UNSTEADY = 0.12
 # Cells above this may be clipped.
 CLIPPED_LEVEL = 235.0
 MIN_CELLS = 8
@@ -118,11 +120,11 @@ def date_changes(
     for i, own in enumerate(changes):
         # The frames from a going on to the next going off are lit.
         lit = changes[i : i + 2] if own.sense > 0 else changes[max(i - 1, 0) : i + 1]
-        lasts = len(lit) < 2 or lit[1].foot - lit[0].peak >= MIN_LIT - 1
+        lasts = len(lit) < 2 or lit[1].peak - lit[0].foot > MIN_LIT
         if not lasts:
             start_s[i] -= longest_s * (own.sense < 0)
             stop_s[i] += longest_s * (own.sense > 0)
-        elif exposure_s and blinking.is_steady(own):
+        elif exposure_s and blinking.is_steady(own, MAX_UNSTEADY):
             partial = _partial(own, cells)
             if partial is not None:
                 partials[i] = partial
