@@ -194,7 +194,8 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         # Where frames are missing, more than an exposure lies between two dead times.
         views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
         # Where a flash is, others tell to a part of an exposure.
-        return views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
+        inner: Floats = views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
+        return inner
     height = band_height_px(item) if isinstance(item, FlashEdges) else None
     if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
         return nothing

@@ -141,7 +141,8 @@ def date_changes(
             if partial is not None:
                 partials[i] = partial
     if binom.sf(len(partials) - 1, n_tried, min(exposure_s / period_s, 1.0)) < MAX_RISK:
-        start_s, stop_s = blinking.intervals_s(frame_s, exposure_s=exposures_s, rise_s=rise_s)
+        slow = blinking.intervals_s(frame_s, exposure_s=exposures_s, rise_s=rise_s)
+        start_s, stop_s = np.minimum(start_s, slow[0]), np.maximum(stop_s, slow[1])
         partials.clear()
     gamma, gamma_std = _tone(list(partials.values()))
     for i, partial in partials.items():
