@@ -173,8 +173,8 @@ def test_two_steps_are_not_enough_to_be_believed():
 
 @pytest.mark.parametrize("gamma", [1.0, 2.2])
 def test_global_shutter_dates_light_by_the_share_of_its_exposure(gamma):
-    stream = camera(N, line_delay_s=0.0)
-    phase = {"n": N, "line_delay_s": 0.0}
+    stream = camera(PHASE_N, line_delay_s=0.0)
+    phase = {"n": PHASE_N, "line_delay_s": 0.0}
     found = detected(stream, bent(footage([], **phase, paint=lamps_in_phase), gamma))
     assert isinstance(found, FlashIntervals)
     middle_s, width_s = 0.5 * (found.start_s + found.stop_s), found.stop_s - found.start_s
@@ -191,10 +191,11 @@ def test_global_shutter_dates_light_by_the_share_of_its_exposure(gamma):
     assert set(found.sense.tolist()) == {-1, 1}
 
 
-# Every second one within an exposure, at another place of it each.
+# Every eighth one within an exposure, at another place of it each.
 IN_PHASE_S = np.array(
-    [(6 + 5 * i) / 12.0 + (0.0008 * (i - 10) / 2 if i % 2 else 0.03) for i in range(22)]
+    [(6 + 5 * i) / 12.0 + (0.0007 * (i - 20) / 4 if i % 8 == 1 else 0.03) for i in range(44)]
 )
+PHASE_N = 230
 
 
 def lamps_in_phase(picture, _k, middle_s):
@@ -214,13 +215,30 @@ def unlit(picture, k, middle_s):
 
 
 def test_what_no_light_reaches_tells_no_tone_curve():
-    stream = camera(N, line_delay_s=0.0)
-    frames = footage([], n=N, line_delay_s=0.0, paint=unlit)
+    stream = camera(PHASE_N, line_delay_s=0.0)
+    frames = footage([], n=PHASE_N, line_delay_s=0.0, paint=unlit)
     found = detected(stream, bent(frames))
     middle_s, width_s = 0.5 * (found.start_s + found.stop_s), found.stop_s - found.start_s
     errors = np.min(np.abs(middle_s[:, None] - IN_PHASE_S), axis=1)[width_s < 1e-3]
     assert errors.size >= 5
     assert np.max(errors) < SHARE_WORST_S
+
+
+def test_slow_lights_are_not_dated_by_shares():
+    # A screen's light rises for two exposures: many frames are lit in part.
+    changes_s = np.array([(6 + 5 * i) / 12.0 + 0.001 * (i - 10.5) for i in range(22)])
+
+    def paint(picture, _k, middle_s):
+        shares = np.clip((float(middle_s[0]) - changes_s) / (0.008 + SCREEN_RISE_S) + 0.5, 0, 1)
+        light = 50.0 * float(shares[::2].sum() - shares[1::2].sum())
+        side = np.linspace(0.4, 1.0, picture.shape[1], dtype=np.float32)
+        return picture + light * side * (0.3 + 0.7 * picture / 128.0)
+
+    stream = camera(N, line_delay_s=0.0)
+    found = detected(stream, footage([], n=N, line_delay_s=0.0, paint=paint))
+    slack_s = 3.0 * found.std_s
+    assert found.start_s.size == changes_s.size
+    assert np.all((found.start_s - slack_s <= changes_s) & (changes_s <= found.stop_s + slack_s))
 
 
 def test_exposures_that_answer_lights_leave_intervals():
@@ -233,8 +251,8 @@ def test_exposures_that_answer_lights_leave_intervals():
         gain *= (float(picture.mean()) / float(shown.mean())) ** 0.25
         return shown
 
-    frames = footage([], n=N, line_delay_s=0.0, paint=answered)
-    found = detected(camera(N, line_delay_s=0.0), frames)
+    frames = footage([], n=PHASE_N, line_delay_s=0.0, paint=answered)
+    found = detected(camera(PHASE_N, line_delay_s=0.0), frames)
     assert found.start_s.size == IN_PHASE_S.size
     slack_s = 3.0 * found.std_s
     is_within = (found.start_s - slack_s <= IN_PHASE_S) & (found.stop_s + slack_s >= IN_PHASE_S)

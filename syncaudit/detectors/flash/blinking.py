@@ -150,13 +150,13 @@ class Blinking:
         )
         return found[:, 0], found[:, 1]
 
-    def is_steady(self, own: Change) -> bool:
-        """Tell whether the frames beside a change are alike: no exposure answers."""
+    def is_steady(self, own: Change, part: float = MAX_UNSTEADY) -> bool:
+        """Tell whether frames beside a change are alike to a part of it: no exposure answers."""
         last = self.course.size - 1
         at = [max(own.foot - 1, 0), own.foot, own.peak, min(own.peak + 1, last)]
         near = self.course[at]
         apart = np.abs(near[[0, 3]] - near[[1, 2]]).max()
-        return bool(apart <= MAX_UNSTEADY * abs(near[2] - near[1]))
+        return bool(apart <= part * abs(near[2] - near[1]))
 
     def _interval_s(
         self, own: Change, frame_s: Floats, exposure_s: tuple[float, float], rise_s: float

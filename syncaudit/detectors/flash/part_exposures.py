@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from syncaudit.detectors.flash.blinking import Blinking, Change
 from syncaudit.dsp.robust import mad_std
@@ -14,8 +15,10 @@ __all__ = ["Switches", "date_changes"]
 
 Floats = NDArray[np.float64]
 
-# Frames that a light must reach, of which the first or last may be lit in part.
+# Frames that a light must reach, of which the first or last may be lit in part, and by which part
+# of a change the frames on either side of it may differ: exposures wobble.
 MIN_LIT = 3
+MAX_UNSTEADY = 0.12
 # Cells above this may be clipped.
 CLIPPED_LEVEL = 235.0
 MIN_CELLS = 8
@@ -40,6 +43,8 @@ MAX_UNLIKE = 2.0
 USUAL_GAMMA = (1.8, 0.5)
 GAMMAS = np.linspace(0.6, 3.2, 53)
 N_ROUNDS = 3
+# How likely lights that change at once may be taken for slow ones.
+MAX_RISK = 0.05
 MIN_STD_S = 1e-4
 
 
@@ -82,6 +87,8 @@ def date_changes(
     cells: Floats,
     *,
     exposures_s: tuple[float, float],
+    period_s: float,
+    rise_s: float,
 ) -> Switches:
     """Return when lights went on or off, as the exposures of whole frames tell.
 
@@ -106,6 +113,11 @@ def date_changes(
         Brightness of the frames.
     exposures_s : tuple of float
         Shortest and longest that the exposure may be: 0, where it is not stated.
+    period_s : float
+        From frame to frame.
+    rise_s : float
+        Longest that lights may take to go on: where more frames are lit in part than exposures of
+        lights that change at once would be, that may be why, and no share dates anything.
     """
     if blinking is None:
         none, nothing = np.empty(0), np.empty(0, dtype=np.int64)
@@ -115,17 +127,23 @@ def date_changes(
     exposure_s, longest_s = exposures_s
     std_s = np.full(start_s.size, max(MIN_STD_S, 0.5 * MIN_PART * exposure_s))
     partials: dict[int, _Partial] = {}
+    n_tried = 0
     for i, own in enumerate(changes):
         # The frames from a going on to the next going off are lit.
         lit = changes[i : i + 2] if own.sense > 0 else changes[max(i - 1, 0) : i + 1]
-        lasts = len(lit) < 2 or lit[1].foot - lit[0].peak >= MIN_LIT - 1
+        lasts = len(lit) < 2 or lit[1].peak - lit[0].foot > MIN_LIT
         if not lasts:
             start_s[i] -= longest_s * (own.sense < 0)
             stop_s[i] += longest_s * (own.sense > 0)
-        elif exposure_s and blinking.is_steady(own):
+        elif exposure_s and blinking.is_steady(own, MAX_UNSTEADY):
+            n_tried += 1
             partial = _partial(own, cells)
             if partial is not None:
                 partials[i] = partial
+    if binom.sf(len(partials) - 1, n_tried, min(exposure_s / period_s, 1.0)) < MAX_RISK:
+        slow = blinking.intervals_s(frame_s, exposure_s=exposures_s, rise_s=rise_s)
+        start_s, stop_s = np.minimum(start_s, slow[0]), np.maximum(stop_s, slow[1])
+        partials.clear()
     gamma, gamma_std = _tone(list(partials.values()))
     for i, partial in partials.items():
         share = _share(partial, gamma)

@@ -84,10 +84,15 @@ class WatchedFrames:
     @property
     def exposures_s(self) -> tuple[float, float]:
         """Return the shortest and the longest that an exposure may be."""
-        steps_s = np.diff(self.frame_s)
-        period_s = float(np.median(steps_s)) if steps_s.size else 0.0
         exposure_s = self.stream.exposure_s
-        return exposure_s or 0.0, exposure_s or (period_s if period_s > 0.0 else 1.0)
+        return exposure_s or 0.0, exposure_s or self.period_s
+
+    @property
+    def period_s(self) -> float:
+        """Return the time from frame to frame; a second where that is not known."""
+        steps_s = np.diff(self.frame_s)
+        usual_s = float(np.median(steps_s)) if steps_s.size else 0.0
+        return usual_s if usual_s > 0.0 else 1.0
 
     @property
     def readout_s(self) -> float | None:
@@ -118,7 +123,14 @@ class WatchedFrames:
         """
         exposure_s, readout_s = self.stream.exposure_s, self.readout_s
         flat = cells.reshape(self.frame_s.size, -1).astype(np.float64)
-        changes = date_changes(blinking, self.frame_s, flat, exposures_s=self.exposures_s)
+        changes = date_changes(
+            blinking,
+            self.frame_s,
+            flat,
+            exposures_s=self.exposures_s,
+            period_s=self.period_s,
+            rise_s=MAX_RISE_S,
+        )
         pulses = lit_frames(
             self.frame_s,
             flat,

@@ -20,9 +20,11 @@ SHORTEST_S = 0.25
 # offset: more of them than this, in deviations of a fair coin, within half of their gates.
 CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
-# One flash may take so long, and no more than this share of the mean time between events.
+# One flash may take so long, and in trains that last for longer than a few of them no more than
+# this share of the mean time between events.
 FLASH_S = 0.25
 FLASH_SHARE = 0.25
+LASTING_S = 20.0 * FLASH_S
 # Coincidences right beside an offset are counted between so many gates.
 BESIDE = (2.0, 6.0)
 # Distances that are kept: of long trains, those from a part of the events.
@@ -229,11 +231,16 @@ def _tail(
         kind[follows],
         is_event[follows],
         half_s[follows],
-        min(FLASH_S, *(FLASH_SHARE * np.ptp(train) / train.size for train in (predicted, seen))),
+        min(_longest_flash_s(predicted), _longest_flash_s(seen)),
     )
     shares = shares.copy()
     shares[follows] = np.maximum(shares[follows], after)
     return tail_of(shares[shares > 0.0], i.size)
+
+
+def _longest_flash_s(train: Floats) -> float:
+    span_s = float(np.ptp(train))
+    return min(FLASH_S, FLASH_SHARE * span_s / train.size) if span_s > LASTING_S else FLASH_S
 
 
 def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> float:
