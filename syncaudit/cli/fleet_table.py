@@ -51,7 +51,11 @@ def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
         name, action = ACTIONS.get(cause["code"], (cause["code"], "see the report"))
         verdict = Verdict(cause["verdict"])
         fewest = min((one["clips"] for one in others), default=cause["clips"])
-        clips = f"{cause['clips']:,}" if fewest == cause["clips"] else f"{fewest:,}-{cause['clips']:,} each"
+        clips = (
+            f"{cause['clips']:,}"
+            if fewest == cause["clips"]
+            else f"{fewest:,}-{cause['clips']:,} each"
+        )
         table.add_row(
             Text(f"{glyph(verdict)} {name}", style=STYLES[verdict]),
             Text(f"{len(others) + 1} sources" if others else printable(cause["source"]) or "clip"),

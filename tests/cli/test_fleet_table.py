@@ -25,7 +25,7 @@ def printed(*causes: dict[str, Any]) -> list[str]:
 
 def test_sources_with_one_cause_and_no_figure_share_a_line() -> None:
     (line,) = printed(*(cause("empty", f"cam{k}", 9 - k) for k in range(4)))
-    assert "4 sources ≤ 9 record it again" in line
+    assert "4 sources 6-9 each record it again" in line
 
 
 def test_figures_of_sources_are_told_apart() -> None:
