@@ -7,13 +7,15 @@ import pytest
 from pyqtgraph.Qt import QtCore
 from pytestqt.qtbot import QtBot
 from syncaudit_gui.viewmodel.bindings import Action
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.lanes import CurveLane, EventsLane, SoundLane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.lane_axis import AXIS_PX
 from syncaudit_gui.widgets.lane_tips import tip_at
+
+from syncaudit.model import ClockMap
 
 TOLERANCE_S = 1e-6
 
@@ -56,7 +58,8 @@ def test_values_are_written_beside_the_cursor(window):
 
 @pytest.mark.parametrize("drift_ppm", [0.0, 2000.0])
 def test_stamps_of_reference_times_are_found(drift_ppm):
-    clock = ClockMap(offset_s=0.035, drift_ppm=drift_ppm, at_s=10.0, nudge_s=0.001)
+    correction = ClockMap(offset_s=0.035, drift_ppm=drift_ppm, at_ns=10_000_000_000)
+    clock = DrawnClock(clock=correction, nudge_s=0.001)
     assert clock.at(clock.stamp_at(17.0)) == pytest.approx(17.0, abs=TOLERANCE_S)
 
 

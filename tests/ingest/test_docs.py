@@ -58,11 +58,16 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def test_every_example_is_run_here():
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 8
 
 
 def test_index(run):
     assert run(example_with("lenient = ")) == ["{'reject': 1}"]
+
+
+def test_what_splits_share_is_refused(run, tmp_path):
+    (tmp_path / "leaks.txt").write_text("clip1\n")
+    assert run(example_with("leaks.txt")) == ["False"]
 
 
 def test_map_style(run):

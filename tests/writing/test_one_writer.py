@@ -57,6 +57,7 @@ def writes(tree: ast.AST) -> Iterator[int]:
 # Of these the first argument is an open draft.
 OPEN_DRAFTS = {
     "syncaudit/datasets/export/shard_file.py",
+    "syncaudit/evaluation/tuning_plots.py",
     "syncaudit/simulate/encode.py",
     "syncaudit/simulate/recorders.py",
     "calibration/syncaudit_calibration/plan/video.py",
