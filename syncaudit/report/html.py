@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,11 @@ def write_report(
         courses=lines,
         trends=trends.to_view(),
         strictness=strictness.to_view(),
-        worst=[_worst_card(clip, tolerances, pictures) for clip in worst.clips()],
+        worst=[
+            _worst_card(clip, tolerances, pictures)
+            | {"commands": _commands(clip.clip_id, summary.get("manifest"))}
+            for clip in worst.clips()
+        ],
         cards=cards,
         left_out=listed["left_out"],
         # Columns of a hundred thousand clips: no blanks between them.
@@ -116,6 +121,18 @@ def _worst_card(
             for picture in found
         ],
     }
+
+
+def _commands(clip_id: str, manifest: object) -> list[str]:
+    """Return what opens a clip in the viewer, and in Foxglove and Rerun beside its recording."""
+    if not isinstance(manifest, str):
+        return []
+    at = f"{shlex.quote(manifest)} --clip {shlex.quote(clip_id)}"
+    return [
+        f"syncaudit view {at}",
+        f"syncaudit inspect {at} --mcap found.mcap",
+        f"syncaudit inspect {at} --rerun found.rrd",
+    ]
 
 
 # A file that one of these is said of was not decoded to the end.

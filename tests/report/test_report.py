@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -89,6 +90,16 @@ def test_hostile_names_are_escaped(tmp_path):
     ]
     assert not any(tag == "img" for tag, _ in tags)
     assert not any("onerror" in attrs for _, attrs in tags)
+
+
+def test_worst_clips_say_how_to_open_them(tmp_path):
+    page, _ = render(tmp_path, [row("it's a", Verdict.REJECT), row("b")], manifest="a set.jsonl")
+    shown = unescape(page)
+    command = """'a set.jsonl' --clip 'it'"'"'s a'"""
+    assert f"syncaudit view {command}" in shown
+    assert f"syncaudit inspect {command} --mcap found.mcap" in shown
+    assert "'a set.jsonl' --clip b" not in shown  # nothing is wrong with it
+    assert "syncaudit view" not in render(tmp_path, [row("a", Verdict.REJECT)], manifest=None)[0]
 
 
 def test_a_stopped_run_says_so(tmp_path):
