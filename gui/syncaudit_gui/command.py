@@ -15,7 +15,7 @@ __all__ = ["view"]
 def view(
     clip_or_manifest: Annotated[
         str | None,
-        typer.Argument(help="Manifest, folder with one, or output folder of a run; none: empty."),
+        typer.Argument(help="Manifest, data set, or output folder of a run; none: the start page."),
     ] = None,
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to open.")] = None,
     verdicts: Annotated[
@@ -58,7 +58,7 @@ def view(
     ] = "1440x900",
     root: Root = None,
 ) -> None:
-    """See in a second whether streams agree, and why the tool says what it says.
+    """Open clips in the timeline viewer: streams, offsets and the evidence behind them.
 
     Frames, motion, bus, sound and words of a clip over one time axis, with offsets, evidence,
     before and after. Press ? for all keys. Labels are kept beside what was opened.

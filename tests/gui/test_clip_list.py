@@ -14,6 +14,9 @@ from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, sum
 from syncaudit_gui.widgets import clips_panel
 from syncaudit_gui.window.loader import MOST_THREADS, Loader
 
+from syncaudit.errors import UsageError
+from syncaudit.readers import read_source
+from testkit.data_sets.lerobot_data import write_lerobot_v2
 from testkit.viewer_keys import WAIT_MS, key
 
 
@@ -211,3 +214,23 @@ def test_the_list_says_why_in_short(reason, brief):
     )
     assert found.brief == brief
     assert found.headline == reason["message"]
+
+
+def test_a_data_set_is_opened_as_validate_takes_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
+    folder = write_lerobot_v2(tmp_path / "set", 2)
+    before = sorted(folder.rglob("*"))
+    opened = open_collection(str(folder))
+    assert [row.clip_id for row in opened.rows] == ["episode_000000", "episode_000001"]
+    clip = opened.clip("episode_000001")
+    for name, spec in clip.sources.items():
+        assert read_source(name, spec, clip.base_uri).time_ns.size
+    assert sorted(folder.rglob("*")) == before
+    again = open_collection(str(folder))  # the manifest that is kept is written anew
+    assert len(again.clips) == 2
+
+
+def test_a_folder_of_nothing_is_refused_with_what_was_looked_for(tmp_path):
+    (tmp_path / "notes.md").write_text("no data")
+    with pytest.raises(UsageError, match="a folder without a manifest"):
+        open_collection(str(tmp_path))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.batch.outputs import SPLIT_FILES
-from syncaudit.cli.inputs import load_clips
+from syncaudit.cli.inputs import import_if_needed, load_clips
 from syncaudit.datasets import ClipTable, iter_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
@@ -90,12 +90,12 @@ def open_collection(
     labels: Path | None = None,
     on_progress: Callable[[str], None] = ignore_progress,
 ) -> Collection:
-    """Open a manifest or the output folder of `syncaudit validate`.
+    """Open a manifest, a data set or the output folder of `syncaudit validate`.
 
     Parameters
     ----------
     source : str
-        A manifest, a folder with one, an output folder or its ``verdicts.jsonl``.
+        A manifest, a data set, an output folder or its ``verdicts.jsonl``.
     verdicts : Path, optional
         Output folder whose verdicts belong to the manifest.
     labels : Path, optional
@@ -114,7 +114,7 @@ def open_collection(
         clips: Sequence[Clip] = ClipTable(_counted(_clips_of(folder), on_progress))
         verdict_file: Path | None = folder / VERDICTS
     else:
-        clips = load_clips(source)
+        clips = _load(source)
         verdict_file = None if verdicts is None else _verdict_file(verdicts)
     places = {clip.clip_id: k for k, clip in enumerate(clips)}
     rows = [ClipRow(clip_id=name) for name in places]
@@ -144,6 +144,18 @@ def open_collection(
         nudges_before=beside and beside[0] / f"{beside[1]}nudges.jsonl",
         limits_s={} if verdict_file is None else _limits(verdict_file.with_name(SUMMARY)),
     )
+
+
+def _load(source: str) -> Sequence[Clip]:
+    """Return the clips of a manifest, or of a data set of any format that `validate` takes.
+
+    The manifest of a data set is kept in the user's own folder: its URIs start there.
+    """
+    folder, mark = _own_home(source if "://" in source else str(Path(source).resolve()))
+    manifest = import_if_needed(
+        source, folder / mark, format_name=None, limit=None, is_quiet=True, force=True
+    )
+    return load_clips(manifest)
 
 
 def _limits(summary: Path) -> dict[str, float]:
@@ -209,9 +221,14 @@ def _home(source: str) -> tuple[Path, str, bool]:
         if os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
             return folder, stem, False
         source = str(path)
+    folder, mark = _own_home(source)
+    return folder, f"{mark}.", True
+
+
+def _own_home(source: str) -> tuple[Path, str]:
+    """Return the user's own folder of the viewer, and what names in it stand for a source."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    mark = hashlib.sha256(source.encode()).hexdigest()[:12]
-    return Path(data) / "syncaudit" / "viewer", f"{mark}.", True
+    return Path(data) / "syncaudit" / "viewer", hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 def _beside_path(path: Path) -> tuple[Path, str]:
