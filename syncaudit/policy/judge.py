@@ -27,6 +27,7 @@ from syncaudit.policy.pictures import check_pictures
 from syncaudit.policy.reference import check_reference
 from syncaudit.policy.stamps import check_stamps
 from syncaudit.policy.transcripts import judge_transcript
+from syncaudit.policy.units import check_units
 
 __all__ = ["CHECKS", "judge"]
 
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     check_arrivals,
     check_stamps,
     check_pictures,
+    check_units,
 )
 """Every check of a clip; what they find is told in this order."""
 
