@@ -93,6 +93,11 @@ class Instants:
         """Return the number of events."""
         return int(self.times_s.size)
 
+    @property
+    def sharp(self) -> Ints:
+        """Return the positions of the events that are points."""
+        return np.flatnonzero(self.half_s == 0.0).astype(np.int64)
+
     def take(self, which: Ints) -> Instants:
         """Return the events at these positions, in their order."""
         columns = ("times_s", "std_s", "half_s", "row_px", "item")
@@ -142,7 +147,7 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
     """
     if isinstance(evidence, FlashEdges):
         found = _of_edges(evidence)
-        return (found if with_intervals else found.take(_sharp(found))).in_order()
+        return (found if with_intervals else found.take(found.sharp)).in_order()
     if isinstance(evidence, FlashIntervals):
         return _of_intervals(evidence).in_order()
     n = evidence.times_s.size
@@ -157,10 +162,6 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
         systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, n),
     ).in_order()
-
-
-def _sharp(events: Instants) -> Ints:
-    return np.flatnonzero(events.half_s == 0.0).astype(np.int64)
 
 
 def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:

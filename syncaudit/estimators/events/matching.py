@@ -191,12 +191,11 @@ def _by_sharp_events(
     Both kinds are independent evidence for one offset, whose probabilities to come by chance are
     combined (Fisher, "Statistical methods for research workers", 1932, section 21.1).
     """
-    sharp = [np.flatnonzero(events.half_s == 0.0).astype(np.int64) for events in (source, target)]
-    if max(source.n - sharp[0].size, target.n - sharp[1].size) == 0:
+    if not (source.half_s.any() or target.half_s.any()):
         return None
     found = match_events(
-        source.take(sharp[0]),
-        target.take(sharp[1]),
+        source.take(source.sharp),
+        target.take(target.sharp),
         max_offset_s=max_offset_s,
         max_drift_ppm=max_drift_ppm,
         check_periods=check_periods,
