@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import MovedSources, Partial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,7 @@ def inject(
     variants: Annotated[
         int, typer.Option("--variants", min=1, help="Variants of a clip beside its control.")
     ] = 4,
-    sources: Annotated[
-        list[str] | None,
-        typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
-    ] = None,
+    sources: MovedSources = None,
     verdicts: Annotated[
         str | None, typer.Option("--verdicts", help="Only clips that passed in this run.")
     ] = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import AsJson, Partial
+from syncaudit.cli.options import AsJson, MovedSources, Partial
 
 if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
@@ -48,10 +48,7 @@ def evaluate(
     variants: Annotated[
         int, typer.Option("--variants", min=1, help="Variants of a clip, of --inject.")
     ] = 4,
-    sources: Annotated[
-        list[str] | None,
-        typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
-    ] = None,
+    sources: MovedSources = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw of variants.")] = 0,
     partial: Partial = False,
     as_json: AsJson = False,

@@ -16,6 +16,7 @@ __all__ = [
     "FailOnOption",
     "Force",
     "MemoryLimit",
+    "MovedSources",
     "Partial",
     "PolicyFile",
     "PolicyToExtend",
@@ -55,6 +56,10 @@ MemoryLimit = Annotated[
         help="Memory above which a clip or import is given up: 4G, 512M, none, "
         "or auto (80 % of the machine's, shared by the workers).",
     ),
+]
+MovedSources = Annotated[
+    list[str] | None,
+    typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print every source of every clip.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
