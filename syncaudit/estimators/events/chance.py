@@ -98,7 +98,6 @@ def chance_of_match(
     predicted = found.fit.predict(source.times_s, source.row_px)
     returned = found.fit.source_of(target.times_s + target.row_px * found.fit.target_line_s)
     shares = _shares(predicted, target.times_s, kinds, i, gates)
-    back = _shares(returned, source.times_s, kinds[::-1], j, gates)
     n_trials = max(1.0, range_s / sharpest_s)
     n_trials *= max(1.0, 2e-6 * max_drift_ppm * float(np.ptp(source.times_s)) / sharpest_s)
     for events in (source, target):
@@ -106,15 +105,8 @@ def chance_of_match(
         n_trials *= max(1.0, row_s / sharpest_s)
     by_time = np.argsort(j, kind="stable")
     tail = max(
-        _tail(predicted, target.times_s, kinds, (i, j), gates, shares),
-        _tail(
-            returned,
-            source.times_s,
-            kinds[::-1],
-            (j[by_time], i[by_time]),
-            gates[by_time],
-            back,
-        ),
+        _tail_of_pairs(predicted, source, target, (i, j), gates),
+        _tail_of_pairs(returned, target, source, (j[by_time], i[by_time]), gates[by_time]),
     )
     expected = float(shares.sum())
     n_alike = max(expected, _coincidences_beside(predicted, target.times_s, gate_s))
