@@ -38,14 +38,17 @@ _INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
 
 
 def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
-    """Measure every two IMUs by a quantity that both have, rotation before force."""
+    """Measure every two IMUs by a quantity that both have, rotation before force.
+
+    The source is sought in the target, so a log that goes on for longer is the latter.
+    """
     imus = _imus(evidence)
-    names = list(imus)
+    names = sorted(imus, key=lambda name: name not in evidence.undated)
     return [
         measure_imu_imu(
             imus[name][quantity],
             imus[other][quantity],
-            max_offset_s=max_offset_s,
+            max_offset_s=evidence.reach_s(name, other, max_offset_s),
             is_one_clock=evidence.share_a_clock(name, other),
         )
         for k, name in enumerate(names)
@@ -65,7 +68,7 @@ def measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
         for pair in measure_can_imu(
             signals,
             imu,
-            max_offset_s=max_offset_s,
+            max_offset_s=evidence.reach_s(name, other, max_offset_s),
             is_one_clock=evidence.share_a_clock(name, other),
         )
     ]

@@ -92,11 +92,13 @@ class _TableSpec(_AnySpec):
 
     `stamps` names the column of stamps where it is not ``timestamp_ns``: integers are
     nanoseconds, floats seconds. `rows` is the half-open range of rows that belong to the clip,
-    where a file holds several.
+    where a file holds several. `is_start_assumed` says that the stamps count from a start of their
+    own, of which nothing states when it was.
     """
 
     stamps: str | None = None
     rows: list[int] | None = None
+    is_start_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

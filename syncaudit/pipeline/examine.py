@@ -22,6 +22,7 @@ from syncaudit.model import (
     ReasonCode,
     RotationIncrements,
     Severity,
+    SignalStream,
     StampAudit,
     Stream,
     TranscriptStream,
@@ -35,6 +36,7 @@ from syncaudit.pipeline.known_corrections import (
     windows_before,
 )
 from syncaudit.pipeline.misplaced_files import find_misplaced_files
+from syncaudit.pipeline.own_starts import find_own_starts
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
@@ -196,6 +198,11 @@ def examine(
     evidence.clocks.update(
         {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
     )
+    evidence.undated.update(
+        name
+        for name, stream in streams.items()
+        if isinstance(stream, SignalStream) and stream.is_start_assumed
+    )
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
@@ -228,7 +235,8 @@ def examine(
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     measurements = (*_of_dated(measured, streams), *texts.measurements)
-    record = replace(record, measurements=measurements)
+    found = (*record.findings, *find_own_starts(evidence.undated, measurements))
+    record = replace(record, measurements=measurements, findings=found)
     solution, verdict = conclude(clip, record, policy)
     return Examination(
         clip=clip,

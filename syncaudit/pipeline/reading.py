@@ -104,7 +104,7 @@ def _placed(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, Stream]:
     undated = {
         name
         for name, stream in streams.items()
-        if stream.is_start_assumed and getattr(clip.sources[name], "start_ns", None) is None
+        if stream.is_start_assumed and getattr(clip.sources[name], "start_ns", 0) is None
     }
     dated = {name: stream for name, stream in streams.items() if name not in undated}
     if not any(stream.time_ns.size for stream in dated.values()):

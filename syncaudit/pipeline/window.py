@@ -70,9 +70,12 @@ def window_of(clip: Clip, streams: Mapping[str, Stream]) -> Window:
 
     Where they do not all overlap (one clock of another epoch) it is the overlap of most of them,
     the longest if several are of as many: Marzullo, "Maintaining the Time in a Distributed System",
-    1984.
+    1984. A log that counts from a start of its own has no part in it, unless there is nothing else.
     """
-    extents = [extent for stream in streams.values() if (extent := _extent(stream)) is not None]
+    dated = [stream for stream in streams.values() if not _has_own_start(stream)]
+    extents = [
+        extent for stream in dated or streams.values() if (extent := _extent(stream)) is not None
+    ]
     if not extents:
         start_ns = clip.start_ns or 0
         return Window(start_ns=start_ns, stop_ns=clip.end_ns or start_ns)
@@ -92,6 +95,11 @@ def _common_extent(extents: Sequence[tuple[int, int]]) -> tuple[int, int]:
         if stops and (len(stops), min(stops) - start) > (most, found[1] - found[0]):
             most, found = len(stops), (start, min(stops))
     return found
+
+
+def _has_own_start(stream: Stream) -> bool:
+    """Tell whether the stamps of a signal have nothing to do with those of other sources."""
+    return isinstance(stream, SignalStream) and stream.is_start_assumed
 
 
 def _extent(stream: Stream) -> tuple[int, int] | None:
@@ -155,7 +163,7 @@ def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
     margin_s : float
         Kept on either side.
     """
-    if isinstance(stream, CameraStream) or stream.time_ns.size == 0:
+    if isinstance(stream, CameraStream) or stream.time_ns.size == 0 or _has_own_start(stream):
         return stream
     window = stated(clip, margin_s)
     if window is None:

@@ -158,7 +158,7 @@ def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSp
     """Return what the manifest says of a large table with the rows near the window of its clip."""
     if not isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec):
         return spec
-    if spec.rows is not None or getattr(spec, "dbc", None) is not None:
+    if spec.rows is not None or spec.is_start_assumed or getattr(spec, "dbc", None) is not None:
         return spec
     renamed = spec.columns.get(STAMPS) if isinstance(spec, ImuSpec) else None
     rows = rows_near(
@@ -189,7 +189,9 @@ def _unquoted_finding(finding: Finding) -> Finding:
 
 
 def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
-    """Return `stream` with what any source may have in its row: arrivals and findings."""
+    """Return `stream` with what any source may have in its row: arrivals, findings, its start."""
+    if isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec) and spec.is_start_assumed:
+        stream = replace(stream, is_start_assumed=True)
     if spec.arrivals is None and not spec.findings:
         return stream
     findings = [*stream.findings, *noted(spec.findings)]

@@ -174,7 +174,7 @@ def search_range(
     epochs_s = task.epochs_s
     overlap_s = min(last_s, driver.stop_s + epochs_s) - max(first_s, driver.start_s + epochs_s)
     shorter_s = min(last_s - first_s, driver.stop_s - driver.start_s)
-    if overlap_s > 0.3 * shorter_s:
+    if overlap_s > 0.3 * shorter_s and math.isfinite(task.max_offset_s):
         reach_s = min(task.max_offset_s, 0.4 * shorter_s)
         return -epochs_s - reach_s, -epochs_s + reach_s
     # Unrelated epochs: every delay that leaves half of the shorter recording in common.

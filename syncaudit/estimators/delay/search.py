@@ -39,7 +39,7 @@ CHANCE_STEP_S = 0.03
 MIN_LAGS = 200
 # What explains less than this part of the best cannot rival it in between either.
 NEAR_SHARE = 0.2
-# Fraction of the rows that must overlap at a lag.
+# Fraction of the rows that must overlap at a lag, of those that the driver could cover.
 MIN_OVERLAP = 0.4
 # Log-likelihood by which a valley must separate two lobes.
 MIN_VALLEY = 4.0
@@ -247,12 +247,14 @@ class DelaySearch:
         parts: list[LagEquations] = []
         searched: list[NDArray[np.intp]] = []
         is_enough = np.zeros(delays_s.size, dtype=np.bool_)
+        span_s = float(increments.stop_s.max() - increments.start_s.min())
+        needed = MIN_OVERLAP * min(1.0, (driver.stop_s - driver.start_s) / max(span_s, 1e-9))
         n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
         for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
             begin = increments.start_s[:, None] + delays_s[chunk]
             end = increments.stop_s[:, None] + delays_s[chunk]
             covered = driver.covers(begin, end)
-            is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+            is_enough[chunk] = covered.mean(axis=0) >= needed
             if is_enough[chunk].any():
                 change = self.table.change(begin[:, 0], end[:, 0], chunk.size, step_s)
                 parts.append(

@@ -35,7 +35,7 @@ class DelayTask:
         Zeros of the two time axes on their own clocks.
     max_offset_s : float
         Search range where the stamps overlap; clocks of unrelated epochs are searched over every
-        overlap.
+        overlap, as are all if it is infinite.
     step_s : float
         Step of the coarse search.
     expected_gain : tuple of float

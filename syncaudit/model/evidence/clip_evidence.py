@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 
 from syncaudit.model.audits import PictureAudit
@@ -53,6 +54,8 @@ class ClipEvidence:
         Cameras whose rotation was tracked only where a gyroscope says that it tells most.
     clocks : dict of str to str
         Clock that each source states; those that state none have their own.
+    undated : set of str
+        Sources that count from a start of their own.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class ClipEvidence:
     fallbacks: dict[str, str] = field(default_factory=dict)
     sampled: set[str] = field(default_factory=set)
     clocks: dict[str, str] = field(default_factory=dict)
+    undated: set[str] = field(default_factory=set)
 
     def add(self, part: ClipEvidence) -> None:
         """Take over what happened in some of the sources; what is said twice is replaced."""
@@ -82,3 +86,8 @@ class ClipEvidence:
     def share_a_clock(self, source: str, other: str) -> bool:
         """Tell whether two sources state one clock."""
         return source in self.clocks and self.clocks[source] == self.clocks.get(other)
+
+    def reach_s(self, source: str, other: str, max_offset_s: float) -> float:
+        """Return how far to search: without bounds where one counts from a start of its own."""
+        is_dated = self.undated.isdisjoint((source, other))
+        return max_offset_s if is_dated or self.share_a_clock(source, other) else math.inf

@@ -1,0 +1,41 @@
+"""Say where logs belong that count from a start of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from syncaudit.formatting import word_correction
+from syncaudit.model import Finding, PairMeasurement, ReasonCode, Severity
+
+__all__ = ["find_own_starts"]
+
+
+def find_own_starts(
+    undated: Collection[str], measured: Iterable[PairMeasurement]
+) -> Iterator[Finding]:
+    """Yield a doubt for every source of which nothing states when it began.
+
+    Parameters
+    ----------
+    undated : collection of str
+        Sources that count from a start of their own.
+    measured : iterable of PairMeasurement
+        Of the clip; the most certain one tells by how much to move each.
+    """
+    pairs = [each for pair in measured if pair.accepted for each in (pair, pair.turned())]
+    for name in sorted(undated):
+        own = [pair for pair in pairs if pair.source == name and pair.target not in undated]
+        best = min(own, key=lambda pair: pair.offset_std_s or 0.0, default=None)
+        if best is None or best.offset_s is None:
+            where, cure = "nothing in the clip tells when that was", "State it in the manifest."
+        else:
+            words = f"its timestamps are {word_correction(best.offset_s, best.offset_std_s)}"
+            where = f"{words} against {best.target} ({best.method.replace('_', ' ')})"
+            cure = "Correct them by that, and leave 'is_start_assumed' out."
+        yield Finding(
+            code=ReasonCode.MANIFEST,
+            source=name,
+            message=f"{name} counts from a start of its own: {where}. {cure}",
+            value=None if best is None else best.offset_s,
+            severity=Severity.DOUBT,
+        )
