@@ -73,6 +73,8 @@ def find_evidence(
         for name, stream in streams.items():
             if isinstance(stream, SignalStream):
                 evidence.motion[name] = _motion_of(stream)
+                if stream.is_start_assumed:
+                    evidence.undated.add(name)
                 if stream.kind is SourceKind.STATE and not evidence.motion[name]:
                     evidence.motionless[name] = why_no_state(stream)
     look = partial(
@@ -160,8 +162,12 @@ def _motion_of(stream: SignalStream) -> dict[Quantity, Activity]:
 
 
 def _gyroscope(evidence: ClipEvidence) -> Activity | None:
-    """Return the angular rate of the first source that has one."""
-    rates = (motion.get(Quantity.ANGULAR_RATE) for motion in evidence.motion.values())
+    """Return the angular rate of the first source that has one and is dated as the others are."""
+    rates = (
+        motion.get(Quantity.ANGULAR_RATE)
+        for name, motion in evidence.motion.items()
+        if name not in evidence.undated
+    )
     return next((rate for rate in rates if rate is not None), None)
 
 

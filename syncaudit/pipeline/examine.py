@@ -22,7 +22,6 @@ from syncaudit.model import (
     ReasonCode,
     RotationIncrements,
     Severity,
-    SignalStream,
     StampAudit,
     Stream,
     TranscriptStream,
@@ -198,11 +197,6 @@ def examine(
     evidence.clocks.update(
         {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
     )
-    evidence.undated.update(
-        name
-        for name, stream in streams.items()
-        if isinstance(stream, SignalStream) and stream.is_start_assumed
-    )
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
@@ -235,7 +229,7 @@ def examine(
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     measurements = (*_of_dated(measured, streams), *texts.measurements)
-    found = (*record.findings, *find_own_starts(evidence.undated, measurements))
+    found = (*record.findings, *find_own_starts(evidence, measurements))
     record = replace(record, measurements=measurements, findings=found)
     solution, verdict = conclude(clip, record, policy)
     return Examination(

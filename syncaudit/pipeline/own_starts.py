@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from syncaudit.formatting import word_correction
-from syncaudit.model import Finding, PairMeasurement, ReasonCode, Severity
+from syncaudit.model import ClipEvidence, Finding, PairMeasurement, ReasonCode, Severity
 
 __all__ = ["find_own_starts"]
 
 
 def find_own_starts(
-    undated: Collection[str], measured: Iterable[PairMeasurement]
+    evidence: ClipEvidence, measured: Iterable[PairMeasurement]
 ) -> Iterator[Finding]:
     """Yield a doubt for every source of which nothing states when it began.
 
-    Parameters
-    ----------
-    undated : collection of str
-        Sources that count from a start of their own.
-    measured : iterable of PairMeasurement
-        Of the clip; the most certain one tells by how much to move each.
+    The most certain measurement of it, or of another source that one clock stamps, tells by how
+    much to move it.
     """
     pairs = [each for pair in measured if pair.accepted for each in (pair, pair.turned())]
-    for name in sorted(undated):
-        own = [pair for pair in pairs if pair.source == name and pair.target not in undated]
+    for name in sorted(evidence.undated):
+        own = [
+            pair
+            for pair in pairs
+            if (pair.source == name or evidence.share_a_clock(pair.source, name))
+            and pair.target not in evidence.undated
+        ]
         best = min(own, key=lambda pair: pair.offset_std_s or 0.0, default=None)
         if best is None or best.offset_s is None:
             where, cure = "nothing in the clip tells when that was", "State it in the manifest."

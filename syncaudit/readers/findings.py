@@ -77,6 +77,16 @@ def warned(code: ReasonCode, message: str, value: float | None = None) -> Findin
 
 
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings that the importer of a data set left in the manifest: warnings."""
-    parts = (line.partition(":") for line in lines)
-    return tuple(warned(ReasonCode(code), text.strip()) for code, _, text in parts)
+    """Return the findings that the importer of a data set left in the manifest: warnings.
+
+    What it knows to be unobservable, as the motion of a stabilised camera, holds a pass back.
+    """
+    found = [(ReasonCode(code), text) for code, _, text in (line.partition(":") for line in lines)]
+    return tuple(
+        Finding(
+            code=code,
+            message=text.strip(),
+            severity=Severity.DOUBT if code is ReasonCode.UNOBSERVABLE else Severity.WARNING,
+        )
+        for code, text in found
+    )

@@ -14,6 +14,7 @@ from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
+from syncaudit.datasets.formats.telemetry import TelemetryFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
@@ -30,6 +31,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     RosbagFormat(),
     Comma2k19Format(),
     WebDatasetFormat(),
+    TelemetryFormat(),
     FolderFormat(),
 )
 

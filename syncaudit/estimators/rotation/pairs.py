@@ -39,7 +39,7 @@ def measure_cameras(
             pair = measure_camera_gyro(
                 alone[name],
                 gyro,
-                max_offset_s=max_offset_s,
+                max_offset_s=evidence.reach_s(name, imu, max_offset_s),
                 is_one_clock=evidence.share_a_clock(name, imu),
             )
             measured.append(pair)

@@ -1,0 +1,121 @@
+"""Videos of action cameras: picture, sound and the camera's own motion in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.loggers import logger_sources
+from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.datasets.naming import DEFAULT_RULES, name_sources, stem_of
+from syncaudit.datasets.source import Source
+from syncaudit.datasets.tracks import tracks_in
+from syncaudit.errors import StreamReadError
+from syncaudit.model import Clip
+from syncaudit.readers.telemetry import Telemetry, holds_telemetry, read_telemetry
+from syncaudit.readers.uris import is_url
+
+__all__ = ["TelemetryFormat"]
+
+_VIDEOS = (".mp4", ".mov", ".insv", ".360")
+_DEPTH = 2  # DCIM/100GOPRO
+_PROBED = 5
+_TRIPLES = ("gyro", "accel")
+
+
+class TelemetryFormat:
+    """One clip a video; its camera, gyroscope, accelerometer, GPS and sound are sources.
+
+    All are dated by the container, from presentation time 0. Logs of car loggers in the same folder
+    belong to each of its videos.
+    """
+
+    name = "telemetry"
+    summary = "videos of GoPro, DJI, Insta360 and Sony cameras with telemetry, and logs beside them"
+    takes_rules = False
+
+    def probe(self, source: Source) -> str | None:
+        """Accept videos with telemetry inside, but those whose frames a table stamps."""
+        if is_url(source.base_uri):
+            return "telemetry inside remote videos is not looked for"
+        for folder, name in islice(_videos(source), _PROBED):
+            if holds_telemetry(source.uri_of(name)):
+                if _has_stamps(source, folder, name):
+                    return f"{name} has telemetry, but a table stamps its frames"
+                return None
+        return f"no video with telemetry inside ({', '.join(_VIDEOS)}), up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the videos that hold telemetry, in the order of their names."""
+        for folder, name in _videos(source):
+            rows = _sources(source, name, job)
+            if rows is None:
+                job.note("left out a video without telemetry inside")
+                continue
+            for log in source.files("*.csv", folder):
+                logged = logger_sources(source, log, job.sidecars, job.note)
+                rows |= {title: row for title, row in logged.items() if title not in rows}
+            yield clip_from_row(
+                {"clip_id": stem_of(name), "sources": rows}, base_uri=source.base_uri, where=name
+            )
+
+
+def _videos(source: Source, folder: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (folder, name) of the videos in a folder and those below it."""
+    for name in source.files(folder=folder):
+        if name.lower().endswith(_VIDEOS):
+            yield folder, name
+    if depth < _DEPTH:
+        for child in source.folders(folder):
+            yield from _videos(source, child, depth + 1)
+
+
+def _has_stamps(source: Source, folder: str, video: str) -> bool:
+    """Tell whether the rules for plain folders find a table of stamps for a video."""
+    found = name_sources(source.files(folder=folder), DEFAULT_RULES).sources
+    table = next((row.get("timestamps") for row in found.values() if row["uri"] == video), None)
+    return table is not None
+
+
+def _sources(source: Source, name: str, job: Import) -> dict[str, dict[str, Any]] | None:
+    """Return what one video holds; None where no camera wrote telemetry into it."""
+    camera: dict[str, Any] = {"kind": "camera", "uri": name, "start_ns": 0}
+    try:
+        found = read_telemetry(source.uri_of(name))
+    except StreamReadError:
+        return {"camera": camera}  # the audit says what is wrong with it
+    if found is None:
+        return None
+    if found.stabilised is not None:
+        job.note(f"stabilised pictures: {found.stabilised}")
+        camera["findings"] = [
+            f"unobservable: {name}: its picture is stabilised ({found.stabilised}), so it does not "
+            "turn as the camera does. Record with stabilisation switched off."
+        ]
+    rows = {"camera": camera} | _motion(found, name, job)
+    tracks = tracks_in(source, job.note)(name)
+    if tracks.sound_start_s is not None and not tracks.is_silent:
+        row = {"kind": "audio", "uri": name, "start_ns": 0, "start_at": "presentation_zero"}
+        rows["sound"] = row
+    job.note(f"{found.camera}: {', '.join(rows)}")
+    return rows
+
+
+def _motion(found: Telemetry, name: str, job: Import) -> dict[str, dict[str, Any]]:
+    """Write down what the sensors measured; return their sources."""
+    rows: dict[str, dict[str, Any]] = {}
+    for sensor, samples in found.sensors.items():
+        columns = [f"{sensor}_{axis}" for axis in "xyz"] if sensor in _TRIPLES else [sensor]
+        table = dict(zip(columns, samples.values.T, strict=True))
+        table["timestamp_ns"] = np.rint(1e9 * samples.times_s).astype(np.int64)
+        uri = job.sidecars.write_table(f"{stem_of(name)}/{sensor}.parquet", table)
+        if sensor in _TRIPLES:
+            rows[sensor] = {"kind": "imu", "uri": uri, "clock": "imu"}
+        else:
+            signals = {"signals": {sensor: sensor}, "stamp_kind": "receive"}
+            rows[sensor] = {"kind": "can", "uri": uri, **signals}
+    return rows

@@ -1,0 +1,290 @@
+"""Tell the logs of car loggers by their header, and turn them into sources with their units.
+
+A logger counts from a start of its own, or by a date that no camera knows: its sources say so
+(`is_start_assumed`) where nothing better is known.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError, one_line
+from syncaudit.model.units import STAMPS_KEY, units_of
+
+__all__ = ["logger_sources"]
+
+_AXES = "xyz"
+# Lines in which the samples begin: names of tracks and drivers, the header, units, devices.
+_MOST_LINES = 60
+_MOST_BYTES = 1 << 30
+_DELIMITERS = ",;\t"
+_ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2})$")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Logger:
+    """What the columns of one logger are: for each role the names it goes by, the first counts."""
+
+    name: str
+    signature: frozenset[str]  # columns that all of its exports have
+    stamps: str
+    gyro: tuple[str, ...] = ()  # names of x; y and z are alike, or listed behind "/"
+    accel: tuple[str, ...] = ()
+    signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)  # where no line states them
+
+
+_LOGGERS = (
+    _Logger(
+        name="RaceBox",
+        signature=frozenset({"Time", "Latitude", "Longitude", "Lap"}),
+        stamps="Time",
+        gyro=("GyroX/GyroY/GyroZ",),
+        accel=("GForceX/GForceY/GForceZ", "GForceX (g)/GForceY (g)/GForceZ (g)", "X/Y/Z"),
+        signals={"speed": ("KPH", "MPH", "Speed (m/s)", "Speed (km/h)")},
+        units={
+            "gyro": "deg/s",
+            "accel": "g",
+            "KPH": "km/h",
+            "MPH": "mph",
+            "Speed (m/s)": "m/s",
+            "Speed (km/h)": "km/h",
+        },
+    ),
+    _Logger(
+        name="RaceChrono",
+        signature=frozenset({"timestamp", "fragment_id", "elapsed_time"}),
+        stamps="timestamp",
+        gyro=("x_rate_of_rotation/y_rate_of_rotation/z_rate_of_rotation",),
+        accel=("x_acc/y_acc/z_acc",),
+        signals={"speed": ("speed",)},
+        units={"gyro": "deg/s", "accel": "g", "speed": "m/s"},
+    ),
+    _Logger(
+        name="AiM",
+        signature=frozenset({"Time", "GPS Speed"}),
+        stamps="Time",
+        gyro=("RollRate/PitchRate/YawRate",),
+        accel=("InlineAcc/LateralAcc/VerticalAcc",),
+        signals={"speed": ("GPS Speed",)},
+        units={"gyro": "deg/s", "accel": "g", "GPS Speed": "km/h"},
+    ),
+)
+
+
+def logger_sources(
+    source: Source, name: str, sidecars: Sidecars, note: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """Return the sources of a file that a known logger wrote; {} where it is none.
+
+    Parameters
+    ----------
+    source : Source
+        The data set.
+    name : str
+        A file of it.
+    sidecars : Sidecars
+        Takes the table where lines stand before its header, or cells are blank.
+    note : callable
+        Tells people what was found.
+
+    Returns
+    -------
+    dict of str to manifest row
+        ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by the name of the file.
+    """
+    found = _Log.read(source, name)
+    if found is None:
+        return {}
+    stem = name.rpartition("/")[2].rpartition(".")[0]
+    rows: dict[str, dict[str, Any]] = {}
+    if triples := found.triples():
+        columns = {
+            f"{triple}_{axis}": column
+            for triple, names in triples.items()
+            for axis, column in zip(_AXES, names, strict=True)
+        }
+        units = {triple: found.unit(names[0], triple) for triple, names in triples.items()}
+        rows[stem] = {"kind": "imu", "columns": columns} | found.place(
+            name, list(columns.values()), sidecars, units
+        )
+    for role, names in found.logger.signals.items():
+        column = next((each for each in names if each in found.names), None)
+        if column is not None:
+            rows[f"{stem}_{role}"] = {"kind": "can", "signals": {role: column}} | found.place(
+                name, [column], sidecars, {role: found.unit(column, role)}
+            )
+    for title, row in rows.items():
+        row |= {"clock": stem, "is_start_assumed": True}
+        note(f"{found.logger.name} log -> {row['kind']} {title}, counts from a start of its own")
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Log:
+    """One log: its columns by name, the first where a name repeats, and what is said of them."""
+
+    logger: _Logger
+    names: Sequence[str]
+    stated: Mapping[str, str]  # units by the line below the header, lower case
+    samples: pa.Table  # texts
+    is_plain: bool  # the header is the first line, and the samples come next
+
+    @classmethod
+    def read(cls, source: Source, name: str) -> _Log | None:
+        """Return the log of a known logger; None where the file is something else."""
+        try:
+            with source.open(name) as file:
+                text = file.read(_MOST_BYTES).decode("utf-8-sig", "replace")
+        except (ManifestError, OSError):
+            return None
+        *top, rest = [*text.split("\n", _MOST_LINES), ""][: _MOST_LINES + 1]
+        delimiter = max(_DELIMITERS, key="".join(top).count)
+        cells = [[cell.strip() for cell in line] for line in _split(top, delimiter)]
+        found = (
+            (at, logger)
+            for at, names in enumerate(cells)
+            for logger in _LOGGERS
+            if logger.signature <= set(names)
+        )
+        at, logger = next(found, (-1, None))
+        if logger is None:
+            return None
+        names, first = cells[at], at + 1
+        while first < len(cells) and not _is_sample(cells[first]):
+            first += 1
+        units = cells[at + 1] if first > at + 1 else []
+        return cls(
+            logger=logger,
+            names=names,
+            stated=dict(reversed([(k, v.lower()) for k, v in zip(names, units, strict=False)])),
+            samples=_texts("\n".join([*top[first:], rest]), names, delimiter, source.uri_of(name)),
+            is_plain=first == 1 and len(set(names)) == len(names),
+        )
+
+    def triples(self) -> dict[str, list[str]]:
+        """Return the columns of the gyroscope and of the accelerometer, as far as there are any."""
+        found = {}
+        for triple, known in (("gyro", self.logger.gyro), ("accel", self.logger.accel)):
+            axes = [names.split("/") for names in known]
+            own = next((names for names in axes if set(names) <= set(self.names)), None)
+            if own is not None:
+                found[triple] = own
+        return found
+
+    def unit(self, column: str, channel: str) -> str:
+        """Return the unit of a column: what the log states, else what its logger writes."""
+        stated = self.stated.get(column, "")
+        own = self.logger.units.get(column) or self.logger.units.get(channel, "")
+        return stated if stated in units_of(channel) else own
+
+    def place(
+        self, name: str, columns: list[str], sidecars: Sidecars, units: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return where the samples of some columns are read: in the log if it is a plain table."""
+        stamps = self.logger.stamps
+        texts = self.samples.select([stamps, *columns])
+        whole = texts.filter(_has_all(texts))
+        dated = whole.num_rows > 0 and bool(_DATE.match(whole.column(0)[0].as_py()))
+        if self.is_plain and whole.num_rows == texts.num_rows and not dated:
+            return {"uri": name, "stamps": stamps, "units": {STAMPS_KEY: "s", **units}}
+        table: dict[str, NDArray[Any]] = {
+            column: np.array([_number(cell) for cell in whole.column(column).to_pylist()])
+            for column in columns
+        }
+        times = whole.column(0).to_pylist()
+        table["timestamp_ns"] = _dates_ns(times) if dated else _seconds_ns(times)
+        stem = name.rpartition(".")[0]
+        return {
+            "uri": sidecars.write_table(f"{stem}_{columns[0]}.parquet", table),
+            "units": dict(units),
+        }
+
+
+def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:
+        return []
+
+
+def _is_sample(cells: Sequence[str]) -> bool:
+    """Tell a line of samples from one of units or devices, by its cells that are numbers."""
+    n_numbers = sum(math.isfinite(_number(cell)) for cell in cells)
+    return n_numbers > sum(map(bool, cells)) / 2
+
+
+def _texts(text: str, names: Sequence[str], delimiter: str, uri: str) -> pa.Table:
+    """Return the samples as texts; of columns of one name the first keeps it."""
+    from pyarrow import csv as arrow_csv
+
+    unique = [name if name not in names[:k] else f"{name}\n{k}" for k, name in enumerate(names)]
+    if not text.strip():
+        return pa.table({name: pa.array([], pa.string()) for name in unique})
+    try:
+        return arrow_csv.read_csv(
+            pa.BufferReader(text.encode()),
+            read_options=arrow_csv.ReadOptions(column_names=unique, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, invalid_row_handler=lambda _: "skip"
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(unique, pa.string()), strings_can_be_null=True
+            ),
+        )
+    except pa.ArrowException as error:
+        raise ManifestError(
+            f"is not an intact log ({one_line(error)})", path=uri, hint="Export it again."
+        ) from error
+
+
+def _has_all(texts: pa.Table) -> pa.Array:
+    """Return which rows have no blank cell."""
+    import pyarrow.compute as pc
+
+    filled = [pc.is_valid(texts.column(name)) for name in texts.column_names]
+    both = filled[0]
+    for more in filled[1:]:
+        both = pc.and_(both, more)
+    return both
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _seconds_ns(times: Sequence[str]) -> NDArray[np.int64]:
+    """Return decimal seconds as nanoseconds, to the last digit; the least where one is none."""
+    return np.array([_nanoseconds(text) for text in times], dtype=np.int64)
+
+
+def _nanoseconds(text: str) -> int:
+    try:
+        return int(Decimal(text).scaleb(9))
+    except ArithmeticError:
+        return np.iinfo(np.int64).min
+
+
+def _dates_ns(times: Sequence[str]) -> NDArray[np.int64]:
+    """Return dates as nanoseconds since 1970, whatever their zone: it is the same throughout."""
+    plain = [_ZONE.sub("", text) for text in times]
+    try:
+        return np.array(plain, dtype="datetime64[ns]").astype(np.int64)
+    except ValueError:
+        return _seconds_ns(times)

@@ -1,0 +1,35 @@
+"""Read what a video tells of the motion of its own camera: gyroscope, accelerometer, GPS speed."""
+
+from __future__ import annotations
+
+from syncaudit.errors import StreamReadError
+from syncaudit.readers.telemetry.by_library import maker_of, read_by_library
+from syncaudit.readers.telemetry.gpmf import holds_gpmf, read_gpmf
+from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
+
+__all__ = ["SensorSamples", "Telemetry", "holds_telemetry", "read_telemetry"]
+
+
+def holds_telemetry(path: str) -> bool:
+    """Tell whether a local video is one of a camera that writes telemetry into its videos."""
+    try:
+        return holds_gpmf(path) or maker_of(path) is not None
+    except (StreamReadError, OSError):
+        return False
+
+
+def read_telemetry(path: str) -> Telemetry | None:
+    """Return the telemetry inside a local video, or None where there is none.
+
+    Raises
+    ------
+    StreamReadError
+        If it is no video.
+    MissingExtraError
+        If the package that reads it is not installed.
+    """
+    found = read_gpmf(path)
+    if found is not None:
+        return found
+    maker = maker_of(path)
+    return None if maker is None else read_by_library(path, maker)

@@ -1,0 +1,251 @@
+"""Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
+
+Layout and keys: github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the
+presentation time of one misleads by up to half of the chunks that the camera moves samples in (9 ms
+of a HERO5). So the clock is a line through (samples before the payload, time): its slope is taken
+from the camera's own stamps of the payloads, where it wrote them, its place from all payloads.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.container import open_container
+from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, read_movie_box
+from syncaudit.model.arrays import Floats
+from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
+
+__all__ = ["holds_gpmf", "read_gpmf"]
+
+_HEADER = struct.Struct(">4scBH")
+_CODES = {
+    b"b": "i1",
+    b"B": "u1",
+    b"s": "i2",
+    b"S": "u2",
+    b"l": "i4",
+    b"L": "u4",
+    b"f": "f4",
+    b"d": "f8",
+    b"j": "i8",
+    b"J": "u8",
+}
+# Keys of a stream, with what it is called here and the columns of it that are kept.
+_SENSORS = {
+    b"GYRO": ("gyro", slice(0, 3)),
+    b"ACCL": ("accel", slice(0, 3)),
+    b"GPS5": ("speed", slice(3, 4)),
+    b"GPS9": ("speed", slice(3, 4)),
+}
+_IMAGE_TURN = b"IORI"  # of the picture against the camera, since the HERO8
+# The camera's own stamps of a payload, and what one is in seconds.
+_STAMPS = {b"STMP": 1e-6, b"TICK": 1e-3}
+_GLOBAL = b"udta/GPMF"  # where a camera writes its settings, behind the tracks
+_MIN_FIX = 2  # 2D
+# Both clocks are quartz; stamps that differ more from presentation times are none.
+_MOST_APART = 0.02
+_UNSTABILISED = {"", "N", "N/A", "NONE", "OFF"}
+# A picture that is not stabilised is not turned; at rest a stabiliser turns it by 0.1 degree.
+_MIN_TURN_DEG = 1.0
+
+
+@dataclass(slots=True)
+class _Payloads:
+    """What the payloads of one sensor hold; None where one has no stamp or count of its own."""
+
+    begins_s: list[float] = field(default_factory=list)
+    lasts_s: list[float] = field(default_factory=list)
+    stamps_s: list[float | None] = field(default_factory=list)
+    totals: list[int | None] = field(default_factory=list)
+    values: list[Floats] = field(default_factory=list)
+
+
+def holds_gpmf(path: str) -> bool:
+    """Tell whether a local video holds telemetry of this kind; StreamReadError if it is none."""
+    return next(_packets(path), None) is not None
+
+
+def read_gpmf(path: str) -> Telemetry | None:
+    """Return the telemetry of a local video, or None where it holds none of this kind.
+
+    StreamReadError where it is no video.
+    """
+    found: dict[bytes, _Payloads] = {}
+    settings: dict[bytes, str] = {}
+    for content, begin_s, last_s in _packets(path):
+        for key, _, _, device in _entries(content):
+            if key == b"DEVC":
+                _take_device(device, begin_s, last_s, found, settings)
+    if not found:
+        return None
+    for key, _, _, device in _entries(_global_settings(path)):
+        if key == b"DEVC":
+            settings |= _settings_of(device)
+    turns = found.pop(_IMAGE_TURN, None)
+    return Telemetry(
+        camera=f"GoPro {settings.get(b'MINF') or settings.get(b'DVNM', '')}".strip(),
+        sensors={_SENSORS[key][0]: _on_one_clock(payloads) for key, payloads in found.items()},
+        stabilised=_why_stabilised(settings, turns),
+    )
+
+
+def _packets(path: str) -> Iterator[tuple[bytes, float, float]]:
+    """Yield (content, presentation time, duration) of the packets of telemetry."""
+    with open_container(path, fast=True) as container:
+        streams = [stream for stream in container.streams if stream.type == "data"]
+        for packet in container.demux(streams) if streams else ():
+            content = bytes(packet) if packet.size else b""
+            if content.startswith(b"DEVC") and packet.pts is not None and packet.time_base:
+                unit_s = float(packet.time_base)
+                yield content, packet.pts * unit_s, (packet.duration or 0) * unit_s
+
+
+def _global_settings(path: str) -> bytes:
+    """Return what the camera wrote of its settings behind the tracks."""
+    try:
+        users = list(Boxes(read_movie_box(path)[0]).all_of(b"udta"))
+        return b"".join(user.content(_GLOBAL) for user in users if _GLOBAL in user)
+    except (UnusualFileError, OSError):
+        return b""
+
+
+def _entries(content: bytes) -> Iterator[tuple[bytes, bytes, int, bytes]]:
+    """Yield key, type, size of one sample and data of each entry; nested ones have type 0."""
+    at = 0
+    while at + _HEADER.size <= len(content):
+        key, kind, size, count = _HEADER.unpack_from(content, at)
+        if not key.strip(b"\0"):
+            return  # padding
+        at += _HEADER.size
+        yield key, kind, size, content[at : at + size * count]
+        at += -(-size * count // 4) * 4
+
+
+def _take_device(
+    device: bytes,
+    begin_s: float,
+    last_s: float,
+    found: dict[bytes, _Payloads],
+    settings: dict[bytes, str],
+) -> None:
+    """Add what one payload holds of one device (a camera, a drone)."""
+    for name, text in _settings_of(device).items():
+        settings.setdefault(name, text)
+    for key, _, _, stream in _entries(device):
+        if key != b"STRM":
+            continue
+        parts = {name: (kind, size, data) for name, kind, size, data in _entries(stream)}
+        sensor = next((name for name in (*_SENSORS, _IMAGE_TURN) if name in parts), None)
+        if sensor is None or not _has_fix(parts):
+            continue
+        values = _scaled(parts, sensor)
+        if not len(values):
+            continue
+        payloads = found.setdefault(sensor, _Payloads())
+        payloads.begins_s.append(begin_s)
+        payloads.lasts_s.append(last_s)
+        payloads.values.append(values)
+        payloads.totals.append(
+            None if b"TSMP" not in parts else int(_numbers(parts, b"TSMP")[0, 0])
+        )
+        own = next((name for name in _STAMPS if name in parts), None)
+        stamp_s = None if own is None else _STAMPS[own] * float(_numbers(parts, own)[0, 0])
+        payloads.stamps_s.append(stamp_s)
+
+
+def _settings_of(device: bytes) -> dict[bytes, str]:
+    """Return the texts of a device: its name, and how its picture is stabilised."""
+    wanted = (b"DVNM", b"MINF", b"EISE", b"EISA")
+    inside = [*_entries(device)]
+    inside += [each for key, *_, data in inside if key == b"STRM" for each in _entries(data)]
+    return {
+        key: data.rstrip(b"\0 ").decode("latin-1")
+        for key, kind, _, data in inside
+        if key in wanted and kind == b"c"
+    }
+
+
+_Parts = Mapping[bytes, tuple[bytes, int, bytes]]
+
+
+def _has_fix(parts: _Parts) -> bool:
+    """Tell whether a payload of a GPS is worth anything; those of other sensors always are."""
+    return b"GPSF" not in parts or float(_numbers(parts, b"GPSF")[0, 0]) >= _MIN_FIX
+
+
+def _scaled(parts: _Parts, sensor: bytes) -> Floats:
+    """Return the samples of a payload in its units, which are SI, shape (n, d)."""
+    values = _numbers(parts, sensor)
+    if b"SCAL" in parts:
+        scale = _numbers(parts, b"SCAL").ravel()
+        values = values / np.where(scale == 0.0, 1.0, scale)
+    return values[:, _SENSORS[sensor][1]] if sensor in _SENSORS else values
+
+
+def _numbers(parts: _Parts, key: bytes) -> Floats:
+    """Return the numbers of an entry, shape (n, d)."""
+    kind, size, data = parts[key]
+    if kind == b"?":  # samples of several types, which TYPE spells
+        layout = parts.get(b"TYPE", (b"c", 1, b""))[2].rstrip(b"\0")
+        codes = [_CODES.get(bytes([each])) for each in layout]
+    else:
+        code = _CODES.get(kind)
+        codes = [code] * (0 if code is None else size // np.dtype(code).itemsize)
+    if not codes or None in codes:
+        return np.empty((0, 1))
+    row = np.dtype([(str(place), f">{code}") for place, code in enumerate(codes)])
+    rows = np.frombuffer(data, row, len(data) // row.itemsize)
+    return np.stack([rows[name].astype(np.float64) for name in row.names or ()], axis=1)
+
+
+def _on_one_clock(payloads: _Payloads) -> SensorSamples:
+    """Date every sample by a line through (samples before the payload, time)."""
+    counts = np.array([len(values) for values in payloads.values])
+    before = _samples_before(counts, payloads.totals)
+    begins_s = np.array(payloads.begins_s)
+    if counts.size == 1:
+        period_s = payloads.lasts_s[0] / counts[0]
+    else:
+        period_s = float(np.polyfit(before, begins_s, 1)[0])
+        own_s = [stamp for stamp in payloads.stamps_s if stamp is not None]
+        if len(own_s) == counts.size:
+            slope_s = float(np.polyfit(before, np.array(own_s) - own_s[0], 1)[0])
+            if abs(slope_s / period_s - 1.0) < _MOST_APART:
+                period_s = slope_s
+    start_s = float(np.mean(begins_s - period_s * before))
+    number = np.concatenate([first + np.arange(n) for first, n in zip(before, counts, strict=True)])
+    return SensorSamples(
+        times_s=start_s + period_s * number, values=np.concatenate(payloads.values)
+    )
+
+
+def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> NDArray[np.int64]:
+    """Return how many samples the sensor took before each payload, of which some may be lost."""
+    known: NDArray[np.int64] = np.cumsum(counts) - counts
+    listed = [total for total in totals if total is not None]
+    if len(listed) < counts.size:
+        return known
+    before: NDArray[np.int64] = np.array(listed, dtype=np.int64) - counts
+    before -= before[0]
+    return before if bool(np.all(np.diff(before) >= counts[:-1])) else known
+
+
+def _why_stabilised(settings: Mapping[bytes, str], turns: _Payloads | None) -> str | None:
+    """Return what says that the picture was turned against the camera."""
+    applied = settings.get(b"EISA", "")
+    if applied.upper() not in _UNSTABILISED:
+        return f"the camera's settings say so (EISA {applied})"
+    if not applied and settings.get(b"EISE", "") == "Y":
+        return "the camera's settings say so (EISE Y)"
+    if turns is not None:
+        axes = np.concatenate(turns.values)[:, 1:4]
+        most = 2.0 * math.asin(min(1.0, float(np.linalg.norm(axes, axis=1).max(initial=0.0))))
+        if math.degrees(most) > _MIN_TURN_DEG:
+            return f"the picture was turned by up to {math.degrees(most):.1f} degrees (IORI)"
+    return None

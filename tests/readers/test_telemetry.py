@@ -1,0 +1,190 @@
+"""Telemetry inside videos: the clock of its sensors, and what says that a picture is stabilised."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from syncaudit.errors import MissingExtraError, StreamReadError
+from syncaudit.readers.telemetry import holds_telemetry, read_telemetry
+from testkit.gopro_video import device, gyro_payloads, numbers, stream, text, write_gopro
+from testkit.places import real_recording
+from testkit.videos import grey_frame, write_video
+
+RATE_HZ = 198.6
+# Half of a chunk of 7 samples, which is what the mean over few payloads may be off by.
+PLACE_S = 0.5 * 7 / RATE_HZ
+
+
+def telemetry_of(tmp_path, payloads, **more):
+    return read_telemetry(str(write_gopro(tmp_path / "GX010001.MP4", payloads, **more)))
+
+
+@pytest.mark.parametrize(
+    ("stamp", "tolerance_s"),
+    # Stamps are whole microseconds or milliseconds; payload times alone mislead over 6 s.
+    [("STMP", 2e-6), ("TICK", 1e-3), (None, 2 * PLACE_S)],
+)
+def test_samples_lie_on_one_line(tmp_path, stamp, tolerance_s):
+    payloads = gyro_payloads(6, rate_hz=RATE_HZ, stamp=stamp)
+    times_s = telemetry_of(tmp_path, payloads).sensors["gyro"].times_s
+    assert np.ptp(np.diff(times_s)) < 1e-9
+    assert abs(times_s[-1] - times_s[0] - (times_s.size - 1) / RATE_HZ) < tolerance_s
+    assert abs(times_s[0]) < PLACE_S
+
+
+def test_lost_samples_leave_a_gap(tmp_path):
+    payloads = gyro_payloads(6, rate_hz=RATE_HZ)
+    payloads[2] = device(text("DVNM", "HERO Test"))
+    times_s = telemetry_of(tmp_path, payloads).sensors["gyro"].times_s
+    assert np.diff(times_s).max() == pytest.approx(1.0, abs=0.05)
+
+
+def test_values_are_scaled(tmp_path):
+    rates = np.linspace(-1.0, 1.0, 1800).reshape(-1, 3)
+    found = telemetry_of(tmp_path, gyro_payloads(2, rates=rates))
+    assert found.camera == "GoPro HERO Test"
+    values = found.sensors["gyro"].values
+    np.testing.assert_allclose(values, rates[: len(values)], atol=5e-4)
+
+
+def test_speed_is_taken_where_the_gps_has_a_fix(tmp_path):
+    def gps(fix):
+        samples = numbers("GPS5", "l", [[10, 20, 30, 5000, 5100]] * 18)
+        scale = numbers("SCAL", "l", [[1], [1], [1], [1000], [1000]])
+        return stream(numbers("GPSF", "L", [fix]), scale, samples)
+
+    lost, fixed = (gyro_payloads(2, more=gps(fix)) for fix in (0, 3))
+    assert "speed" not in telemetry_of(tmp_path, lost).sensors
+    np.testing.assert_allclose(telemetry_of(tmp_path, fixed).sensors["speed"].values, 5.0)
+
+
+def image_turn(degrees):
+    turns = [[32767, round(32767 * np.sin(np.radians(degrees) / 2)), 0, 0]] * 30
+    return stream(numbers("SCAL", "s", [32767]), numbers("IORI", "s", turns))
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "said"),
+    [
+        (device(text("EISA", "HS AutoBoost")), b"", "EISA HS AutoBoost"),
+        (device(text("EISE", "Y")), b"", "EISE Y"),
+        (b"", image_turn(4.0), "turned by up to 4.0 degrees"),
+        (device(text("EISE", "Y"), text("EISA", "N/A")), image_turn(0.2), None),
+        (b"", b"", None),
+    ],
+)
+def test_stabilised_pictures_are_told(tmp_path, settings, more, said):
+    found = telemetry_of(tmp_path, gyro_payloads(more=more), settings=settings)
+    assert (said is None) == (found.stabilised is None)
+    assert said is None or said in found.stabilised
+
+
+def test_damaged_payloads_are_no_telemetry(tmp_path):
+    assert telemetry_of(tmp_path, [payload[:40] for payload in gyro_payloads()]) is None
+
+
+def test_other_videos_hold_none(tmp_path):
+    frames = [grey_frame(np.zeros((48, 64), np.uint8))] * 3
+    path = write_video(tmp_path / "plain.mp4", frames)
+    assert read_telemetry(str(path)) is None
+    assert not holds_telemetry(str(path))
+    path.write_bytes(b"no video" * 100)
+    assert not holds_telemetry(str(path))
+    with pytest.raises(StreamReadError):
+        read_telemetry(str(path))
+
+
+@pytest.mark.realdata
+def test_the_clock_of_a_hero5_is_its_own(tmp_path):
+    """By its own ticks it takes 397.54 samples a second; payload times alone give 397.18."""
+    found = read_telemetry(str(real_recording("drone_gimbal/karma.mp4")))
+    gyro, accel = found.sensors["gyro"].times_s, found.sensors["accel"].times_s
+    assert (gyro.size - 1) / np.ptp(gyro) == pytest.approx(397.54, abs=0.02)
+    assert gyro[0] == pytest.approx(accel[0], abs=0.003)
+    assert found.stabilised is None
+
+
+@pytest.mark.realdata
+def test_a_hero8_says_that_it_was_stabilised():
+    path = real_recording("hero8_racebox/gopro-hero8-black.mp4")
+    found = read_telemetry(str(path))
+    assert found.camera == "GoPro HERO8 Black"
+    assert {*found.sensors} == {"gyro", "accel", "speed"}
+    assert "11.6 degrees" in found.stabilised
+
+
+# What the library returns of an Insta360, a DJI and a Sony: its own tests hold no video of these.
+ROWS = [{"timestamp_ms": 2.0 * k, "gyro": [180.0, 0.0, 0.0], "accl": [0, 0, 9.8]} for k in range(9)]
+# Turning at 90 degrees/s about the first axis.
+TURNS = [
+    {"t": 20.0 * k, "v": {"w": np.cos(a), "x": np.sin(a), "y": 0.0, "z": 0.0}}
+    for k in range(50)
+    for a in [np.pi / 4 * 0.02 * k]
+]
+
+
+@pytest.fixture
+def insta360(tmp_path, monkeypatch):
+    """Return a function that reads a video of an Insta360 by a stand-in of the library."""
+    frames = [grey_frame(np.zeros((48, 64), np.uint8))] * 3
+    path = write_video(tmp_path / "VID.mp4", frames)
+    path.write_bytes(path.read_bytes() + bytes(40) + b"8db42d694ccc418790edff439fe026bf")
+
+    def read(rows, tables, error=None):
+        class Parser:
+            camera, model = "Insta360", "GO 3"
+
+            def __init__(self, _path):
+                if error is not None:
+                    raise error
+
+            def telemetry(self, **_options):
+                return tables
+
+            def normalized_imu(self):
+                return rows
+
+        module = ModuleType("telemetry_parser")
+        module.Parser = Parser
+        module.__spec__ = sys.modules["json"].__spec__  # installed, whatever it is
+        monkeypatch.setitem(sys.modules, "telemetry_parser", module)
+        return read_telemetry(str(path))
+
+    return read
+
+
+def test_the_library_gives_degrees(insta360):
+    found = insta360(ROWS, [{"Default": {"Metadata": {"is_flowstate_online": True}}}])
+    assert found.camera == "Insta360 GO 3"
+    np.testing.assert_allclose(found.sensors["gyro"].values[:, 0], np.pi)
+    np.testing.assert_allclose(found.sensors["accel"].times_s, 0.002 * np.arange(9))
+    assert "FlowState" in found.stabilised
+
+
+def test_sensors_of_another_rate_are_left_out(insta360):
+    """The library lays their n-th sample beside the n-th of the gyroscope."""
+    rows = ROWS + [row | {"accl": None} for row in ROWS]
+    assert {*insta360(rows, []).sensors} == {"gyro"}
+
+
+def test_attitudes_become_rates(insta360):
+    found = insta360([], [{"Quaternion": {"Data": TURNS}, "clip": {"eis_status": {"status": 2}}}])
+    gyro = found.sensors["gyro"]
+    np.testing.assert_allclose(gyro.values, [[np.pi / 2, 0.0, 0.0]] * 49, atol=1e-9)
+    assert gyro.times_s[0] == pytest.approx(0.01)
+    assert "EIS" in found.stabilised
+
+
+def test_a_library_that_fails_finds_nothing(insta360):
+    assert insta360([], [], error=OSError("damaged")) is None
+    assert insta360([], []) is None
+
+
+def test_a_missing_library_is_told(tmp_path, insta360, monkeypatch):
+    monkeypatch.setattr("syncaudit.readers.telemetry.by_library.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'syncaudit\[telemetry\]'"):
+        insta360([], [])
