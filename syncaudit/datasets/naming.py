@@ -56,10 +56,33 @@ def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRul
     )
 
 
+def _triple(name: str, columns: str) -> dict[str, str]:
+    """Return which columns are the axes of a sensor; ``#`` stands for the axis."""
+    return {f"{name}_{axis}": columns.replace("#", axis) for axis in "xyz"}
+
+
 _STAMPS = ["{stem}.csv", "{stem}.parquet", "{stem}_timestamps.csv", "{stem}.timestamps.csv"]
 
 # In this order; the first rule that matches takes the file.
 DEFAULT_RULES: tuple[NamingRule, ...] = (
+    # MARS Logger (Android and iOS)
+    _rule(
+        "movie.mp4",
+        "camera",
+        timestamps=["frame_timestamps.txt"],
+        stamps="Frame timestamp[nanosec]",
+    ),
+    _rule(
+        "gyro_accel.csv",
+        "imu",
+        stamps="Timestamp[nanosec]",
+        columns=_triple("gyro", "g#[rad/s]") | _triple("accel", "a#[m/s^2]"),
+    ),
+    # Sensor Logger (Android and iOS); its "Accelerometer" is without gravity.
+    _rule("Gyroscope.csv", "imu", stamps="time", columns=_triple("gyro", "#")),
+    _rule("TotalAcceleration.csv", "imu", stamps="time", columns=_triple("accel", "#")),
+    # OpenCamera Sensors (Android)
+    _rule("VID_*gyro.csv VID_*accel.csv", "imu"),
     _rule("*.mp4 *.mkv *.avi *.mov *.webm *.h264 *.hevc *.mjpeg", "camera", timestamps=_STAMPS),
     _rule("cam*/ image*/ *_cam/", "camera", timestamps=_STAMPS),
     _rule("*.wav *.flac *.ogg *.mp3", "audio", timestamps=_STAMPS),

@@ -7,6 +7,8 @@ from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.starts import assume_starts
+from syncaudit.datasets.headless import add_headers
+from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
     DEFAULT_RULES,
@@ -101,9 +103,11 @@ class _Importer:
         job, source = self._job, self._source
         self._tracks = tracks_in(source, job.note)  # of this clip alone: no more are kept
         found = self._sources(folder, names)
+        logs = {} if job.rules else self._logs(folder, found.ignored)
         for name in found.ignored:
-            job.note(f"ignored {_kind_of(name)}: no rule takes it")
-        if not found.sources:
+            if name not in logs:
+                job.note(f"ignored {_kind_of(name)}: no rule takes it")
+        if not found.sources and not logs:
             if folder:
                 job.note("ignored a folder in which no rule takes anything")
             return None
@@ -123,18 +127,31 @@ class _Importer:
                     continue
                 for role, name in row["signals"].items():
                     job.note(f"signal {name} -> {role}")
+            add_headers(row, source, job.sidecars)
             job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
             rows[title] = row
+        for logged in logs.values():
+            rows |= {title: row for title, row in logged.items() if title not in rows}
         if not rows:
             return None
         self._add_tracks(folder, rows)
         if not assume_starts(rows, job):
             uris = [row["uri"] for row in found.sources.values()]
-            job.undated.add(folder, uris, found.ignored)
+            job.undated.add(folder, uris, [name for name in found.ignored if name not in logs])
         name = clip_id or folder or source.base_uri.rstrip("/").rpartition("/")[2]
         return clip_from_row(
             {"clip_id": name, "sources": rows}, base_uri=source.base_uri, where=f"folder {folder}"
         )
+
+    def _logs(self, folder: str, names: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return the sources of the logs of known loggers, by the file that holds them."""
+        job = self._job
+        logs = {
+            name: logger_sources(self._source, _beside(folder, name), job.sidecars, job.note)
+            for name in names
+            if name.endswith(".csv")
+        }
+        return {name: rows for name, rows in logs.items() if rows}
 
     def _sources(self, folder: str, names: Sequence[str]) -> NamedSources:
         def has_sound(name: str) -> bool:

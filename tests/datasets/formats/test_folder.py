@@ -8,7 +8,9 @@ import pytest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.readers import read_source
+from syncaudit.readers.frame_stamps import FrameStamps
 from testkit.data_sets.importing import import_clips
+from testkit.data_sets.logger_data import RACEBOX
 from testkit.data_sets.plain_folder import write_plain_folder
 
 imported = partial(import_clips, format_name="folder")
@@ -173,3 +175,47 @@ def test_a_single_file_is_its_own_zero(tmp_path):
     (clip / "mic.TextGrid").write_text("")
     clips, _ = imported(tmp_path / "data", tmp_path)
     assert not clips[0].sources["mic"].is_start_assumed
+
+
+PHONES = {
+    "sensor_logger": {
+        "Gyroscope.csv": "time,seconds_elapsed,z,y,x\n1767225600000000000,0.1,3,2,1\n",
+        "TotalAcceleration.csv": "time,seconds_elapsed,z,y,x\n1767225600000000000,0.1,3,2,1\n",
+    },
+    "mars": {
+        "movie.mp4": "not looked at",
+        "frame_timestamps.txt": "Frame timestamp[nanosec],Unix time[nanosec]\n5,1\n6,2\n",
+        "gyro_accel.csv": "Timestamp[nanosec],gx[rad/s],gy[rad/s],gz[rad/s],ax[m/s^2],ay[m/s^2],"
+        "az[m/s^2],Unix time[nanosec]\n5,1,2,3,1,2,3,1\n",
+    },
+    "opencamera": {
+        "VID_1.mp4": "not looked at",
+        "VID_1_timestamps.csv": "5\n6\n",
+        "VID_1gyro.csv": "1,2,3,5\n",
+        "VID_1accel.csv": "1,2,3,5\n",
+    },
+    "racebox": {
+        "imu.csv": "timestamp_ns,gyro_x,gyro_y,gyro_z\n5,1,2,3\n",
+        "session.csv": RACEBOX,
+    },
+}
+
+
+@pytest.mark.parametrize("phone", PHONES)
+def test_files_of_phones_and_loggers_are_known(tmp_path, phone):
+    folder = tmp_path / "data" / "one"
+    folder.mkdir(parents=True)
+    for name, content in PHONES[phone].items():
+        (folder / name).write_text(content)
+    (clip,), _ = import_clips(tmp_path / "data", tmp_path, format_name="folder")
+    seen = set()
+    for name, spec in clip.sources.items():
+        if spec.kind == "camera":
+            assert FrameStamps.read(spec, clip.base_uri).time_ns.tolist() == [5, 6]
+            continue
+        stream = read_source(name, spec, clip.base_uri)
+        seen |= {channel.name for channel in stream.channels}
+        if phone != "racebox":
+            assert stream.channels[0].values[0].tolist() == [1, 2, 3]
+            assert stream.time_ns[0] in (5, 1767225600000000000)
+    assert {"gyro", "accel"} <= seen

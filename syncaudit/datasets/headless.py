@@ -1,0 +1,48 @@
+"""Give the tables of OpenCamera Sensors the header that they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+
+__all__ = ["add_headers"]
+
+_PREFIX = "VID_"
+_STAMPS = "timestamp_ns"
+# Ends of the names of its files, and what their columns are.
+_COLUMNS = {
+    "gyro.csv": ("gyro_x", "gyro_y", "gyro_z", _STAMPS),
+    "accel.csv": ("accel_x", "accel_y", "accel_z", _STAMPS),
+    "_timestamps.csv": (_STAMPS,),
+}
+_LONGEST_LINE = 1000
+
+
+def add_headers(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
+    """Write the tables that a source names anew, with a header, where they are of this kind.
+
+    Changes `row`. What cannot be converted is left for its reader, which says what is wrong.
+    """
+    for key in ("uri", "timestamps"):
+        name = str(row.get(key, ""))
+        columns = next((names for end, names in _COLUMNS.items() if name.endswith(end)), None)
+        if columns is None or not name.rpartition("/")[2].startswith(_PREFIX):
+            continue
+        try:
+            text = source.read(name).decode("ascii")
+        except (ManifestError, ValueError):
+            continue
+        if _is_row(text[:_LONGEST_LINE].split("\n")[0], columns):
+            row[key] = sidecars.write_text(name, f"{','.join(columns)}\n{text}")
+
+
+def _is_row(line: str, columns: Sequence[str]) -> bool:
+    """Tell a line of numbers from a header."""
+    try:
+        return len([float(cell) for cell in line.split(",")]) == len(columns)
+    except ValueError:
+        return False
