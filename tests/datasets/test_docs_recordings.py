@@ -12,6 +12,7 @@ import pytest
 
 from syncaudit.cli.exit_codes import ExitCode
 from testkit.command_line import run_command
+from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
 from testkit.places import ROOT
 
@@ -25,8 +26,25 @@ def telemetry(folder: Path) -> None:
     shutil.copy(card / "DCIM/100GOPRO/GX010001.MP4", folder)
 
 
+def euroc(folder: Path) -> None:
+    write_euroc(folder, 2)
+
+
+def kitti(folder: Path) -> None:
+    write_kitti(folder, 1)
+
+
+def argoverse2(folder: Path) -> None:
+    (write_argoverse2(folder, 1) / "val").rename(folder / "val")
+
+
 # What lies in the working folder of the commands of each section.
-SECTIONS: dict[str, Callable[[Path], None]] = {"telemetry": telemetry}
+SECTIONS: dict[str, Callable[[Path], None]] = {
+    "telemetry": telemetry,
+    "euroc": euroc,
+    "kitti": kitti,
+    "argoverse2": argoverse2,
+}
 
 
 def commands(section: str) -> list[str]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
+from syncaudit.datasets.formats.euroc import EurocFormat
 from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.kitti import KittiFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
@@ -30,6 +33,9 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
+    EurocFormat(),
+    KittiFormat(),
+    Argoverse2Format(),
     WebDatasetFormat(),
     TelemetryFormat(),
     FolderFormat(),

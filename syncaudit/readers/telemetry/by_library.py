@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from syncaudit.decode.container import open_container
+from syncaudit.dsp.attitude import rates_of_attitudes
 from syncaudit.errors import MissingExtraError
-from syncaudit.model.arrays import Floats
 from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
 
 __all__ = ["maker_of", "read_by_library"]
@@ -90,9 +89,9 @@ def _rates(tables: Sequence[Mapping[str, Any]]) -> SensorSamples | None:
     times_s = 1e-3 * np.array([turn["t"] for turn in turns])
     if times_s.size < 2 or not np.all(np.diff(times_s) > 0.0):
         return None
-    attitudes = Rotation.from_quat([[turn["v"][axis] for axis in "xyzw"] for turn in turns])
-    rates: Floats = (attitudes[:-1].inv() * attitudes[1:]).as_rotvec() / np.diff(times_s)[:, None]
-    return SensorSamples(times_s=0.5 * (times_s[:-1] + times_s[1:]), values=rates)
+    quaternions = np.array([[turn["v"][axis] for axis in "xyzw"] for turn in turns])
+    middle_s, rates = rates_of_attitudes(times_s, quaternions)
+    return SensorSamples(times_s=middle_s, values=rates)
 
 
 def _why_stabilised(tables: Sequence[Mapping[str, Any]]) -> str | None:

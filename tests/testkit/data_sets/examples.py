@@ -15,6 +15,7 @@ from testkit.data_sets.comma_data import write_comma2k19
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
 from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
@@ -38,6 +39,9 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "comma2k19": Example(write=write_comma2k19),
+    "euroc": Example(write=write_euroc),
+    "kitti": Example(write=write_kitti),
+    "argoverse2": Example(write=write_argoverse2),
     "telemetry": Example(
         write=write_telemetry,
     ),

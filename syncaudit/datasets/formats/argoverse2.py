@@ -1,0 +1,121 @@
+"""Argoverse 2 sensor logs: nine cameras whose images are named by their time, and poses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from syncaudit.datasets.formats.nested import inside, name_of, recordings
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.source import Source
+from syncaudit.dsp.attitude import rates_of_attitudes
+from syncaudit.errors import ManifestError, one_line
+from syncaudit.model import CameraSpec, Clip, ImuSpec, SourceSpec, seconds_since
+
+__all__ = ["Argoverse2Format"]
+
+_DEPTH = 2  # train/00a6ffc1-...
+_CAMERAS = "sensors/cameras"
+_POSES = "city_SE3_egovehicle.feather"
+_MOST_TOLD = 5
+_INTRINSICS = "calibration/intrinsics.feather"
+
+
+class Argoverse2Format:
+    """One clip a log. Images stay where they lie; their names become tables of stamps.
+
+    The angular rate of the vehicle comes from its poses, which were computed from all sensors
+    afterwards.
+    """
+
+    name = "argoverse2"
+    summary = "Argoverse 2 sensor logs: sensors/cameras/CAMERA/TIMESTAMP_NS.jpg, poses in feather"
+    takes_rules = False
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with a log in it, at most two levels down."""
+        if next(_logs(source), None) is not None:
+            return None
+        return f"no folder with {_CAMERAS} and {_POSES}, up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the logs in the order of their names."""
+        for folder in _logs(source):
+            clip_id = name_of(source, folder).rpartition("/")[2]
+            focal_px = _focal_lengths(source, folder)
+            sources: dict[str, SourceSpec] = {}
+            for place in source.folders(inside(folder, _CAMERAS)):
+                name = place.rpartition("/")[2]
+                sources[name] = _camera(source, place, clip_id, focal_px.get(name), job)
+            sources["pose"] = _pose(source, folder, clip_id, job)
+            job.note(f"{len(sources) - 1} cameras, and the angular rate of the poses -> imu")
+            yield Clip(
+                clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=source.base_uri
+            )
+
+
+def _logs(source: Source) -> Iterator[str]:
+    def is_one(folder: str) -> bool:
+        return source.has(inside(folder, _CAMERAS)) and source.has(inside(folder, _POSES))
+
+    return recordings(source, is_one, depth=_DEPTH)
+
+
+def _camera(
+    source: Source, place: str, clip_id: str, focal_px: float | None, job: Import
+) -> CameraSpec:
+    names = [name.rpartition("/")[2] for name in source.files("*.jpg", place)]
+    dated = [name for name in names if name.partition(".")[0].isdecimal()]
+    stamps = np.array([int(name.partition(".")[0]) for name in dated], dtype=np.int64)
+    findings = [
+        f"corrupt: {place}/{name}: its name is no time (315966070549927209.jpg), so it is left out"
+        for name in names
+        if name not in dated
+    ]
+    name = place.rpartition("/")[2]
+    uri = job.sidecars.write_table(
+        f"{clip_id}/{name}.parquet", {"timestamp_ns": stamps, "file": dated}
+    )
+    return CameraSpec(uri=place, timestamps=uri, focal_px=focal_px, findings=findings[:_MOST_TOLD])
+
+
+def _focal_lengths(source: Source, folder: str) -> dict[str, float]:
+    """Return the focal lengths of the cameras by name."""
+    name = inside(folder, _INTRINSICS)
+    if not source.has(name):
+        return {}
+    columns = _feather(source, name, ("sensor_name", "fx_px"))
+    return dict(zip(columns["sensor_name"], map(float, columns["fx_px"]), strict=True))
+
+
+def _pose(source: Source, folder: str, clip_id: str, job: Import) -> ImuSpec:
+    """Return the angular rate of the vehicle, from one pose to the next."""
+    found = _feather(source, inside(folder, _POSES), ("timestamp_ns", "qx", "qy", "qz", "qw"))
+    stamps = np.array(found.pop("timestamp_ns"), dtype=np.int64)
+    times_s = seconds_since(stamps, int(stamps[0])) if stamps.size else np.empty(0)
+    quaternions = np.stack([np.array(found[key], dtype=np.float64) for key in found], axis=1)
+    is_later = np.diff(times_s, prepend=-1.0) > 0.0
+    middle_s, rates = rates_of_attitudes(times_s[is_later], quaternions[is_later])
+    table = {f"gyro_{axis}": rates[:, at] for at, axis in enumerate("xyz")}
+    time_ns = stamps[:1] + np.rint(1e9 * middle_s).astype(np.int64)
+    uri = job.sidecars.write_table(f"{clip_id}/pose.parquet", {"timestamp_ns": time_ns, **table})
+    return ImuSpec(uri=uri)
+
+
+def _feather(source: Source, name: str, columns: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Return columns of a feather file."""
+    import pyarrow as pa
+    from pyarrow import feather
+
+    try:
+        with source.open(name) as file:
+            found: dict[str, list[Any]] = feather.read_table(file, columns=columns).to_pydict()
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise ManifestError(
+            f"is not an intact feather file with {', '.join(columns)} ({one_line(error)})",
+            path=source.uri_of(name),
+            hint="Download it again.",
+        ) from error
+    return found

@@ -1,0 +1,33 @@
+"""Angular rates of a body whose attitude is known."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from syncaudit.model.arrays import Floats
+
+__all__ = ["rates_of_attitudes"]
+
+
+def rates_of_attitudes(times_s: Floats, quaternions: Floats) -> tuple[Floats, Floats]:
+    """Return the mean rates between attitudes, about the axes of the body.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Increasing.
+    quaternions : ndarray, shape (n, 4)
+        x, y, z, w, from the body to a frame at rest.
+
+    Returns
+    -------
+    times_s : ndarray, shape (n - 1,)
+        In the middle of each step.
+    rates : ndarray, shape (n - 1, 3)
+        rad/s: the rotation vector from one attitude to the next, over the step.
+    """
+    attitudes = Rotation.from_quat(quaternions)
+    turns = (attitudes[:-1].inv() * attitudes[1:]).as_rotvec()
+    rates: Floats = turns / np.diff(times_s)[:, None]
+    return 0.5 * (times_s[:-1] + times_s[1:]), rates
