@@ -12,6 +12,7 @@ import pytest
 
 from syncaudit.cli.exit_codes import ExitCode
 from testkit.command_line import run_command
+from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
 from testkit.places import ROOT
@@ -38,12 +39,22 @@ def argoverse2(folder: Path) -> None:
     (write_argoverse2(folder, 1) / "val").rename(folder / "val")
 
 
+def ulog(folder: Path) -> None:
+    write_ulog(folder, 2)
+
+
+def ardupilot(folder: Path) -> None:
+    write_ardupilot(folder, 2)
+
+
 # What lies in the working folder of the commands of each section.
 SECTIONS: dict[str, Callable[[Path], None]] = {
     "telemetry": telemetry,
     "euroc": euroc,
     "kitti": kitti,
     "argoverse2": argoverse2,
+    "ulog": ulog,
+    "ardupilot": ardupilot,
 }
 
 

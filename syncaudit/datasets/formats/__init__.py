@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from syncaudit.datasets.formats.ardupilot import ArduPilotFormat
 from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.euroc import EurocFormat
@@ -18,6 +19,7 @@ from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
+from syncaudit.datasets.formats.ulog import UlogFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
@@ -36,6 +38,8 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     EurocFormat(),
     KittiFormat(),
     Argoverse2Format(),
+    UlogFormat(),
+    ArduPilotFormat(),
     WebDatasetFormat(),
     TelemetryFormat(),
     FolderFormat(),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from syncaudit.datasets.source import Source
 
-__all__ = ["inside", "name_of", "recordings"]
+__all__ = ["files_below", "inside", "name_of", "recordings"]
 
 
 def recordings(
@@ -30,3 +30,15 @@ def inside(folder: str, name: str) -> str:
 def name_of(source: Source, folder: str) -> str:
     """Return what a recording is called: its folder, or that of the source."""
     return folder or source.base_uri.split("::")[0].rstrip("/").rpartition("/")[2]
+
+
+def files_below(
+    source: Source, suffixes: tuple[str, ...], *, depth: int, folder: str = ""
+) -> Iterator[str]:
+    """Yield the files with one of some suffixes, of either case, in folders and those below."""
+    for name in source.files(folder=folder):
+        if name.lower().endswith(suffixes):
+            yield name
+    if depth > 0:
+        for child in source.folders(folder):
+            yield from files_below(source, suffixes, depth=depth - 1, folder=child)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from syncaudit.datasets.formats.nested import files_below
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
@@ -42,21 +43,21 @@ class TelemetryFormat:
         """Accept videos with telemetry inside, but those whose frames a table stamps."""
         if is_url(source.base_uri):
             return "telemetry inside remote videos is not looked for"
-        for folder, name in islice(_videos(source), _PROBED):
+        for name in islice(files_below(source, _VIDEOS, depth=_DEPTH), _PROBED):
             if holds_telemetry(source.uri_of(name)):
-                if _has_stamps(source, folder, name):
+                if _has_stamps(source, name):
                     return f"{name} has telemetry, but a table stamps its frames"
                 return None
         return f"no video with telemetry inside ({', '.join(_VIDEOS)}), up to {_DEPTH} levels down"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the videos that hold telemetry, in the order of their names."""
-        for folder, name in _videos(source):
+        for name in files_below(source, _VIDEOS, depth=_DEPTH):
             rows = _sources(source, name, job)
             if rows is None:
                 job.note("left out a video without telemetry inside")
                 continue
-            for log in source.files("*.csv", folder):
+            for log in source.files("*.csv", name.rpartition("/")[0]):
                 logged = logger_sources(source, log, job.sidecars, job.note)
                 rows |= {title: row for title, row in logged.items() if title not in rows}
             yield clip_from_row(
@@ -64,19 +65,9 @@ class TelemetryFormat:
             )
 
 
-def _videos(source: Source, folder: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (folder, name) of the videos in a folder and those below it."""
-    for name in source.files(folder=folder):
-        if name.lower().endswith(_VIDEOS):
-            yield folder, name
-    if depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _videos(source, child, depth + 1)
-
-
-def _has_stamps(source: Source, folder: str, video: str) -> bool:
+def _has_stamps(source: Source, video: str) -> bool:
     """Tell whether the rules for plain folders find a table of stamps for a video."""
-    found = name_sources(source.files(folder=folder), DEFAULT_RULES).sources
+    found = name_sources(source.files(folder=video.rpartition("/")[0]), DEFAULT_RULES).sources
     table = next((row.get("timestamps") for row in found.values() if row["uri"] == video), None)
     return table is not None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testkit.data_sets.comma_data import write_comma2k19
+from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
 from testkit.data_sets.plain_folder import write_plain_folder
@@ -42,6 +43,8 @@ EXAMPLES: dict[str, Example] = {
     "euroc": Example(write=write_euroc),
     "kitti": Example(write=write_kitti),
     "argoverse2": Example(write=write_argoverse2),
+    "ulog": Example(write=write_ulog),
+    "ardupilot": Example(write=write_ardupilot),
     "telemetry": Example(
         write=write_telemetry,
     ),
