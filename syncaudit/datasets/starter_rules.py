@@ -14,7 +14,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, si_per_unit, units_of
 
-__all__ = ["TABLES", "columns_of", "starter_rules"]
+__all__ = ["TABLES", "columns_of", "guess_source", "starter_rules"]
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".log", ".asc", ".blf", ".mf4")
 """What may hold stamps or samples, of files that no rule takes."""
@@ -77,7 +77,7 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
             taken.add(own)
         parts.append(rule)
     parts += [
-        _rule(name, _guess(found), ", ".join(found))
+        _rule(name, guess_source(found), ", ".join(found))
         for name, found in columns.items()
         if name not in taken
     ]
@@ -95,7 +95,7 @@ def _stamp_column(columns: Sequence[str]) -> str | None:
     return next((name for name in columns if _STAMPS.match(name)), None)
 
 
-def _guess(columns: Sequence[str]) -> dict[str, Any]:
+def guess_source(columns: Sequence[str]) -> dict[str, Any]:
     """Return the keys of a source that a header suggests."""
     stamp = _stamp_column(columns)
     keys: dict[str, Any] = {} if stamp in (None, "timestamp_ns") else {"stamps": stamp}

@@ -15,6 +15,7 @@ from testkit.command_line import run_command
 from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
+from testkit.data_sets.xdf_data import write_xdf
 from testkit.places import ROOT
 
 # Exit codes of commands that did what they are for, whatever they found.
@@ -47,6 +48,10 @@ def ardupilot(folder: Path) -> None:
     write_ardupilot(folder, 2)
 
 
+def xdf(folder: Path) -> None:
+    write_xdf(folder, 2)
+
+
 # What lies in the working folder of the commands of each section.
 SECTIONS: dict[str, Callable[[Path], None]] = {
     "telemetry": telemetry,
@@ -55,6 +60,7 @@ SECTIONS: dict[str, Callable[[Path], None]] = {
     "argoverse2": argoverse2,
     "ulog": ulog,
     "ardupilot": ardupilot,
+    "xdf": xdf,
 }
 
 

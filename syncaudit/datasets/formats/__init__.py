@@ -21,6 +21,7 @@ from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
 from syncaudit.datasets.formats.ulog import UlogFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
+from syncaudit.datasets.formats.xdf import XdfFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
@@ -40,6 +41,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     Argoverse2Format(),
     UlogFormat(),
     ArduPilotFormat(),
+    XdfFormat(),
     WebDatasetFormat(),
     TelemetryFormat(),
     FolderFormat(),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.flight_log import Columns, FlightLogFormat
+from syncaudit.datasets.formats.log_files import Columns, LogFileFormat, Logged, quiet
 
 __all__ = ["ArduPilotFormat"]
 
@@ -25,7 +25,7 @@ _COLUMNS = {
 _COLUMNS["imu"] = _COLUMNS["gyro"] | _COLUMNS["accel"]
 
 
-class ArduPilotFormat(FlightLogFormat):
+class ArduPilotFormat(LogFileFormat):
     """Raw gyroscopes and accelerometers (``GYR``, ``ACC``) where they were logged, else ``IMU``.
 
     Raw samples are dated by ``SampleUS``, and ``TimeUS`` is when they were logged.
@@ -37,28 +37,33 @@ class ArduPilotFormat(FlightLogFormat):
     _magic = b"\xa3\x95"
     _module = _package = "pymavlink"
 
-    def _read(self, path: Path, said: io.StringIO) -> tuple[dict[str, Columns], list[str]]:
+    def _load(self, path: Path) -> Any:
         from pymavlink.DFReader import DFReader_binary
 
         samples: _Samples = {}
-        with ExitStack() as opened:
+        with ExitStack() as opened, quiet() as said:
             log = DFReader_binary(str(path))
             opened.callback(log.filehandle.close)
             opened.callback(log.data_map.close)
             kinds = [kind for kind in log.name_to_id if _KIND.match(kind)]
             while kinds and (message := log.recv_match(type=kinds)) is not None:
                 _take(message, samples)
+        return samples, "bad bytes" in said.getvalue()
+
+    def _sources_of(
+        self,
+        content: Any,
+        note: Callable[[str], None],  # noqa: ARG002  # one signature
+    ) -> tuple[dict[str, Logged], list[str]]:
+        samples, is_damaged = content
         is_raw = any(sensor != "imu" for sensor, _ in samples)
         tables = {
-            f"{sensor}_{number}": _columns(sensor, rows)
+            f"{sensor}_{number}": Logged(columns=_columns(sensor, rows))
             for (sensor, number), rows in samples.items()
             if not (is_raw and sensor == "imu")
         }
-        if "bad bytes" in said.getvalue():
-            return tables, [
-                "corrupt: bytes of it are damaged and were skipped. Copy the log again."
-            ]
-        return tables, []
+        damage = "corrupt: bytes of it are damaged and were skipped. Copy the log again."
+        return tables, [damage] if is_damaged else []
 
 
 _Samples = dict[tuple[str, int], list[list[float]]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.flight_log import Columns, FlightLogFormat
+from syncaudit.datasets.formats.log_files import Columns, LogFileFormat, Logged
 
 __all__ = ["UlogFormat"]
 
@@ -20,7 +20,7 @@ _COMBINED = "sensor_combined"
 _COMBINED_TRIPLES = {"gyro": "gyro_rad[{}]", "accel": "accelerometer_m_s2[{}]"}
 
 
-class UlogFormat(FlightLogFormat):
+class UlogFormat(LogFileFormat):
     """Gyroscopes and accelerometers (``sensor_gyro``, ``sensor_accel``), else ``sensor_combined``.
 
     A sample is dated by ``timestamp_sample`` where the log has it; ``timestamp`` then tells when it
@@ -33,13 +33,19 @@ class UlogFormat(FlightLogFormat):
     _magic = b"ULog\x01\x12\x35"
     _module = _package = "pyulog"
 
-    def _read(self, path: Path, said: io.StringIO) -> tuple[dict[str, Columns], list[str]]:  # noqa: ARG002  # one signature
+    def _load(self, path: Path) -> Any:
         from pyulog import ULog
 
         with path.open("rb") as file:
-            log = ULog(file, message_name_filter_list=[*_TOPICS, _COMBINED])
+            return ULog(file, message_name_filter_list=[*_TOPICS, _COMBINED])
+
+    def _sources_of(
+        self,
+        content: Any,
+        note: Callable[[str], None],  # noqa: ARG002  # one signature
+    ) -> tuple[dict[str, Logged], list[str]]:
         tables: dict[str, Columns] = {}
-        for topic in log.data_list:
+        for topic in content.data_list:
             if (triple := _TOPICS.get(topic.name)) is not None:
                 names = {f"{triple}_{axis}": axis for axis in "xyz"}
                 tables[f"{triple}_{topic.multi_id}"] = _columns(topic.data, names)
@@ -49,9 +55,10 @@ class UlogFormat(FlightLogFormat):
                 for triple, pattern in _COMBINED_TRIPLES.items()
                 for at, axis in enumerate("xyz")
             }
-            combined = [topic for topic in log.data_list if topic.name == _COMBINED]
+            combined = [topic for topic in content.data_list if topic.name == _COMBINED]
             tables = {"imu": _columns(combined[0].data, names)} if combined else {}
-        return {name: table for name, table in tables.items() if table}, _findings(log)
+        logged = {name: Logged(columns=table) for name, table in tables.items() if table}
+        return logged, _findings(content)
 
 
 def _columns(data: dict[str, Any], names: dict[str, str]) -> Columns:

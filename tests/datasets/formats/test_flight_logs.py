@@ -134,12 +134,12 @@ def test_logs_without_inertial_sensors_are_left_out(tmp_path):
     (root / "mission.ulg").write_bytes(ulog_of({}))
     clips, notes = import_clips(root, tmp_path, "ulog")
     assert len(clips) == 1
-    assert "left out a log without inertial sensors" in notes
+    assert "left out a log in which no source is known" in notes
 
 
 @pytest.mark.parametrize(("name", "write"), [("ulog", write_ulog), ("ardupilot", write_ardupilot)])
 def test_a_missing_package_is_told(tmp_path, monkeypatch, name, write):
     root = write(tmp_path / "data", 1)
-    monkeypatch.setattr("syncaudit.datasets.formats.flight_log.find_spec", lambda _: None)
+    monkeypatch.setattr("syncaudit.datasets.formats.log_files.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=rf"pip install 'syncaudit\[{name}\]'"):
         import_clips(root, tmp_path, name)

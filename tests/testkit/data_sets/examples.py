@@ -20,6 +20,7 @@ from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kit
 from testkit.data_sets.telemetry_data import write_telemetry
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
+from testkit.data_sets.xdf_data import write_xdf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ EXAMPLES: dict[str, Example] = {
     "argoverse2": Example(write=write_argoverse2),
     "ulog": Example(write=write_ulog),
     "ardupilot": Example(write=write_ardupilot),
+    "xdf": Example(write=write_xdf),
     "telemetry": Example(
         write=write_telemetry,
     ),

@@ -1,0 +1,127 @@
+"""What logs have in common that hold a recording in one file, and that a package reads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.formats.nested import files_below
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.datasets.naming import stem_of
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError, MissingExtraError, one_line
+from syncaudit.model import Clip
+
+__all__ = ["Columns", "LogFileFormat", "Logged", "quiet"]
+
+_DEPTH = 3  # sub-001/ses-001/eeg/run.xdf, log/2026-07-01/10_15_00.ulg
+_PROBED = 5
+
+Columns = Mapping[str, NDArray[Any]]
+"""A table: ``timestamp_ns``, samples, and ``receive_ns`` where the log knows that as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Logged:
+    """A source of a log: its table, what else the manifest says of it, and what is wrong."""
+
+    columns: Columns
+    row: Mapping[str, Any] = field(default_factory=lambda: {"kind": "imu"})
+    findings: Sequence[str] = ()
+
+
+class LogFileFormat:
+    """One clip a log. Every sensor is a source on a clock of its own, so that they are compared.
+
+    A subclass says what the files are called, how they begin, and what reads them.
+    """
+
+    name: str
+    summary: str
+    takes_rules = False
+    _suffixes: tuple[str, ...]
+    _magic: bytes
+    _module: str  # the package as Python calls it, and as pip does
+    _package: str
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a log, or a folder of logs, by their first bytes."""
+        for name in islice(files_below(source, self._suffixes, depth=_DEPTH), _PROBED):
+            try:
+                with source.open(name) as file:
+                    if file.read(len(self._magic)) == self._magic:
+                        return None
+            except (ManifestError, OSError):
+                continue
+        return f"no {' or '.join(self._suffixes)} of this kind, up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the logs in the order of their names; one of which nothing can be read as well."""
+        if find_spec(self._module) is None:
+            purpose = f"the format {self.name}"
+            raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
+        for name in files_below(source, self._suffixes, depth=_DEPTH):
+            clip_id = stem_of(name)
+            logged: dict[str, Logged] = {}
+            try:
+                with source.local(name) as path, quiet():
+                    content = self._load(path)
+            except ManifestError as error:
+                findings = [f"corrupt: {error}"]
+            except Exception as error:  # noqa: BLE001  # damage breaks a package in many ways
+                why = f"is no intact log ({one_line(error) or type(error).__name__})"
+                findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
+            else:
+                logged, findings = self._sources_of(content, job.note)
+            if logged or findings:
+                rows = _rows(clip_id, logged, findings, job)
+                row = {"clip_id": clip_id, "sources": rows}
+                yield clip_from_row(row, base_uri=source.base_uri, where=name)
+            else:
+                job.note("left out a log in which no source is known")
+
+    def _load(self, path: Path) -> Any:
+        """Return what the package reads from a log. Any error means that it is no intact one."""
+        raise NotImplementedError
+
+    def _sources_of(
+        self, content: Any, note: Callable[[str], None]
+    ) -> tuple[dict[str, Logged], list[str]]:
+        """Return the sources of a log by name, and what is wrong with it as ``code: text``."""
+        raise NotImplementedError
+
+
+@contextmanager
+def quiet() -> Iterator[io.StringIO]:
+    """Keep what packages print off the screen, and yield where it goes."""
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        yield said
+
+
+def _rows(
+    clip_id: str, logged: Mapping[str, Logged], findings: Sequence[str], job: Import
+) -> dict[str, dict[str, Any]]:
+    if not logged:  # so that it gets its verdict
+        nothing = {"timestamp_ns": np.empty(0, np.int64)}
+        logged = {"log": Logged(columns=nothing, row={"kind": "events"})}
+    rows: dict[str, dict[str, Any]] = {}
+    for name, found in logged.items():
+        uri = job.sidecars.write_table(f"{clip_id}/{name}.parquet", found.columns)
+        rows[name] = {**found.row, "uri": uri}
+        if "receive_ns" in found.columns:
+            rows[name]["arrivals"] = uri
+        if findings or found.findings:
+            rows[name]["findings"] = [*findings, *found.findings]
+        job.note(f"{name} -> {found.row['kind']}")
+    return rows
