@@ -28,6 +28,7 @@ __all__ = ["logger_sources"]
 _AXES = "xyz"
 # Lines in which the samples begin: names of tracks and drivers, the header, units, devices.
 _MOST_LINES = 60
+_TOP_BYTES = 1 << 16
 _MOST_BYTES = 1 << 30
 _DELIMITERS = ",;\t"
 _ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2})$")
@@ -148,21 +149,17 @@ class _Log:
         """Return the log of a known logger; None where the file is something else."""
         try:
             with source.open(name) as file:
-                text = file.read(_MOST_BYTES).decode("utf-8-sig", "replace")
+                data = file.read(_TOP_BYTES)
+                top, *_ = _top(data)
+                delimiter = max(_DELIMITERS, key="".join(top).count)
+                cells = [[cell.strip() for cell in line] for line in _split(top, delimiter)]
+                at, logger = _known(cells)
+                if logger is None:
+                    return None
+                data += file.read(_MOST_BYTES)
         except (ManifestError, OSError):
             return None
-        *top, rest = [*text.split("\n", _MOST_LINES), ""][: _MOST_LINES + 1]
-        delimiter = max(_DELIMITERS, key="".join(top).count)
-        cells = [[cell.strip() for cell in line] for line in _split(top, delimiter)]
-        found = (
-            (at, logger)
-            for at, names in enumerate(cells)
-            for logger in _LOGGERS
-            if logger.signature <= set(names)
-        )
-        at, logger = next(found, (-1, None))
-        if logger is None:
-            return None
+        top, rest = _top(data)
         names, first = cells[at], at + 1
         while first < len(cells) and not _is_sample(cells[first]):
             first += 1
@@ -212,6 +209,21 @@ class _Log:
             "uri": sidecars.write_table(f"{stem}_{columns[0]}.parquet", table),
             "units": dict(units),
         }
+
+
+def _top(data: bytes) -> tuple[list[str], str]:
+    """Return the first lines of a file, and the rest."""
+    lines = data.decode("utf-8-sig", "replace").split("\n", _MOST_LINES)
+    return lines[:_MOST_LINES], "".join(lines[_MOST_LINES:])
+
+
+def _known(lines: Sequence[Sequence[str]]) -> tuple[int, _Logger | None]:
+    """Return which line is the header of a known logger, and whose."""
+    for at, names in enumerate(lines):
+        for logger in _LOGGERS:
+            if logger.signature <= set(names):
+                return at, logger
+    return -1, None
 
 
 def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:

@@ -66,12 +66,7 @@ _STAMPS = ["{stem}.csv", "{stem}.parquet", "{stem}_timestamps.csv", "{stem}.time
 # In this order; the first rule that matches takes the file.
 DEFAULT_RULES: tuple[NamingRule, ...] = (
     # MARS Logger (Android and iOS)
-    _rule(
-        "movie.mp4",
-        "camera",
-        timestamps=["frame_timestamps.txt"],
-        stamps="Frame timestamp[nanosec]",
-    ),
+    _rule("movie.mp4", "camera", timestamps=["frame_timestamps.txt", *_STAMPS]),
     _rule(
         "gyro_accel.csv",
         "imu",

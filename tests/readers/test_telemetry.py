@@ -83,6 +83,21 @@ def test_stabilised_pictures_are_told(tmp_path, settings, more, said):
     assert said is None or said in found.stabilised
 
 
+@pytest.mark.parametrize(
+    "found",
+    [b"TSMP", b"STMP", b"SCAL", b"GYRO"],
+)
+def test_damage_in_a_payload_loses_that_payload_at_most(tmp_path, found):
+    """The number of samples of an entry, in its bytes 6 and 7, is wrong."""
+    payloads = gyro_payloads(4, rate_hz=RATE_HZ)
+    at = payloads[1].index(found)
+    for count in (0, 9, 60_000):
+        payloads[1] = payloads[1][: at + 6] + count.to_bytes(2, "big") + payloads[1][at + 8 :]
+        gyro = telemetry_of(tmp_path, payloads).sensors["gyro"]
+        assert gyro.values.shape[1] == 3
+        assert gyro.times_s.size > 500
+
+
 def test_damaged_payloads_are_no_telemetry(tmp_path):
     assert telemetry_of(tmp_path, [payload[:40] for payload in gyro_payloads()]) is None
 

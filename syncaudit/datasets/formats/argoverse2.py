@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import inside, name_of, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.dsp.attitude import rates_of_attitudes
@@ -19,6 +21,7 @@ __all__ = ["Argoverse2Format"]
 _DEPTH = 2  # train/00a6ffc1-...
 _CAMERAS = "sensors/cameras"
 _POSES = "city_SE3_egovehicle.feather"
+_DATED = re.compile(r"^[0-9]{1,19}\.jpg$")
 _MOST_TOLD = 5
 _INTRINSICS = "calibration/intrinsics.feather"
 
@@ -36,7 +39,7 @@ class Argoverse2Format:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a log in it, at most two levels down."""
-        if next(_logs(source), None) is not None:
+        if next(_logs(source, most=MOST), None) is not None:
             return None
         return f"no folder with {_CAMERAS} and {_POSES}, up to {_DEPTH} levels down"
 
@@ -44,7 +47,7 @@ class Argoverse2Format:
         """Yield the logs in the order of their names."""
         for folder in _logs(source):
             clip_id = name_of(source, folder).rpartition("/")[2]
-            focal_px = _focal_lengths(source, folder)
+            focal_px = _focal_lengths(source, folder, job)
             sources: dict[str, SourceSpec] = {}
             for place in source.folders(inside(folder, _CAMERAS)):
                 name = place.rpartition("/")[2]
@@ -56,19 +59,20 @@ class Argoverse2Format:
             )
 
 
-def _logs(source: Source) -> Iterator[str]:
+def _logs(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     def is_one(folder: str) -> bool:
         return source.has(inside(folder, _CAMERAS)) and source.has(inside(folder, _POSES))
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _camera(
     source: Source, place: str, clip_id: str, focal_px: float | None, job: Import
 ) -> CameraSpec:
     names = [name.rpartition("/")[2] for name in source.files("*.jpg", place)]
-    dated = [name for name in names if name.partition(".")[0].isdecimal()]
-    stamps = np.array([int(name.partition(".")[0]) for name in dated], dtype=np.int64)
+    times = {name: int(name[:-4]) for name in names if _DATED.match(name)}
+    dated = [name for name, time_ns in times.items() if time_ns < 2**63]
+    stamps = np.array([times[name] for name in dated], dtype=np.int64)
     findings = [
         f"corrupt: {place}/{name}: its name is no time (315966070549927209.jpg), so it is left out"
         for name in names
@@ -81,25 +85,34 @@ def _camera(
     return CameraSpec(uri=place, timestamps=uri, focal_px=focal_px, findings=findings[:_MOST_TOLD])
 
 
-def _focal_lengths(source: Source, folder: str) -> dict[str, float]:
-    """Return the focal lengths of the cameras by name."""
+def _focal_lengths(source: Source, folder: str, job: Import) -> dict[str, float]:
+    """Return the focal lengths of the cameras by name, as far as they are known."""
     name = inside(folder, _INTRINSICS)
     if not source.has(name):
         return {}
-    columns = _feather(source, name, ("sensor_name", "fx_px"))
-    return dict(zip(columns["sensor_name"], map(float, columns["fx_px"]), strict=True))
+    try:
+        columns = _feather(source, name, ("sensor_name", "fx_px"))
+        return dict(zip(columns["sensor_name"], map(float, columns["fx_px"]), strict=True))
+    except (ManifestError, TypeError, ValueError) as error:
+        job.note(str(error))
+        return {}
 
 
 def _pose(source: Source, folder: str, clip_id: str, job: Import) -> ImuSpec:
     """Return the angular rate of the vehicle, from one pose to the next."""
-    found = _feather(source, inside(folder, _POSES), ("timestamp_ns", "qx", "qy", "qz", "qw"))
-    stamps = np.array(found.pop("timestamp_ns"), dtype=np.int64)
-    times_s = seconds_since(stamps, int(stamps[0])) if stamps.size else np.empty(0)
-    quaternions = np.stack([np.array(found[key], dtype=np.float64) for key in found], axis=1)
-    is_later = np.diff(times_s, prepend=-1.0) > 0.0
-    middle_s, rates = rates_of_attitudes(times_s[is_later], quaternions[is_later])
+    name = inside(folder, _POSES)
+    try:
+        found = _feather(source, name, ("timestamp_ns", "qx", "qy", "qz", "qw"))
+        stamps = np.array(found.pop("timestamp_ns"), dtype=np.int64)
+        times_s = seconds_since(stamps, int(stamps[0]))
+        quaternions = np.stack([np.array(found[key], dtype=np.float64) for key in found], axis=1)
+        is_later = np.diff(times_s, prepend=-1.0) > 0.0
+        middle_s, rates = rates_of_attitudes(times_s[is_later], quaternions[is_later])
+    except (ManifestError, IndexError, TypeError, ValueError) as error:
+        job.note(str(error))
+        return ImuSpec(uri=name)  # the audit rejects it
     table = {f"gyro_{axis}": rates[:, at] for at, axis in enumerate("xyz")}
-    time_ns = stamps[:1] + np.rint(1e9 * middle_s).astype(np.int64)
+    time_ns = stamps[0] + np.rint(1e9 * middle_s).astype(np.int64)
     uri = job.sidecars.write_table(f"{clip_id}/pose.parquet", {"timestamp_ns": time_ns, **table})
     return ImuSpec(uri=uri)
 

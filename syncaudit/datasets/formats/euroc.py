@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
-from syncaudit.datasets.formats.nested import inside, name_of, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
@@ -39,7 +40,7 @@ class EurocFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a sequence in it, at most three levels down."""
-        if next(_sequences(source), None) is not None:
+        if next(_sequences(source, most=MOST), None) is not None:
             return None
         return f"no folder with cam0/data.csv or imu0/data.csv, up to {_DEPTH} levels down"
 
@@ -60,13 +61,13 @@ class EurocFormat:
             )
 
 
-def _sequences(source: Source) -> Iterator[str]:
+def _sequences(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     """Yield the folders that hold the sensors of a sequence."""
 
     def is_one(folder: str) -> bool:
         return any(source.has(inside(folder, f"{name}/data.csv")) for name in ("cam0", "imu0"))
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _stamps(source: Source, table: str) -> str:

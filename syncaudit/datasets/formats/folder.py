@@ -7,7 +7,6 @@ from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.starts import assume_starts
-from syncaudit.datasets.headless import add_headers
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
@@ -18,6 +17,7 @@ from syncaudit.datasets.naming import (
     name_sources,
     parse_rules,
 )
+from syncaudit.datasets.phone_tables import adapt_tables
 from syncaudit.datasets.signal_names import names_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
@@ -127,7 +127,7 @@ class _Importer:
                     continue
                 for role, name in row["signals"].items():
                     job.note(f"signal {name} -> {role}")
-            add_headers(row, source, job.sidecars)
+            adapt_tables(row, source, job.sidecars)
             job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
             rows[title] = row
         for logged in logs.values():

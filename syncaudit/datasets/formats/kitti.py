@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import inside, name_of, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
@@ -39,7 +40,7 @@ class KittiFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a drive in it, at most two levels down."""
-        if next(_drives(source), None) is not None:
+        if next(_drives(source, most=MOST), None) is not None:
             return None
         return f"no folder with image_00/timestamps.txt ..., up to {_DEPTH} levels down"
 
@@ -64,12 +65,12 @@ class KittiFormat:
             )
 
 
-def _drives(source: Source) -> Iterator[str]:
+def _drives(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     def is_one(folder: str) -> bool:
         names = [f"image_{number:02d}" for number in range(4)]
         return any(source.has(inside(folder, f"{name}/{_STAMPS}")) for name in names)
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _stamps(source: Source, place: str) -> NDArray[np.int64]:
@@ -107,15 +108,8 @@ def _camera(
 
 def _lenses(source: Source, folder: str, *, is_rectified: bool) -> dict[str, dict[str, Any]]:
     """Return what is known of the lens of each camera, by its number."""
-    name = next(
-        (
-            place
-            for place in (inside(folder, _CALIBRATION), _beside(folder, _CALIBRATION))
-            if source.has(place)
-        ),
-        None,
-    )
-    if name is None:
+    name = inside(folder, f"../{_CALIBRATION}")  # that of the day
+    if not source.has(name):
         return {}
     lists: dict[str, list[float]] = {}
     for line in source.read(name).decode("ascii", "replace").split("\n"):
@@ -132,10 +126,6 @@ def _lenses(source: Source, folder: str, *, is_rectified: bool) -> dict[str, dic
             lens = Distortion(model="radtan", k=k)
             lenses[number] = {"focal_px": focal[0], "distortion": lens}
     return lenses
-
-
-def _beside(folder: str, name: str) -> str:
-    return inside(folder.rpartition("/")[0], name)
 
 
 def _navigation(source: Source, place: str, clip_id: str, job: Import) -> dict[str, SourceSpec]:

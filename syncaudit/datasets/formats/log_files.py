@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import files_below
+from syncaudit.datasets.formats.nested import MOST, files_below
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import stem_of
@@ -56,13 +56,9 @@ class LogFileFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a log, or a folder of logs, by their first bytes."""
-        for name in islice(files_below(source, self._suffixes, depth=_DEPTH), _PROBED):
-            try:
-                with source.open(name) as file:
-                    if file.read(len(self._magic)) == self._magic:
-                        return None
-            except (ManifestError, OSError):
-                continue
+        for name in islice(files_below(source, self._suffixes, depth=_DEPTH, most=MOST), _PROBED):
+            if self._is_one(source, name):
+                return None
         return f"no {' or '.join(self._suffixes)} of this kind, up to {_DEPTH} levels down"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
@@ -71,6 +67,9 @@ class LogFileFormat:
             purpose = f"the format {self.name}"
             raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
         for name in files_below(source, self._suffixes, depth=_DEPTH):
+            if not self._is_one(source, name):
+                job.note(f"left out {name}: it is empty, or no log of this kind")
+                continue
             clip_id = stem_of(name)
             logged: dict[str, Logged] = {}
             try:
@@ -89,6 +88,14 @@ class LogFileFormat:
                 yield clip_from_row(row, base_uri=source.base_uri, where=name)
             else:
                 job.note("left out a log in which no source is known")
+
+    def _is_one(self, source: Source, name: str) -> bool:
+        """Tell by its first bytes whether a file is a log of this kind."""
+        try:
+            with source.open(name) as file:
+                return file.read(len(self._magic)) == self._magic
+        except (ManifestError, OSError):
+            return False
 
     def _load(self, path: Path) -> Any:
         """Return what the package reads from a log. Any error means that it is no intact one."""

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 from syncaudit.datasets.source import Source
 
-__all__ = ["files_below", "inside", "name_of", "recordings"]
+__all__ = ["MOST", "files_below", "inside", "name_of", "recordings"]
+
+MOST = 100
+"""Folders that a probe looks into: another format may have any number."""
 
 
 def recordings(
-    source: Source, is_one: Callable[[str], bool], *, depth: int, folder: str = ""
+    source: Source, is_one: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
 ) -> Iterator[str]:
     """Yield the folders that are a recording, "" for that of the source, at most `depth` below."""
-    if source.file is not None:
-        return
-    if is_one(folder):
-        yield folder
-    elif depth > 0:
-        for child in source.folders(folder):
-            yield from recordings(source, is_one, depth=depth - 1, folder=child)
+    waiting = [] if source.file is not None else [("", depth)]
+    while waiting and most > 0:
+        folder, left = waiting.pop()
+        most -= 1
+        if is_one(folder):
+            yield folder
+        elif left > 0:
+            waiting += [(child, left - 1) for child in reversed(source.folders(folder))]
+
+
+def files_below(
+    source: Source, suffixes: tuple[str, ...], *, depth: int, most: int = sys.maxsize
+) -> Iterator[str]:
+    """Yield the files with one of some suffixes, of either case, in folders and those below."""
+    waiting = [("", depth)]
+    while waiting and most > 0:
+        folder, left = waiting.pop()
+        most -= 1
+        for name in source.files(folder=folder):
+            if name.lower().endswith(suffixes):
+                yield name
+        if left > 0:
+            waiting += [(child, left - 1) for child in reversed(source.folders(folder))]
 
 
 def inside(folder: str, name: str) -> str:
@@ -30,15 +50,3 @@ def inside(folder: str, name: str) -> str:
 def name_of(source: Source, folder: str) -> str:
     """Return what a recording is called: its folder, or that of the source."""
     return folder or source.base_uri.split("::")[0].rstrip("/").rpartition("/")[2]
-
-
-def files_below(
-    source: Source, suffixes: tuple[str, ...], *, depth: int, folder: str = ""
-) -> Iterator[str]:
-    """Yield the files with one of some suffixes, of either case, in folders and those below."""
-    for name in source.files(folder=folder):
-        if name.lower().endswith(suffixes):
-            yield name
-    if depth > 0:
-        for child in source.folders(folder):
-            yield from files_below(source, suffixes, depth=depth - 1, folder=child)

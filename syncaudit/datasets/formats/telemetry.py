@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import files_below
+from syncaudit.datasets.formats.nested import MOST, files_below
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
@@ -43,7 +43,7 @@ class TelemetryFormat:
         """Accept videos with telemetry inside, but those whose frames a table stamps."""
         if is_url(source.base_uri):
             return "telemetry inside remote videos is not looked for"
-        for name in islice(files_below(source, _VIDEOS, depth=_DEPTH), _PROBED):
+        for name in islice(files_below(source, _VIDEOS, depth=_DEPTH, most=MOST), _PROBED):
             if holds_telemetry(source.uri_of(name)):
                 if _has_stamps(source, name):
                     return f"{name} has telemetry, but a table stamps its frames"

@@ -36,12 +36,13 @@ _CODES = {
     b"j": "i8",
     b"J": "u8",
 }
-# Keys of a stream, with what it is called here and the columns of it that are kept.
+# Keys of a stream, with what it is called here, the columns of it that are kept, and how many it
+# has at least.
 _SENSORS = {
-    b"GYRO": ("gyro", slice(0, 3)),
-    b"ACCL": ("accel", slice(0, 3)),
-    b"GPS5": ("speed", slice(3, 4)),
-    b"GPS9": ("speed", slice(3, 4)),
+    b"GYRO": ("gyro", slice(0, 3), 3),
+    b"ACCL": ("accel", slice(0, 3), 3),
+    b"GPS5": ("speed", slice(3, 4), 5),
+    b"GPS9": ("speed", slice(3, 4), 9),
 }
 _IMAGE_TURN = b"IORI"  # of the picture against the camera, since the HERO8
 # The camera's own stamps of a payload, and what one is in seconds.
@@ -97,8 +98,13 @@ def read_gpmf(path: str) -> Telemetry | None:
 
 def _packets(path: str) -> Iterator[tuple[bytes, float, float]]:
     """Yield (content, presentation time, duration) of the packets of telemetry."""
+    import av.stream
+
     with open_container(path, fast=True) as container:
         streams = [stream for stream in container.streams if stream.type == "data"]
+        for stream in container.streams:
+            if stream.type != "data" and hasattr(av.stream, "Discard"):  # not in older PyAV
+                stream.discard = av.stream.Discard.all  # gigabytes of frames are passed over
         for packet in container.demux(streams) if streams else ():
             content = bytes(packet) if packet.size else b""
             if content.startswith(b"DEVC") and packet.pts is not None and packet.time_base:
@@ -145,18 +151,17 @@ def _take_device(
         if sensor is None or not _has_fix(parts):
             continue
         values = _scaled(parts, sensor)
-        if not len(values):
-            continue
+        if values is None:
+            continue  # damaged, or nothing was sampled
         payloads = found.setdefault(sensor, _Payloads())
         payloads.begins_s.append(begin_s)
         payloads.lasts_s.append(last_s)
         payloads.values.append(values)
-        payloads.totals.append(
-            None if b"TSMP" not in parts else int(_numbers(parts, b"TSMP")[0, 0])
-        )
-        own = next((name for name in _STAMPS if name in parts), None)
-        stamp_s = None if own is None else _STAMPS[own] * float(_numbers(parts, own)[0, 0])
-        payloads.stamps_s.append(stamp_s)
+        total = _first(parts, b"TSMP")
+        payloads.totals.append(None if total is None else int(total))
+        own = next((name for name in _STAMPS if name in parts), b"")
+        stamp = _first(parts, own)
+        payloads.stamps_s.append(None if stamp is None else _STAMPS[own] * stamp)
 
 
 def _settings_of(device: bytes) -> dict[bytes, str]:
@@ -176,16 +181,24 @@ _Parts = Mapping[bytes, tuple[bytes, int, bytes]]
 
 def _has_fix(parts: _Parts) -> bool:
     """Tell whether a payload of a GPS is worth anything; those of other sensors always are."""
-    return b"GPSF" not in parts or float(_numbers(parts, b"GPSF")[0, 0]) >= _MIN_FIX
+    fix = _first(parts, b"GPSF")
+    return fix is None or fix >= _MIN_FIX
 
 
-def _scaled(parts: _Parts, sensor: bytes) -> Floats:
-    """Return the samples of a payload in its units, which are SI, shape (n, d)."""
+def _scaled(parts: _Parts, sensor: bytes) -> Floats | None:
+    """Return the samples of a payload in its units, which are SI, shape (n, d), if any."""
     values = _numbers(parts, sensor)
-    if b"SCAL" in parts:
-        scale = _numbers(parts, b"SCAL").ravel()
-        values = values / np.where(scale == 0.0, 1.0, scale)
-    return values[:, _SENSORS[sensor][1]] if sensor in _SENSORS else values
+    scale = _numbers(parts, b"SCAL").ravel() if b"SCAL" in parts else np.ones(1)
+    columns, width = _SENSORS.get(sensor, ("", slice(0, 4), 4))[1:]
+    if not len(values) or values.shape[1] < width or scale.size not in (1, values.shape[1]):
+        return None
+    return (values / np.where(scale == 0.0, 1.0, scale))[:, columns]
+
+
+def _first(parts: _Parts, key: bytes) -> float | None:
+    """Return the first number of an entry; None where there is none."""
+    found = _numbers(parts, key).ravel() if key in parts else np.empty(0)
+    return float(found[0]) if found.size else None
 
 
 def _numbers(parts: _Parts, key: bytes) -> Floats:

@@ -132,8 +132,10 @@ def test_a_log_of_which_nothing_can_be_read_is_rejected(tmp_path, content):
 def test_logs_without_inertial_sensors_are_left_out(tmp_path):
     root = write_ulog(tmp_path / "data", 1)
     (root / "mission.ulg").write_bytes(ulog_of({}))
+    (root / "other.ulg").write_bytes(b"no log")
     clips, notes = import_clips(root, tmp_path, "ulog")
     assert len(clips) == 1
+    assert "left out other.ulg: it is empty, or no log of this kind" in notes
     assert "left out a log in which no source is known" in notes
 
 

@@ -1,4 +1,4 @@
-"""Give the tables of OpenCamera Sensors the header that they lack."""
+"""Say what is in tables of phone applications that have no header, or one of their own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 
-__all__ = ["add_headers"]
+__all__ = ["adapt_tables"]
 
+# MARS Logger
+_FRAME_STAMPS = {"frame_timestamps.txt": "Frame timestamp[nanosec]"}
+# OpenCamera Sensors
 _PREFIX = "VID_"
 _STAMPS = "timestamp_ns"
 # Ends of the names of its files, and what their columns are.
@@ -22,11 +25,14 @@ _COLUMNS = {
 _LONGEST_LINE = 1000
 
 
-def add_headers(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
-    """Write the tables that a source names anew, with a header, where they are of this kind.
+def adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
+    """Name the stamps of a source's tables, or write them anew with the header that they lack.
 
     Changes `row`. What cannot be converted is left for its reader, which says what is wrong.
     """
+    stamps = _FRAME_STAMPS.get(str(row.get("timestamps", "")).rpartition("/")[2])
+    if stamps is not None:
+        row.setdefault("stamps", stamps)
     for key in ("uri", "timestamps"):
         name = str(row.get(key, ""))
         columns = next((names for end, names in _COLUMNS.items() if name.endswith(end)), None)
