@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from types import ModuleType
 
@@ -132,7 +133,42 @@ def test_a_hero8_says_that_it_was_stabilised():
     assert "11.6 degrees" in found.stabilised
 
 
-# What the library returns of an Insta360, a DJI and a Sony: its own tests hold no video of these.
+MAGIC = b"8db42d694ccc418790edff439fe026bf"
+
+
+def insta360_video(tmp_path, *records: tuple[int, int, bytes]):
+    """Return a video with records of an Insta360 (number, format, content) at its end."""
+    frames = [grey_frame(np.zeros((48, 64), np.uint8))] * 3
+    path = write_video(tmp_path / "VID.mp4", frames)
+    body = b"".join(
+        content + struct.pack("<BBI", kind, number, len(content))
+        for number, kind, content in records
+    )
+    tail = bytes(32) + struct.pack("<II", len(body) + 72, 3) + MAGIC
+    path.write_bytes(path.read_bytes() + body + tail)
+    return path
+
+
+def test_an_insta360_is_read_by_the_library(tmp_path):
+    """Protocol Buffers: camera_type 2, is_flowstate_online 42; samples of ms, force, rate."""
+    pytest.importorskip("telemetry_parser", reason="the extra [telemetry] is not installed")
+    told = b"\x12\x0bInsta360 GO" + b"\xd0\x02\x01"
+    samples = b"".join(struct.pack("<Q6d", 2 * k, 0, 0, 1, 0.5, 0, 0.25) for k in range(100))
+    found = read_telemetry(str(insta360_video(tmp_path, (3, 0, samples), (1, 1, told))))
+    assert found.camera == "Insta360 GO"
+    assert "FlowState" in found.stabilised
+    np.testing.assert_allclose(found.sensors["gyro"].times_s, 0.002 * np.arange(100))
+    for sensor, size in (("gyro", np.hypot(0.5, 0.25)), ("accel", 9.80665)):
+        sizes = np.linalg.norm(found.sensors[sensor].values, axis=1)
+        np.testing.assert_allclose(sizes, size)
+
+
+def test_damage_leaves_nothing_to_the_library(tmp_path):
+    pytest.importorskip("telemetry_parser", reason="the extra [telemetry] is not installed")
+    assert read_telemetry(str(insta360_video(tmp_path, (3, 0, b"\xff" * 50)))) is None
+
+
+# Of DJI no file can be written by a published format: what the library returns stands for it.
 ROWS = [{"timestamp_ms": 2.0 * k, "gyro": [180.0, 0.0, 0.0], "accl": [0, 0, 9.8]} for k in range(9)]
 # Turning at 90 degrees/s about the first axis.
 TURNS = [
@@ -143,19 +179,16 @@ TURNS = [
 
 
 @pytest.fixture
-def insta360(tmp_path, monkeypatch):
-    """Return a function that reads a video of an Insta360 by a stand-in of the library."""
-    frames = [grey_frame(np.zeros((48, 64), np.uint8))] * 3
-    path = write_video(tmp_path / "VID.mp4", frames)
-    path.write_bytes(path.read_bytes() + bytes(40) + b"8db42d694ccc418790edff439fe026bf")
+def standing_in(tmp_path, monkeypatch):
+    """Return a function that reads a video by a stand-in of the library."""
+    path = insta360_video(tmp_path)
 
-    def read(rows, tables, error=None):
+    def read(rows, tables):
         class Parser:
-            camera, model = "Insta360", "GO 3"
+            camera, model = "DJI", "Action"
 
             def __init__(self, _path):
-                if error is not None:
-                    raise error
+                pass
 
             def telemetry(self, **_options):
                 return tables
@@ -172,34 +205,23 @@ def insta360(tmp_path, monkeypatch):
     return read
 
 
-def test_the_library_gives_degrees(insta360):
-    found = insta360(ROWS, [{"Default": {"Metadata": {"is_flowstate_online": True}}}])
-    assert found.camera == "Insta360 GO 3"
-    np.testing.assert_allclose(found.sensors["gyro"].values[:, 0], np.pi)
-    np.testing.assert_allclose(found.sensors["accel"].times_s, 0.002 * np.arange(9))
-    assert "FlowState" in found.stabilised
-
-
-def test_sensors_of_another_rate_are_left_out(insta360):
+def test_sensors_of_another_rate_are_left_out(standing_in):
     """The library lays their n-th sample beside the n-th of the gyroscope."""
     rows = ROWS + [row | {"accl": None} for row in ROWS]
-    assert {*insta360(rows, []).sensors} == {"gyro"}
+    assert {*standing_in(ROWS, []).sensors} == {"gyro", "accel"}
+    assert {*standing_in(rows, []).sensors} == {"gyro"}
 
 
-def test_attitudes_become_rates(insta360):
-    found = insta360([], [{"Quaternion": {"Data": TURNS}, "clip": {"eis_status": {"status": 2}}}])
+def test_attitudes_become_rates(standing_in):
+    told = {"clip": {"eis_status": {"status": 2}}}
+    found = standing_in([], [{"Quaternion": {"Data": TURNS}, **told}])
     gyro = found.sensors["gyro"]
     np.testing.assert_allclose(gyro.values, [[np.pi / 2, 0.0, 0.0]] * 49, atol=1e-9)
     assert gyro.times_s[0] == pytest.approx(0.01)
     assert "EIS" in found.stabilised
 
 
-def test_a_library_that_fails_finds_nothing(insta360):
-    assert insta360([], [], error=OSError("damaged")) is None
-    assert insta360([], []) is None
-
-
-def test_a_missing_library_is_told(tmp_path, insta360, monkeypatch):
+def test_a_missing_library_is_told(standing_in, monkeypatch):
     monkeypatch.setattr("syncaudit.readers.telemetry.by_library.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'syncaudit\[telemetry\]'"):
-        insta360([], [])
+        standing_in([], [])

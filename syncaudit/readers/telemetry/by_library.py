@@ -68,8 +68,9 @@ def read_by_library(path: str, maker: str) -> Telemetry | None:
         sensors["gyro"] = turned
     if not sensors:
         return None
-    model = f"{parser.camera or maker} {parser.model or ''}".strip()
-    return Telemetry(camera=model, sensors=sensors, stabilised=_why_stabilised(tables))
+    model = str(parser.model or "")
+    camera = model if model.startswith(maker) else f"{maker} {model}".strip()
+    return Telemetry(camera=camera, sensors=sensors, stabilised=_why_stabilised(tables))
 
 
 def _triple(rows: Sequence[Mapping[str, Any]], key: str, scale: float) -> SensorSamples | None:
