@@ -1,8 +1,4 @@
-"""Tell the logs of car loggers by their header, and turn them into sources with their units.
-
-A logger counts from a start of its own, or by a date that no camera knows: its sources say so
-(`is_start_assumed`) where nothing better is known.
-"""
+"""Tell the logs of car loggers by their header, and turn them into sources with their units."""
 
 from __future__ import annotations
 
@@ -31,6 +27,7 @@ _MOST_LINES = 60
 _TOP_BYTES = 1 << 16
 _MOST_BYTES = 1 << 30
 _DELIMITERS = ",;\t"
+_UNIX_S = 1e9  # 2001: earlier than any log, and longer than any recording
 _ZONE = re.compile(r"(Z|[+-]\d{2}:?\d{2})$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
 
@@ -106,8 +103,13 @@ def logger_sources(
     -------
     dict of str to manifest row
         ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by the name of the file.
+        Those that count from a start of their own say so (`is_start_assumed`).
     """
-    found = _Log.read(source, name)
+    try:
+        found = _Log.read(source, name)
+    except pa.ArrowException as error:
+        note(f"left out {name}: it is no intact log ({one_line(error)}). Export it again.")
+        return {}
     if found is None:
         return {}
     stem = name.rpartition("/")[2].rpartition(".")[0]
@@ -118,19 +120,19 @@ def logger_sources(
             for triple, names in triples.items()
             for axis, column in zip(_AXES, names, strict=True)
         }
-        units = {triple: found.unit(names[0], triple) for triple, names in triples.items()}
+        units = {triple: found.unit(names[0], triple) or "" for triple, names in triples.items()}
         rows[stem] = {"kind": "imu", "columns": columns} | found.place(
             name, list(columns.values()), sidecars, units
         )
     for role, names in found.logger.signals.items():
-        column = next((each for each in names if each in found.names), None)
+        column = next((each for each in names if found.unit(each, role)), None)
         if column is not None:
             rows[f"{stem}_{role}"] = {"kind": "can", "signals": {role: column}} | found.place(
-                name, [column], sidecars, {role: found.unit(column, role)}
+                name, [column], sidecars, {role: found.unit(column, role) or ""}
             )
     for title, row in rows.items():
-        row |= {"clock": stem, "is_start_assumed": True}
-        note(f"{found.logger.name} log -> {row['kind']} {title}, counts from a start of its own")
+        row |= {"clock": stem} | ({} if found.is_dated() else {"is_start_assumed": True})
+        note(f"{found.logger.name} log -> {row['kind']} {title}")
     return rows
 
 
@@ -168,7 +170,7 @@ class _Log:
             logger=logger,
             names=names,
             stated=dict(reversed([(k, v.lower()) for k, v in zip(names, units, strict=False)])),
-            samples=_texts("\n".join([*top[first:], rest]), names, delimiter, source.uri_of(name)),
+            samples=_texts("\n".join([*top[first:], rest]), names, delimiter),
             is_plain=first == 1 and len(set(names)) == len(names),
         )
 
@@ -177,16 +179,28 @@ class _Log:
         found = {}
         for triple, known in (("gyro", self.logger.gyro), ("accel", self.logger.accel)):
             axes = [names.split("/") for names in known]
-            own = next((names for names in axes if set(names) <= set(self.names)), None)
+            own = next((names for names in axes if all(self.unit(n, triple) for n in names)), None)
             if own is not None:
                 found[triple] = own
         return found
 
-    def unit(self, column: str, channel: str) -> str:
-        """Return the unit of a column: what the log states, else what its logger writes."""
-        stated = self.stated.get(column, "")
-        own = self.logger.units.get(column) or self.logger.units.get(channel, "")
-        return stated if stated in units_of(channel) else own
+    def unit(self, column: str, channel: str) -> str | None:
+        """Return the unit of a column: what the log states, else what its logger writes.
+
+        None where there is no such column, or it is in a unit that is not known.
+        """
+        stated = self.stated.get(column)
+        if column not in self.names:
+            return None
+        if stated:
+            return stated if stated in units_of(channel) else None
+        return self.logger.units.get(column) or self.logger.units.get(channel)
+
+    def is_dated(self) -> bool:
+        """Tell whether its times are UTC: not seconds since it began, nor a date of some zone."""
+        times = self.samples.column(self.logger.stamps)
+        first = str(times[0]) if len(times) else ""
+        return first.endswith("Z") or _number(first) > _UNIX_S
 
     def place(
         self, name: str, columns: list[str], sidecars: Sidecars, units: Mapping[str, str]
@@ -239,28 +253,23 @@ def _is_sample(cells: Sequence[str]) -> bool:
     return n_numbers > sum(map(bool, cells)) / 2
 
 
-def _texts(text: str, names: Sequence[str], delimiter: str, uri: str) -> pa.Table:
+def _texts(text: str, names: Sequence[str], delimiter: str) -> pa.Table:
     """Return the samples as texts; of columns of one name the first keeps it."""
     from pyarrow import csv as arrow_csv
 
     unique = [name if name not in names[:k] else f"{name}\n{k}" for k, name in enumerate(names)]
     if not text.strip():
         return pa.table({name: pa.array([], pa.string()) for name in unique})
-    try:
-        return arrow_csv.read_csv(
-            pa.BufferReader(text.encode()),
-            read_options=arrow_csv.ReadOptions(column_names=unique, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, invalid_row_handler=lambda _: "skip"
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(unique, pa.string()), strings_can_be_null=True
-            ),
-        )
-    except pa.ArrowException as error:
-        raise ManifestError(
-            f"is not an intact log ({one_line(error)})", path=uri, hint="Export it again."
-        ) from error
+    return arrow_csv.read_csv(
+        pa.BufferReader(text.encode()),
+        read_options=arrow_csv.ReadOptions(column_names=unique, use_threads=False),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=delimiter, invalid_row_handler=lambda _: "skip"
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(unique, pa.string()), strings_can_be_null=True
+        ),
+    )
 
 
 def _has_all(texts: pa.Table) -> pa.Array:

@@ -35,19 +35,25 @@ def read(tmp_path):
     return streams
 
 
+# Without its zone a date may be hours off.
+RACEBOX_LOCAL = RACEBOX_DATED.replace("0Z,", "0,")
+
+
 @pytest.mark.parametrize(
-    ("text", "first_ns", "step_ns", "names"),
+    ("text", "first_ns", "step_ns", "names", "is_dated"),
     [
-        (RACEBOX, 0, 40_000_000, {"gyro", "accel", "speed"}),
-        (RACEBOX_DATED, 1_783_689_379_480_000_000, 40_000_000, {"gyro", "accel"}),
-        (RACECHRONO, 1_767_150_797_440_000_000, 20_000_000, {"accel", "speed"}),
-        (AIM, 0, 20_000_000, {"gyro", "accel", "speed"}),
+        (RACEBOX, 0, 40_000_000, {"gyro", "accel", "speed"}, False),
+        (RACEBOX_DATED, 1_783_689_379_480_000_000, 40_000_000, {"gyro", "accel"}, True),
+        (RACEBOX_LOCAL, 1_783_689_379_480_000_000, 40_000_000, {"gyro", "accel"}, False),
+        (RACECHRONO, 1_767_150_797_440_000_000, 20_000_000, {"accel", "speed"}, True),
+        (AIM, 0, 20_000_000, {"gyro", "accel", "speed"}, False),
     ],
 )
-def test_each_logger_is_known(read, text, first_ns, step_ns, names):
+def test_each_logger_is_known(read, text, first_ns, step_ns, names, is_dated):
     streams = read(text)
     assert {channel.name for stream in streams.values() for channel in stream.channels} == names
-    assert all(stream.is_start_assumed and stream.clock == "log" for stream in streams.values())
+    assert {stream.is_start_assumed for stream in streams.values()} == {not is_dated}
+    assert {stream.clock for stream in streams.values()} == {"log"}
     assert all(stream.findings == () for stream in streams.values())
     assert streams["log"].time_ns[:2].tolist() == [first_ns, first_ns + step_ns]
 
@@ -68,6 +74,10 @@ def test_values_are_in_si_units(read, text):
     assert found[Quantity.SPEED] == pytest.approx(10.0, rel=1e-4)
     if Quantity.ANGULAR_RATE in found:
         assert found[Quantity.ANGULAR_RATE] == pytest.approx(np.radians(201.25), rel=1e-3)
+
+
+def test_a_column_of_an_unknown_unit_is_left_out(read):
+    assert {*read(AIM.replace('"mph"', '"kn"'))} == {"log"}
 
 
 def test_a_plain_log_is_read_where_it_lies(read, tmp_path):

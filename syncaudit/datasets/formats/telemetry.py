@@ -59,7 +59,8 @@ class TelemetryFormat:
                 continue
             for log in source.files("*.csv", name.rpartition("/")[0]):
                 logged = logger_sources(source, log, job.sidecars, job.note)
-                rows |= {title: row for title, row in logged.items() if title not in rows}
+                for title, row in logged.items():  # dated or not: the video is not
+                    rows.setdefault(title, row | {"is_start_assumed": True})
             yield clip_from_row(
                 {"clip_id": stem_of(name), "sources": rows}, base_uri=source.base_uri, where=name
             )
