@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
-from syncaudit.datasets.bags.image_file import ImageFile, codec_of
 from syncaudit.datasets.bags.image_messages import (
     FOXGLOVE_IMAGES,
     ROS_IMAGES,
@@ -18,9 +17,10 @@ from syncaudit.datasets.bags.image_messages import (
     image_reader,
 )
 from syncaudit.datasets.bags.layout import LayoutError
-from syncaudit.datasets.bags.raw_images import ImageError, raw_image
 from syncaudit.datasets.bags.samples import SAMPLE_TYPES
 from syncaudit.datasets.bags.topics import Topic
+from syncaudit.datasets.images.image_file import ImageFile, codec_of
+from syncaudit.datasets.images.raw_images import ImageError, raw_image
 
 __all__ = ["Collector", "collector_for"]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.datasets.bags.raw_images import ImageError
+from syncaudit.datasets.images.raw_images import ImageError
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
