@@ -108,7 +108,7 @@ class Stream:
     uri : str
         Where it was read from, for messages.
     stamp_kind : str
-        ``capture``, ``receive`` or ``counter``: what the manifest says the stamps are.
+        ``capture``, ``receive``, ``counter`` or ``index``: what the manifest says the stamps are.
     findings : tuple of Finding
         What was found wrong while reading; the rest is still usable.
     arrivals : Arrivals, optional
@@ -130,6 +130,11 @@ class Stream:
     def __post_init__(self) -> None:
         """Freeze the stamps."""
         object.__setattr__(self, "time_ns", arrays.stamps(f"{self.name}.time_ns", self.time_ns))
+
+    @property
+    def is_time_assumed(self) -> bool:
+        """Whether its start or its rate is assumed: its stamps say nothing against others'."""
+        return self.is_start_assumed or self.stamp_kind == "index"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -244,11 +244,11 @@ def examine(
 def _of_dated(
     measured: Sequence[PairMeasurement], streams: Mapping[str, Stream]
 ) -> Iterator[PairMeasurement]:
-    """Yield measurements; those that hang on an assumed start say nothing against zero.
+    """Yield measurements; those that hang on an assumed start or rate say nothing against zero.
 
     A transcript's times hang on its sound, whenever that began.
     """
-    assumed = {name for name, stream in streams.items() if stream.is_start_assumed}
+    assumed = {name for name, stream in streams.items() if stream.is_time_assumed}
     for pair in measured:
         is_text = isinstance(streams.get(pair.source), TranscriptStream)
         if not is_text and not assumed.isdisjoint((pair.source, pair.target)):
