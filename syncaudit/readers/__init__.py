@@ -195,7 +195,7 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
         return stream
     findings = [*stream.findings, *noted(spec.findings)]
     if is_numbered:
-        findings.append(assumed_rate(stream.uri))
+        findings.append(assumed_rate())
     arrivals = None
     if spec.arrivals is not None:
         try:

@@ -71,13 +71,12 @@ def assumed_start(uri: str) -> Finding:
     )
 
 
-def assumed_rate(uri: str) -> Finding:
+def assumed_rate() -> Finding:
     """Return the doubt about a source whose samples are numbered only: seconds are of a guess."""
     return Finding(
         code=ReasonCode.MANIFEST,
-        message=f"{uri}: its samples are numbered, and nothing states a time or a rate: a number is "
-        "no clock, so no lag in seconds can be shown. Import with the true rate (rate_hz in "
-        "--rules), or with timestamps.",
+        message="its samples are numbered, and nothing states a time or a rate: a number is no "
+        "clock. Import it with timestamps, or with its rate (rate_hz in --rules).",
         severity=Severity.DOUBT,
     )
 

@@ -13,6 +13,7 @@ from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.source import Source
@@ -26,6 +27,7 @@ __all__ = ["DatasetFormat", "Import", "all_formats", "get_format"]
 _BUILT_IN: tuple[DatasetFormat, ...] = (
     NuScenesFormat(),
     LeRobotFormat(),
+    RldsFormat(),
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),

@@ -15,6 +15,7 @@ from testkit.data_sets.comma_data import write_comma2k19
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
 from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
 
@@ -56,6 +57,16 @@ EXAMPLES: dict[str, Example] = {
             ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
             ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "not an intact Parquet.*again"),
             ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
+        ),
+    ),
+    "rlds": Example(
+        write=write_rlds,
+        broken=(
+            ("1.0.0/features.json", b"{", "not valid JSON.*Copy"),
+            ("1.0.0/features.json", b"{}", "describes no 'steps'"),
+            ("1.0.0/features.json", b'{"featuresDict": []}', "no description of features"),
+            ("1.0.0/features.json", None, "no folder with features.json"),
+            ("1.0.0/toy_arm-train.tfrecord-00000-of-00001", b"", "the file is empty"),
         ),
     ),
     "nuscenes": Example(

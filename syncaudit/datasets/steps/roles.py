@@ -1,0 +1,110 @@
+"""Tell by name, type and shape what an array of an episode is: one row of it is a step."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+__all__ = ["READ_ERRORS", "Role", "StepArray", "encoded_image", "role_of"]
+
+READ_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, MemoryError)
+"""What h5py, zarr and their codecs raise of damaged data."""
+
+# What stills begin with: JPEG, PNG, WebP.
+_MAGICS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF")
+# The widest vectors of motion, of humanoids and hands, have some 100 numbers; embeddings 300 on.
+_MOST_NUMBERS = 256
+_STAMPS = frozenset({"timestamp", "timestamps", "time_stamp", "time"})
+_BOOKKEEPING = (
+    *("reward", "done", "discount", "terminal", "is_first", "is_last", "truncat", "success"),
+    *("index", "stage", "mask", "step_id"),
+)
+
+
+class StepArray(Protocol):
+    """What NumPy, h5py and zarr have in common."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of steps, then what each holds."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """Type of its items."""
+        ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return some rows."""
+        ...
+
+
+class Role(StrEnum):
+    """What an array is taken for."""
+
+    ENCODED = "camera (encoded images)"
+    IMAGES = "camera"
+    STATE = "state"
+    ACTION = "action"
+    STAMPS = "timestamps"
+    NONE = "none"
+
+
+class Taken(NamedTuple):
+    """The role of an array, and why it has none."""
+
+    role: Role
+    why: str = ""
+
+
+def role_of(name: str, array: StepArray) -> Taken:
+    """Return what an array called `name` (with ``/`` between groups) is."""
+    words = name.lower()
+    last = words.rpartition("/")[2]
+    kind, shape = array.dtype.kind, array.shape
+    if "depth" in words:
+        return Taken(Role.NONE, "depth: distances show no light")
+    if "point" in words and "cloud" in words:
+        return Taken(Role.NONE, "a point cloud has no texture to follow")
+    if last in _STAMPS and len(shape) == 1 and kind in "fiu":
+        return Taken(Role.STAMPS)
+    if len(shape) >= 4 - (kind in "OSV"):
+        return _images(array)
+    if kind in "OSV" or (kind == "u" and array.dtype.itemsize == 1 and len(shape) == 2):
+        return _encoded(array)
+    if any(word in last for word in _BOOKKEEPING):
+        return Taken(Role.NONE, "bookkeeping")
+    if kind != "f" or len(shape) > 2:
+        return Taken(Role.NONE, f"{array.dtype} in {len(shape)} dimensions is no vector of motion")
+    if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
+        return Taken(Role.NONE, f"{shape[1]} numbers a step are an embedding")
+    parts = words.split("/")
+    return Taken(Role.ACTION if any(part.startswith("action") for part in parts) else Role.STATE)
+
+
+def _images(array: StepArray) -> Taken:
+    shape = array.shape
+    if len(shape) == 4 and 3 in (shape[1], shape[-1]) and array.dtype in (np.uint8, np.float32):
+        return Taken(Role.IMAGES)
+    if len(shape) == 4 and 1 in (shape[1], shape[-1]) and array.dtype == np.uint8:
+        return Taken(Role.IMAGES)
+    return Taken(Role.NONE, f"{array.dtype} of {' x '.join(map(str, shape[1:]))} is no image")
+
+
+def _encoded(array: StepArray) -> Taken:
+    first = encoded_image(array[0]) if array.shape[0] else b""
+    if first.startswith(_MAGICS):
+        return Taken(Role.ENCODED)
+    return Taken(Role.NONE, "neither numbers nor images (JPEG, PNG, WebP)")
+
+
+def encoded_image(row: Any) -> bytes:
+    """Return the bytes of one encoded image, without the zeros that pad rows to one length."""
+    data = row if isinstance(row, bytes) else np.asarray(row).tobytes() if _is_bytes(row) else b""
+    return data.rstrip(b"\0")
+
+
+def _is_bytes(row: Any) -> bool:
+    return isinstance(row, np.ndarray | np.bytes_ | np.void) and np.asarray(row).dtype.kind in "uSV"
