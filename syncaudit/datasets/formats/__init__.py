@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
+from syncaudit.datasets.formats.droid import DroidFormat
 from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.hdf5 import Hdf5Format
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
@@ -28,6 +30,8 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     NuScenesFormat(),
     LeRobotFormat(),
     RldsFormat(),
+    DroidFormat(),
+    Hdf5Format(),
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),

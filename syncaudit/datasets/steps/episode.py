@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +15,14 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.steps.images import is_blank, write_images
 from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
 from syncaudit.errors import UsageError, nearest_name, one_line
+from syncaudit.limits import ARRAY_BYTES
 from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec
 from syncaudit.model.clip import StampKind
 
 __all__ = ["Episode", "broken_clip", "clip_of", "rate_of_rules"]
 
+# A day at 100 Hz: what claims more steps is damaged.
+_MOST_STEPS = 10_000_000
 # Rows whose rate nothing states are laid so far apart: their stamp_kind is ``index``.
 _NOMINAL_HZ = 10.0
 
@@ -78,6 +82,10 @@ def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
 
 def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
     """Return the clip of an episode, its numbers and images written beside the manifest."""
+    n_steps = episode.rows[1] - episode.rows[0]
+    if not 0 < n_steps <= _MOST_STEPS:
+        faults = [*episode.findings, f"corrupt: it holds {n_steps} steps. Record or copy it again."]
+        return broken_clip(episode.clip_id, faults, job, base_uri)
     taken: dict[Role, dict[str, StepArray]] = {role: {} for role in Role}
     findings = list(episode.findings)
     for name, array in episode.arrays.items():
@@ -109,8 +117,8 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
             is_command=title == Role.ACTION,
         )
     if not sources:
-        why = "it holds no images, state or actions"
-        return broken_clip(episode.clip_id, findings or [f"empty: {why}"], job, base_uri)
+        faults = [*findings, "empty: it holds no images, state or actions"]
+        return broken_clip(episode.clip_id, faults, job, base_uri)
     return Clip(
         clip_id=episode.clip_id,
         recording_id=episode.clip_id,
@@ -193,6 +201,9 @@ def _numbers(
     first, stop = episode.rows
     for name, array in arrays.items():
         try:
+            n_bytes = (stop - first) * math.prod(array.shape[1:]) * array.dtype.itemsize
+            if n_bytes > ARRAY_BYTES:
+                raise ValueError(f"its rows take more than {ARRAY_BYTES >> 30} GiB")
             values = np.asarray(array[first:stop])
         except READ_ERRORS as error:
             findings.append(_unread(name, error))

@@ -19,7 +19,7 @@ _MOST_NUMBERS = 256
 _STAMPS = frozenset({"timestamp", "timestamps", "time_stamp", "time"})
 _BOOKKEEPING = (
     *("reward", "done", "discount", "terminal", "is_first", "is_last", "truncat", "success"),
-    *("index", "stage", "mask", "step_id"),
+    *("index", "stage", "mask", "step_id", "compress"),
 )
 
 
@@ -81,7 +81,7 @@ def role_of(name: str, array: StepArray) -> Taken:
     if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
         return Taken(Role.NONE, f"{shape[1]} numbers a step are an embedding")
     parts = words.split("/")
-    return Taken(Role.ACTION if any(part.startswith("action") for part in parts) else Role.STATE)
+    return Taken(Role.ACTION if any("action" in part for part in parts) else Role.STATE)
 
 
 def _images(array: StepArray) -> Taken:

@@ -115,7 +115,7 @@ def test_a_record_of_something_else_is_told(tmp_path):
         "wire type 3",
         "longer than what holds it",
         "breaks off",
-        "holds no images, state or actions",
+        "it holds 0 steps",
     ):
         assert any(words in text for text in notes), words
 
