@@ -18,6 +18,7 @@ from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
+from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
@@ -32,6 +33,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     RldsFormat(),
     DroidFormat(),
     Hdf5Format(),
+    ZarrFormat(),
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),

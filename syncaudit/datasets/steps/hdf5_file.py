@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ def open_hdf5(source: Source, name: str) -> Iterator[h5py.File]:
     """
     import h5py
 
+    with suppress(ImportError):  # packings that HDF5 does not have itself
+        import hdf5plugin  # noqa: F401
     with source.local(name) as path:
         try:
             file = h5py.File(path, "r", locking=False)

@@ -20,6 +20,7 @@ from testkit.data_sets.plain_folder import write_plain_folder
 from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
+from testkit.data_sets.zarr_data import write_zarr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,13 @@ EXAMPLES: dict[str, Example] = {
             ("1.0.0/features.json", b'{"featuresDict": []}', "no description of features"),
             ("1.0.0/features.json", None, "no folder with features.json"),
             ("1.0.0/toy_arm-train.tfrecord-00000-of-00001", b"", "the file is empty"),
+        ),
+    ),
+    "zarr": Example(
+        write=write_zarr,
+        broken=(
+            ("meta/episode_ends/zarr.json", b"{", "does not part its episodes"),
+            ("zarr.json", b"{", "no intact zarr group.*Copy it again"),
         ),
     ),
     "nuscenes": Example(
