@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
+from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
 from syncaudit.datasets.formats.droid import DroidFormat
 from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.hdf5 import Hdf5Format
@@ -37,6 +38,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
+    DonkeycarFormat(),
     WebDatasetFormat(),
     FolderFormat(),
 )

@@ -61,8 +61,9 @@ class Hdf5Format:
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes, files in the order of their names."""
-        from syncaudit.datasets.steps.episode import broken_clip, rate_of_rules
+        from syncaudit.datasets.steps.episode import broken_clip
         from syncaudit.datasets.steps.hdf5_file import open_hdf5, require_h5py
+        from syncaudit.datasets.steps.stamps import rate_of_rules
 
         require_h5py(self.name)
         rate_hz = rate_of_rules(job.rules)

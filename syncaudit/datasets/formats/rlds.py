@@ -45,7 +45,7 @@ class RldsFormat:
         """Yield the episodes, shards in the order of their names."""
         if find_spec("crc32c") is None:
             raise MissingExtraError("crc32c", extra="rlds", purpose=f"the format {self.name}")
-        from syncaudit.datasets.steps.episode import rate_of_rules
+        from syncaudit.datasets.steps.stamps import rate_of_rules
 
         rate_hz = rate_of_rules(job.rules)
         for folder in _folders(source):

@@ -47,7 +47,7 @@ class ZarrFormat:
         """Yield the episodes, buffers in the order of their names."""
         if find_spec("zarr") is None:
             raise MissingExtraError("zarr", extra="zarr", purpose=f"the format {self.name}")
-        from syncaudit.datasets.steps.episode import rate_of_rules
+        from syncaudit.datasets.steps.stamps import rate_of_rules
 
         rate_hz = rate_of_rules(job.rules)
         for buffer in _buffers(source):

@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.steps.images import is_blank, write_images
 from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
-from syncaudit.errors import UsageError, nearest_name, one_line
+from syncaudit.datasets.steps.stamps import Stamps, counted
+from syncaudit.errors import one_line
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec
-from syncaudit.model.clip import StampKind
 
-__all__ = ["Episode", "broken_clip", "clip_of", "rate_of_rules"]
+__all__ = ["Episode", "broken_clip", "clip_of"]
 
 # A day at 100 Hz: what claims more steps is damaged.
 _MOST_STEPS = 10_000_000
-# Rows whose rate nothing states are laid so far apart: their stamp_kind is ``index``.
-_NOMINAL_HZ = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,34 +48,6 @@ class Episode:
     rows: tuple[int, int]
     rate_hz: float | None = None
     findings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Stamps:
-    """When the steps were, as far as is known."""
-
-    time_ns: NDArray[np.int64]
-    kind: StampKind
-
-
-def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
-    """Return the rate that ``--rules`` state for all episodes.
-
-    Raises
-    ------
-    UsageError
-        If they hold anything else.
-    """
-    for key in rules:
-        if key != "rate_hz":
-            raise UsageError(f"the rules hold '{key}'", hint=nearest_name(key, ["rate_hz"]))
-    rate_hz = rules.get("rate_hz")
-    if rate_hz is None:
-        return None
-    is_number = isinstance(rate_hz, int | float) and not isinstance(rate_hz, bool)
-    if not is_number or not 0 < rate_hz < 1e6:
-        raise UsageError(f"rate_hz is {rate_hz!r}", hint="Give steps a second: rate_hz = 15.")
-    return float(rate_hz)
 
 
 def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
@@ -141,31 +111,21 @@ def _unread(name: str, error: BaseException) -> str:
     return f"corrupt: {name} cannot be read and is left out ({one_line(error)})"
 
 
-def _stamps(episode: Episode, stated: Mapping[str, NDArray[Any]], job: Import) -> _Stamps:
+def _stamps(episode: Episode, stated: Mapping[str, NDArray[Any]], job: Import) -> Stamps:
     """Return the stamps that the episode holds, else those that its rate makes."""
     n_steps = episode.rows[1] - episode.rows[0]
     for name, values in stated.items():
         if len(values) == n_steps and values.dtype.kind == "f" and np.isfinite(values).all():
             job.note(f"timestamps are {name}, taken as seconds")
-            return _Stamps(time_ns=np.rint(values * 1e9).astype(np.int64), kind="receive")
+            return Stamps(time_ns=np.rint(values * 1e9).astype(np.int64), kind="receive")
         job.note(f"ignored {name}: not one finite number of seconds for every step")
-    index = np.arange(n_steps)
-    if episode.rate_hz is not None:
-        job.note(f"timestamps are step / {episode.rate_hz:g} Hz: a counter, not capture times")
-        return _Stamps(
-            time_ns=np.rint(index * 1e9 / episode.rate_hz).astype(np.int64), kind="counter"
-        )
-    job.note(
-        "nothing states a time or a rate: steps are numbered only, so nothing can pass. Give the "
-        "rate with rate_hz in --rules"
-    )
-    return _Stamps(time_ns=np.rint(index * 1e9 / _NOMINAL_HZ).astype(np.int64), kind="index")
+    return counted(n_steps, episode.rate_hz, job)
 
 
 def _cameras(
     episode: Episode,
     taken: Mapping[Role, Mapping[str, StepArray]],
-    stamps: _Stamps,
+    stamps: Stamps,
     findings: list[str],
     job: Import,
 ) -> Iterator[tuple[str, SourceSpec]]:

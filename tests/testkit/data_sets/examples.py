@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testkit.data_sets.comma_data import write_comma2k19
+from testkit.data_sets.donkeycar_data import write_tubs
 from testkit.data_sets.droid_data import write_droid
 from testkit.data_sets.hdf5_data import write_aloha
 from testkit.data_sets.lerobot_data import write_lerobot_v3
@@ -52,6 +53,7 @@ EXAMPLES: dict[str, Example] = {
     "folder": Example(write=write_plain_folder),
     "mcap": Example(write=write_mcaps),
     "rosbag": Example(write=write_rosbags),
+    "donkeycar": Example(write=write_tubs),
     "droid": Example(write=write_droid),
     "hdf5": Example(write=write_aloha),
     "lerobot": Example(
