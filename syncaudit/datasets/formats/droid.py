@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +26,13 @@ _TIMES = "observation/timestamp"
 _STATE = ("joint_positions", "joint_velocities", "cartesian_position", "gripper_position")
 _ACTION = ("joint_position", "cartesian_position", "gripper_position")
 _NS_PER_MS = 1_000_000
-_Stamps = NDArray[np.int64]
 
 
 class DroidFormat:
     """One clip an episode: cameras, what the robot did, and what it was told.
 
-    Cameras and commands have the milliseconds of the computer's clock; the robot's state has that
-    of the robot's own, where it was kept, and the computer's for its arrival.
+    All have milliseconds of one computer: cameras when an image was taken, the robot's state when
+    it arrived, commands when they were sent.
     """
 
     name = "droid"
@@ -100,19 +100,15 @@ def _sources(
     for name in source.files("*.svo*", f"{prefix}recordings/SVO"):
         if name.rpartition("/")[2].partition(".")[0] not in videos:
             job.note("ignored recordings/SVO: only the camera's own SDK reads them; convert to MP4")
-    stamps = _robot_time(file)
-    received = _milliseconds(file, f"{_TIMES}/robot_state/read_end")
-    if stamps is None:
-        job.note("the robot kept no time of its own: its state has the times of its arrival")
+    job.note("ignored robot_timestamp: nothing ties the robot's own clock to the computer's")
     sources["state"] = _vectors(
         file,
         "observation/robot_state",
         _STATE,
         job,
         f"{clip_id}/state.parquet",
-        {"timestamp_ns": received if stamps is None else stamps, "receive_ns": received},
-        clock="computer" if stamps is None else "robot",
-        stamp_kind="receive" if stamps is None else "capture",
+        f"{_TIMES}/robot_state/read_end",
+        stamp_kind="receive",
     )
     sources["action"] = _vectors(
         file,
@@ -120,8 +116,7 @@ def _sources(
         _ACTION,
         job,
         f"{clip_id}/action.parquet",
-        {"timestamp_ns": _milliseconds(file, f"{_TIMES}/control/control_start")},
-        clock="computer",
+        f"{_TIMES}/control/control_start",
         is_command=True,
     )
     return sources
@@ -133,43 +128,28 @@ def _vectors(
     names: Sequence[str],
     job: Import,
     path: str,
-    stamps: dict[str, _Stamps],
+    stamps: str,
     **said: Any,
 ) -> StateSpec:
     """Write those arrays of a group that are there, and return their source."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, Any] = {"timestamp_ns": _milliseconds(file, stamps)}
     for name in names:
-        try:
+        with suppress(ManifestError):
             values = _array(file, f"{group}/{name}").astype(np.float64)
-        except ManifestError:
-            continue
-        columns[name] = values if values.ndim == 1 else list(values.reshape(len(values), -1))
-    job.note(f"{group} -> state {path.rpartition('/')[2].partition('.')[0]}")
-    lengths = {name: len(values) for name, values in (stamps | columns).items()}
-    if len(set(lengths.values())) > 1 or not columns:
+            columns[name] = values if values.ndim == 1 else list(values.reshape(len(values), -1))
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1 or len(lengths) == 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ManifestError(
-            f"its arrays of {group} do not belong together ({listed} rows)",
-            hint="Copy it again.",
+            f"its arrays of {group} do not belong together ({listed} rows)", hint="Copy it again."
         )
-    table = job.sidecars.write_table(path, stamps | columns)
-    if "receive_ns" in stamps:
-        said["arrivals"] = table
-    return StateSpec(uri=table, columns={name: [name] for name in columns}, **said)
+    table = job.sidecars.write_table(path, columns)
+    job.note(f"{group} -> state {path.rpartition('/')[2].partition('.')[0]}")
+    groups = {name: [name] for name in names if name in columns}
+    return StateSpec(uri=table, columns=groups, clock="computer", **said)
 
 
-def _robot_time(file: h5py.File) -> _Stamps | None:
-    """Return the robot's own stamps; None where it has none, or they were never set."""
-    place = f"{_TIMES}/robot_state/robot_timestamp"
-    try:
-        seconds, nanos = (_array(file, f"{place}_{part}") for part in ("seconds", "nanos"))
-    except ManifestError:
-        return None
-    stamps = seconds.astype(np.int64) * 10**9 + nanos.astype(np.int64)
-    return stamps if stamps.any() else None
-
-
-def _milliseconds(file: h5py.File, name: str) -> _Stamps:
+def _milliseconds(file: h5py.File, name: str) -> NDArray[np.int64]:
     return _array(file, name).astype(np.int64) * _NS_PER_MS
 
 

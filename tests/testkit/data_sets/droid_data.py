@@ -14,7 +14,6 @@ from testkit.videos import grey_frame, write_video
 SERIAL = "24400334"
 BEGIN_MS = 1_688_748_143_000
 STEPS_MS = BEGIN_MS + np.arange(N_STEPS) * 67
-ROBOT_NS = 1_688_748_100_000_000_123
 
 
 def write_droid(folder: Path, n_clips: int) -> Path:
@@ -46,6 +45,3 @@ def _fill(file: h5py.File, number: int) -> None:
     times[f"cameras/{SERIAL}_read_end"] = STEPS_MS + 9
     times["control/control_start"] = STEPS_MS + 20
     times["robot_state/read_end"] = STEPS_MS + 2
-    robot_ns = ROBOT_NS + np.arange(N_STEPS) * 67_000_000
-    times["robot_state/robot_timestamp_seconds"] = robot_ns // 10**9
-    times["robot_state/robot_timestamp_nanos"] = robot_ns % 10**9
