@@ -131,11 +131,6 @@ class Stream:
         """Freeze the stamps."""
         object.__setattr__(self, "time_ns", arrays.stamps(f"{self.name}.time_ns", self.time_ns))
 
-    @property
-    def is_time_assumed(self) -> bool:
-        """Whether its start or its rate is assumed: its stamps say nothing against others'."""
-        return self.is_start_assumed or self.stamp_kind == "index"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SignalStream(Stream):

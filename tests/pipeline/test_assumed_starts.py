@@ -100,4 +100,6 @@ def test_a_lag_of_samples_that_are_only_numbered_decides_nothing(clip: Folder) -
     (reason,) = [reason for reason in verdict.reasons if reason.source == "cam_rear"]
     assert reason.code is ReasonCode.MANIFEST
     assert "a number is no clock" in reason.message
-    assert any(pair.accepted and "cam_rear" in (pair.source, pair.target) for pair in verdict.pairs)
+    of_rear = [pair for pair in verdict.pairs if "cam_rear" in (pair.source, pair.target)]
+    assert any(pair.why == "cam_rear is numbered only: a number is no clock" for pair in of_rear)
+    assert not any(pair.accepted for pair in of_rear)

@@ -154,7 +154,7 @@ def _sources(session: _Session, rate_hz: float | None, job: Import) -> dict[str,
     stamps = _stamps(session, rate_hz, job)
     records, time_ns = session.records, stamps.time_ns
     keys = Counter(key for record in records for key in record)
-    said: dict[str, Any] = {"stamp_kind": stamps.kind, "clock": "car", "findings": session.findings}
+    said: dict[str, Any] = {"stamp_kind": stamps.kind, "findings": session.findings}
     sources: dict[str, SourceSpec] = {}
     taken: set[str] = set(_TIMES)
     for key in keys:

@@ -93,9 +93,7 @@ def _sources(
         received = _milliseconds(file, f"{_TIMES}/cameras/{serial}_read_end")
         columns = {"timestamp_ns": captured, "receive_ns": received}
         table = job.sidecars.write_table(f"{clip_id}/cam_{serial}.parquet", columns)
-        sources[f"cam_{serial}"] = CameraSpec(
-            uri=uri, timestamps=table, arrivals=table, clock="computer"
-        )
+        sources[f"cam_{serial}"] = CameraSpec(uri=uri, timestamps=table, arrivals=table)
         job.note(f"{_VIDEOS}/SERIAL.mp4 -> camera, stamps SERIAL_estimated_capture")
     for name in source.files("*.svo*", f"{prefix}recordings/SVO"):
         if name.rpartition("/")[2].partition(".")[0] not in videos:
@@ -146,7 +144,7 @@ def _vectors(
     table = job.sidecars.write_table(path, columns)
     job.note(f"{group} -> state {path.rpartition('/')[2].partition('.')[0]}")
     groups = {name: [name] for name in names if name in columns}
-    return StateSpec(uri=table, columns=groups, clock="computer", **said)
+    return StateSpec(uri=table, columns=groups, **said)
 
 
 def _milliseconds(file: h5py.File, name: str) -> NDArray[np.int64]:

@@ -34,13 +34,13 @@ def documented() -> dict[str, list[str]]:
 def test_they_run_one_after_the_other(name, tmp_path):
     EXAMPLES[name].write(tmp_path, N_CLIPS)
     place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": place, "QT_QPA_PLATFORM": "offscreen"}
     for line in documented()[name]:
         if line.startswith("pip "):
             continue  # a network
         if line.startswith("syncaudit view "):
             line += " --no-audit --shot view.png"  # without a screen
         done = subprocess.run(  # noqa: S602  # our own document
-            line, shell=True, cwd=tmp_path, env=os.environ | {"PATH": place, "QT_QPA_PLATFORM": "offscreen"}, check=False,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            line, shell=True, cwd=tmp_path, env=env, check=False, capture_output=True, text=True
+        )
         assert done.returncode in (0, 4), f"{line}\n{done.stdout}\n{done.stderr}"
