@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -161,7 +162,7 @@ def _sources(session: _Session, rate_hz: float | None, job: Import) -> dict[str,
         texts = [str(record.get(key, "")) for record in records]
         rows = [row for row, text in enumerate(texts) if text.lower().endswith(_IMAGES)]
         if rows:
-            title = key.replace("/", "_").removesuffix("_image_array") or "cam"
+            title = re.sub(r"\W", "_", key).removesuffix("_image_array") or "cam"
             files = [texts[row].rpartition("/")[2] for row in rows]
             table = job.sidecars.write_table(
                 f"{session.name}/{title}.parquet", {"timestamp_ns": time_ns[rows], "file": files}

@@ -12,7 +12,6 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
-from syncaudit.readers.folders import natural_key
 
 if TYPE_CHECKING:
     import h5py
@@ -87,15 +86,14 @@ def _files(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
 
 def _episodes(file: h5py.File) -> list[str]:
     """Return the groups that are an episode each; "" is the file itself."""
-    from syncaudit.datasets.steps.hdf5_file import child_of
+    from syncaudit.datasets.steps.hdf5_file import child_of, names_in
 
     def has_actions(group: str) -> bool:
         return any(hasattr(child_of(file, f"{group}{name}"), "shape") for name in _ACTIONS)
 
     if has_actions(""):
         return [""]
-    demos = child_of(file, "data")
-    names = sorted(demos, key=natural_key) if hasattr(demos, "keys") else []
+    names = names_in(child_of(file, "data"))
     return [f"data/{name}" for name in names if has_actions(f"data/{name}/")]
 
 
@@ -110,7 +108,7 @@ def _clips(
         job.note(f"ignored a file that {_UNLIKE}")
     for name in names:
         group = child_of(file, name) if name else file
-        arrays = dict(arrays_of(group))
+        arrays = arrays_of(group)
         for repeated in [key for key in arrays if key.startswith(_REPEATED)]:
             job.note(f"ignored {repeated}: the simulator's own state, or obs a step later")
             del arrays[repeated]

@@ -72,6 +72,8 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
     import zarr
     from zarr.storage import ZipStore
 
+    from syncaudit.datasets.steps.roles import READ_ERRORS
+
     with suppress(ImportError):  # codecs of images
         from imagecodecs.numcodecs import register_codecs
 
@@ -90,7 +92,7 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
                 names = [name.rpartition("/")[2] for name in source.folders(place)]
                 store = source.uri_of(buffer) if buffer else source.base_uri
             group = zarr.open_group(store, mode="r")
-        except (OSError, ValueError, RuntimeError, KeyError, zipfile.BadZipFile) as error:
+        except READ_ERRORS as error:
             if isinstance(error, ManifestError):
                 raise
             raise ManifestError(

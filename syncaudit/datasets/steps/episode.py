@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -182,11 +183,17 @@ def _cells(values: NDArray[Any]) -> Any:
 
 
 def _short_names(names: list[str]) -> dict[str, str]:
-    """Return the last part of every name, or the whole where two end alike."""
-    last = Counter(name.rpartition("/")[2] for name in names)
+    """Return the last part of every name, or the whole where two end alike; letters alone."""
+    plain = {name: re.sub(r"[^\w/.+-]", "_", name) for name in names}
+    last = Counter(name.rpartition("/")[2] for name in plain.values())
+    titles = {
+        name: whole.rpartition("/")[2]
+        if last[whole.rpartition("/")[2]] == 1
+        else whole.replace("/", ".")
+        for name, whole in plain.items()
+    }
+    taken = Counter(titles.values())
     return {
-        name: name.rpartition("/")[2]
-        if last[name.rpartition("/")[2]] == 1
-        else name.replace("/", ".")
-        for name in names
+        name: title if taken[title] == 1 else f"{title}_{number}"
+        for number, (name, title) in enumerate(titles.items())
     }

@@ -8,15 +8,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.roles import READ_ERRORS
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
+from syncaudit.readers.folders import natural_key
 
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["arrays_of", "child_of", "open_hdf5", "require_h5py"]
-
-# Groups within groups: robots' files have five.
-_MOST_DEPTH = 12
+__all__ = ["arrays_of", "child_of", "names_in", "open_hdf5", "require_h5py"]
 
 
 def require_h5py(name: str) -> None:
@@ -55,34 +54,61 @@ def child_of(group: h5py.Group, name: str) -> Any:
     """Return the group or array of that name in a group; None where there is none.
 
     Links to other files and places are not followed: a file of a stranger reads itself alone.
+    ManifestError where the file is damaged.
     """
     import h5py
 
-    for part in name.split("/"):
-        if not isinstance(group, h5py.Group) or part not in group:
-            return None
-        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
-            return None
-        group = group[part]
+    with _worded(group):
+        for part in name.split("/"):
+            if not isinstance(group, h5py.Group) or part not in group:
+                return None
+            if not isinstance(group.get(part, getlink=True), h5py.HardLink):
+                return None
+            group = group[part]
     return group
 
 
-def arrays_of(group: h5py.Group) -> Iterator[tuple[str, h5py.Dataset]]:
-    """Yield (name with ``/`` between groups, array) of all that a group holds."""
-    yield from _arrays(group, "", _MOST_DEPTH)
+def names_in(group: Any) -> list[str]:
+    """Return the names in a group in natural order; none if it is no group.
 
-
-def _arrays(group: h5py.Group, prefix: str, depth: int) -> Iterator[tuple[str, h5py.Dataset]]:
+    ManifestError where the file is damaged.
+    """
     import h5py
 
-    for name in group:
-        child = child_of(group, name)
-        if isinstance(child, h5py.Group) and depth:
-            yield from _arrays(child, f"{prefix}{name}/", depth - 1)
-        elif isinstance(child, h5py.Dataset) and child.shape and _is_own(child):
-            yield f"{prefix}{name}", child
+    if not isinstance(group, h5py.Group):
+        return []
+    with _worded(group):
+        return sorted(group, key=natural_key)
+
+
+def arrays_of(group: h5py.Group) -> dict[str, h5py.Dataset]:
+    """Return all arrays that a group holds by name, with ``/`` between groups.
+
+    ManifestError where the file is damaged.
+    """
+    import h5py
+
+    found: dict[str, h5py.Dataset] = {}
+
+    def take(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape and _is_own(item):
+            found[name] = item
+
+    with _worded(group):
+        group.visititems(take)  # follows no links, and no group twice
+    return found
 
 
 def _is_own(array: h5py.Dataset) -> bool:
     """Return whether an array is read from its own file alone."""
     return not array.is_virtual and array.external is None
+
+
+@contextmanager
+def _worded(group: h5py.Group) -> Iterator[None]:
+    try:
+        yield
+    except READ_ERRORS as error:
+        raise ManifestError(
+            f"cannot be read below '{group.name}' ({one_line(error)})", hint="Copy it again."
+        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -9,7 +11,10 @@ import numpy as np
 
 __all__ = ["READ_ERRORS", "Role", "StepArray", "encoded_image", "role_of"]
 
-READ_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, MemoryError)
+READ_ERRORS = (
+    *(OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, EOFError, MemoryError),
+    *(AttributeError, OverflowError, zlib.error, zipfile.BadZipFile),
+)
 """What h5py, zarr and their codecs raise of damaged data."""
 
 # What stills begin with: JPEG, PNG, WebP.
