@@ -87,7 +87,7 @@ def _note_missing(folder: str, names: list[str], job: Import) -> None:
 def _episodes(
     source: Source,
     name: str,
-    shapes: Mapping[str, tuple[int, ...] | None],
+    shapes: Mapping[str, tuple[int, ...]],
     rate_hz: float | None,
     job: Import,
 ) -> Iterator[Clip]:
@@ -115,51 +115,46 @@ def _episodes(
             yield clip_of(episode, job, source.base_uri)
 
 
-def _arrays(
-    values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...] | None]
-) -> dict[str, Any]:
+def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Return the features of the steps as arrays with one row a step."""
     arrays: dict[str, Any] = {}
     for name, value in values.items():
-        shape = shapes.get(name)
-        if shape is None:
+        if name not in shapes:
             continue
         if isinstance(value, list):
             array = np.empty(len(value), object)
             array[:] = value
         else:
-            n_rows = value.size // max(1, math.prod(shape))
-            array = value[: n_rows * math.prod(shape)].reshape(n_rows, *shape)
+            width = math.prod(shapes[name])
+            n_rows = value.size // max(1, width)
+            array = value[: n_rows * width].reshape(n_rows, *shapes[name])
         arrays[name.removeprefix(_STEPS)] = array
     return arrays
 
 
-def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...] | None]:
-    """Return the shape of what each feature holds a step; None of those that are not read."""
+def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...]]:
+    """Return the shape of what each feature that is read holds a step."""
     name = f"{folder}/{_FEATURES}" if folder else _FEATURES
-    shapes: dict[str, tuple[int, ...] | None] = {}
+    content = source.read_json(name)
     try:
-        leaves = list(_leaves(source.read_json(name), ""))
-        for key, feature in leaves:
-            shape, why = _shape(feature)
-            shapes[key] = shape
-            if why and key.startswith(_STEPS):
-                job.note(f"ignored {key.removeprefix(_STEPS)}: {why}")
+        found = {key: _shape(feature) for key, feature in _leaves(content, "")}
     except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
-        if isinstance(error, ManifestError):
-            raise
         raise ManifestError(
             f"is no description of features ({type(error).__name__}: {one_line(error)})",
             path=source.uri_of(name),
             hint="Download it again.",
         ) from error
-    if not any(key.startswith(_STEPS) for key in shapes):
+    found = {key: shape for key, shape in found.items() if key.startswith(_STEPS)}
+    if not found:
         raise ManifestError(
             "describes no 'steps', so this is a TensorFlow data set, but no RLDS",
             path=source.uri_of(name),
             hint="Data sets of robots hold one record an episode, with 'steps'.",
         )
-    return {key: shape if key.startswith(_STEPS) else None for key, shape in shapes.items()}
+    for key, shape in found.items():
+        if isinstance(shape, str):
+            job.note(f"ignored {key.removeprefix(_STEPS)}: {shape}")
+    return {key: shape for key, shape in found.items() if not isinstance(shape, str)}
 
 
 def _leaves(feature: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -173,17 +168,18 @@ def _leaves(feature: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mappin
         yield name, feature
 
 
-def _shape(feature: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, str]:
-    """Return the shape of a feature that is read, and else why it is not."""
+def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
+    """Return the shape of a feature that is read, else why it is not."""
     if "image" in feature:
         dtype = feature["image"].get("dtype", "uint8")
-        return ((), "") if dtype == "uint8" else (None, f"images of {dtype} are distances")
+        return () if dtype == "uint8" else f"images of {dtype} are distances"
     if "tensor" not in feature:
         kinds = [key for key in feature if key not in ("pythonClassName", "description")]
-        return None, f"{', '.join(kinds) or 'it'} is neither an image nor a vector"
+        return f"{', '.join(kinds) or 'it'} is neither an image nor a vector"
     tensor = feature["tensor"]
-    dtype, packing = tensor["dtype"], tensor.get("encoding", "none")
-    if dtype not in ("float32", "float64") or packing not in ("none", ""):
-        return None, f"{dtype} is no vector of motion" if packing == "none" else "a packed tensor"
+    if tensor.get("encoding", "none") not in ("none", ""):
+        return "a packed tensor"
+    if tensor["dtype"] not in ("float32", "float64"):
+        return f"{tensor['dtype']} is no vector of motion"
     shape = tuple(int(length) for length in tensor["shape"].get("dimensions", ()))
-    return (shape, "") if min(shape, default=0) >= 0 else (None, "of no fixed shape")
+    return shape if min(shape, default=0) >= 0 else "of no fixed shape"

@@ -18,7 +18,7 @@ from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
 from syncaudit.datasets.steps.stamps import Stamps, counted
 from syncaudit.errors import one_line
 from syncaudit.limits import ARRAY_BYTES
-from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec
+from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec, is_usable
 
 __all__ = ["Episode", "broken_clip", "clip_of"]
 
@@ -71,7 +71,7 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
         role: dict(_numbers(episode, taken[role], findings))
         for role in (Role.STATE, Role.ACTION, Role.STAMPS)
     }
-    stamps = _stamps(episode, numbers[Role.STAMPS], job)
+    stamps = _stamps(episode, numbers[Role.STAMPS], findings, job)
     sources = dict(_cameras(episode, taken, stamps, findings, job))
     vectors = {str(role): numbers[role] for role in (Role.STATE, Role.ACTION) if numbers[role]}
     for title, arrays in vectors.items():
@@ -112,15 +112,16 @@ def _unread(name: str, error: BaseException) -> str:
     return f"corrupt: {name} cannot be read and is left out ({one_line(error)})"
 
 
-def _stamps(episode: Episode, stated: Mapping[str, NDArray[Any]], job: Import) -> Stamps:
+def _stamps(
+    episode: Episode, stated: Mapping[str, NDArray[Any]], findings: list[str], job: Import
+) -> Stamps:
     """Return the stamps that the episode holds, else those that its rate makes."""
-    n_steps = episode.rows[1] - episode.rows[0]
     for name, values in stated.items():
-        if len(values) == n_steps and values.dtype.kind == "f" and np.isfinite(values).all():
+        if values.dtype.kind == "f" and is_usable(values[:, None]).all():
             job.note(f"timestamps are {name}, taken as seconds")
             return Stamps(time_ns=np.rint(values * 1e9).astype(np.int64), kind="receive")
-        job.note(f"ignored {name}: not one finite number of seconds for every step")
-    return counted(n_steps, episode.rate_hz, job)
+        findings.append(f"manifest: {name} is not used: not every item is a number of seconds")
+    return counted(episode.rows[1] - episode.rows[0], episode.rate_hz, job)
 
 
 def _cameras(

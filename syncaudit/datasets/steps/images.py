@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.datasets.images.image_file import ImageFile, codec_of
-from syncaudit.datasets.images.raw_images import raw_image
+from syncaudit.datasets.images.raw_images import ImageError, raw_image
 from syncaudit.datasets.steps.roles import READ_ERRORS, StepArray, encoded_image
 from syncaudit.errors import one_line
 
@@ -37,7 +37,7 @@ def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
         return False
     try:
         seen = [array[row] for row in (first, (first + stop) // 2, stop - 1)]
-        if len(array.shape) == 4:
+        if len(array.shape) >= 3:
             return len(np.unique(np.concatenate([image.ravel() for image in seen]))) == 1
         data = {encoded_image(image) for image in seen}
         image = cv2.imdecode(np.frombuffer(data.pop(), np.uint8), cv2.IMREAD_COLOR)
@@ -62,8 +62,8 @@ def write_images(
                 file.add(image, codec_of(image, "unknown"), at_ns)
             else:
                 file.add_raw(image, at_ns)
-    except READ_ERRORS as error:
-        fault = one_line(error)
+    except ImageError as error:
+        fault = str(error)
     finally:
         file.close()
     return Written(uri=file.uri, n_kept=file.n_kept, fault=fault)
@@ -71,7 +71,7 @@ def write_images(
 
 def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:
     """Yield encoded images as bytes, others as frames."""
-    is_plain = len(array.shape) == 4
+    is_plain = len(array.shape) >= 3
     scale = 0.0
     for block in _blocks(array, rows):
         if not is_plain:
@@ -80,6 +80,8 @@ def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:
         if block.dtype.kind == "f":  # of 0 to 255, or of 0 to 1
             scale = scale or (255.0 if block.size and block.max() <= 1.0 else 1.0)
             block = np.clip(np.rint(block * scale), 0, 255).astype(np.uint8)
+        if block.ndim == 3:
+            block = block[..., None]
         if block.shape[-1] not in (1, 3):
             block = block.transpose(0, 2, 3, 1)
         _, height, width, n_channels = block.shape
@@ -103,5 +105,9 @@ def _blocks(array: StepArray, rows: tuple[int, int]) -> Iterator[NDArray[Any]]:
     at = first
     while at < stop:
         after = min(stop, (at // size + 1) * size)
-        yield np.asarray(array[at:after])
+        try:
+            block = np.asarray(array[at:after])
+        except READ_ERRORS as error:
+            raise ImageError(one_line(error)) from error
+        yield block
         at = after

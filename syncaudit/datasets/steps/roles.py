@@ -75,14 +75,14 @@ def role_of(name: str, array: StepArray) -> Taken:
         return Taken(Role.NONE, "a point cloud has no texture to follow")
     if last in _STAMPS and len(shape) == 1 and kind in "fiu":
         return Taken(Role.STAMPS)
-    if len(shape) >= 4 - (kind in "OSV"):
-        return _images(array)
-    if kind in "OSV" or (kind == "u" and array.dtype.itemsize == 1 and len(shape) == 2):
+    if kind in "OSV" or (array.dtype == np.uint8 and len(shape) == 2):
         return _encoded(array)
+    if len(shape) > 2:
+        return _images(array)
     if any(word in last for word in _BOOKKEEPING):
         return Taken(Role.NONE, "bookkeeping")
-    if kind != "f" or len(shape) > 2:
-        return Taken(Role.NONE, f"{array.dtype} in {len(shape)} dimensions is no vector of motion")
+    if kind != "f":
+        return Taken(Role.NONE, f"{array.dtype} is no vector of motion")
     if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
         return Taken(Role.NONE, f"{shape[1]} numbers a step are an embedding")
     parts = words.split("/")
@@ -90,12 +90,12 @@ def role_of(name: str, array: StepArray) -> Taken:
 
 
 def _images(array: StepArray) -> Taken:
-    shape = array.shape
-    if len(shape) == 4 and 3 in (shape[1], shape[-1]) and array.dtype in (np.uint8, np.float32):
+    """Take images of bytes, grey or of three colours in any place, and floats of three colours."""
+    dtype, *size = array.dtype, *array.shape[1:]
+    n_channels = {size[0], size[-1]} if len(size) == 3 else {1} if len(size) == 2 else set()
+    if (dtype == np.uint8 and n_channels & {1, 3}) or (dtype == np.float32 and 3 in n_channels):
         return Taken(Role.IMAGES)
-    if len(shape) == 4 and 1 in (shape[1], shape[-1]) and array.dtype == np.uint8:
-        return Taken(Role.IMAGES)
-    return Taken(Role.NONE, f"{array.dtype} of {' x '.join(map(str, shape[1:]))} is no image")
+    return Taken(Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is no image")
 
 
 def _encoded(array: StepArray) -> Taken:

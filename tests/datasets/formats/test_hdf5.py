@@ -32,7 +32,7 @@ def test_aloha_becomes_a_camera_and_vectors(is_packed, tmp_path):
     clips, notes = import_clips(root, tmp_path, "hdf5", rules={"rate_hz": 50})
     assert [clip.clip_id for clip in clips] == ["episode_0", "episode_1"]
     for number, clip in enumerate(clips):
-        assert set(clip.sources) == {"cam_high", "state", "action"}
+        assert set(clip.sources) == {"cam_high", "cam_grey", "state", "action"}
         assert {spec.stamp_kind for spec in clip.sources.values()} == {"counter"}
         camera = read_source("cam_high", clip.sources["cam_high"], clip.base_uri)
         assert camera.findings == ()
@@ -43,6 +43,9 @@ def test_aloha_becomes_a_camera_and_vectors(is_packed, tmp_path):
             packets = [bytes(packet) for packet in container.demux(video=0) if packet.size]
         if is_packed:  # without the zeros behind them
             assert packets == [jpeg(image) for image in pictures(number)]
+        grey = read_source("cam_grey", clip.sources["cam_grey"], clip.base_uri)
+        levels = [float(frame.luma.mean()) for frame in iter_luma(grey.files)]
+        np.testing.assert_allclose(levels, pictures(number)[..., 0].mean(axis=(1, 2)), atol=LEVELS)
         state = read_source("state", clip.sources["state"], clip.base_uri)
         assert isinstance(state, SignalStream)
         assert state.time_ns.tolist() == [k * 20_000_000 for k in range(N_STEPS)]
@@ -77,6 +80,15 @@ def test_stated_times_are_taken(tmp_path):
     state = read_source("state", clip.sources["state"], clip.base_uri)
     # Unix seconds in float64 have steps of 0.24 us.
     np.testing.assert_allclose(np.diff(state.time_ns) * 1e-9, np.diff(times_s), rtol=0, atol=5e-7)
+
+
+def test_times_that_are_none_are_not_used(tmp_path):
+    root = write_aloha(tmp_path / "data", 1)
+    with h5py.File(root / "episode_0.hdf5", "a") as file:
+        file["timestamp"] = np.array([0.0, 0.02, np.nan, 0.06, 0.08, 0.1])
+    verdict, told = verdict_of(root, tmp_path)
+    assert verdict is Verdict.UNVERIFIED
+    assert "timestamp is not used: not every item is a number of seconds" in told
 
 
 def verdict_of(root, tmp_path):

@@ -45,6 +45,7 @@ def write_aloha(folder: Path, n_clips: int, *, is_packed: bool = True) -> Path:
             images = pictures(number)
             packed = padded([jpeg(image) for image in images])
             file["observations/images/cam_high"] = packed if is_packed else images
+            file["observations/images/cam_grey"] = images[..., 0]
             file["observations/images/cam_depth"] = np.zeros((N_STEPS, 24, 32), np.uint16)
             file["compress_len"] = np.full((1, N_STEPS), float(packed.shape[1]))
     return root
