@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def _episode_ends(group: zarr.Group, place: str) -> list[int]:
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
     try:
-        ends = np.asarray(cast("zarr.Array[Any]", group[_ENDS])[:])
+        ends = np.asarray(_array(group, _ENDS)[:])
         if ends.ndim != 1 or ends.dtype.kind not in "iu":
             raise ValueError(
                 f"it is {ends.dtype} in {ends.ndim} dimensions, expected whole numbers"
@@ -161,16 +161,11 @@ def _arrays(
     group: zarr.Group, names: list[str], findings: list[str], job: Import
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, array) of what can be opened."""
-    import zarr
-
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
     for name in names:
         try:
-            array = group[f"data/{name}"]
-            if isinstance(array, zarr.Group):
-                job.note(f"ignored data/{name}: a group")
-                continue
+            array = _array(group, f"data/{name}")
             missing = array.nchunks - array.nchunks_initialized
         except READ_ERRORS as error:
             why = one_line(error)
@@ -182,6 +177,19 @@ def _arrays(
             text = f"{missing} of {array.nchunks} chunks of data/{name} are not there, and read as"
             findings.append(f"missing_file: {text} {array.fill_value}")
         yield name, array
+
+
+def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
+    """Return an array; ValueError for one that would run what a stranger packed into it."""
+    import zarr
+
+    found = group[name]
+    if not isinstance(found, zarr.Array):
+        raise ValueError("it is a group, not an array")
+    packing = [*found.filters, *found.compressors, found.serializer]
+    if "pickle" in repr(packing).lower():
+        raise ValueError("it is packed by pickle, which can run programs")
+    return found
 
 
 def _videos(source: Source, buffer: str, number: int) -> dict[str, CameraSpec]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -85,6 +86,37 @@ def test_damaged_missing_and_unknown_chunks_are_told(tmp_path):
     assert "1 of 3 chunks of data/robot0_eef_pos are not there, and read as 0" in told
     assert "data/camera0_rgb is left out: codec not available" in told
     assert "pip install imagecodecs" in told
+
+
+class Program:
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("name", ["data/action", "meta/episode_ends"])
+@pytest.mark.parametrize("place", ["filters", "compressor"])
+def test_nothing_is_unpickled(name, place, tmp_path):
+    root = write_buffer(tmp_path / "data", 1, version=2, is_packed=False)
+    array = root / "b.zarr" / name
+    written = tmp_path / "written"
+    codec = {"id": "pickle", "protocol": 5}
+    # By itself zarr opens what has another codec of objects in front.
+    packing = {"filters": [{"id": "vlen-bytes"}], "compressor": None, "dtype": "|O"}
+    content = json.loads((array / ".zarray").read_text()) | packing | {"fill_value": None}
+    content[place] = [*packing["filters"], codec] if place == "filters" else codec
+    (array / ".zarray").write_text(json.dumps(content))
+    for chunk in array.glob("[0-9]*"):
+        chunk.write_bytes(pickle.dumps(Program(written)))
+    try:
+        [clip], _ = import_clips(root, tmp_path, "zarr")
+        told = clip.sources["state"].findings[0]
+    except ManifestError as error:
+        told = str(error)
+    assert "packed by pickle, which can run programs" in told
+    assert not written.exists()
 
 
 @pytest.mark.parametrize(
