@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
+from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
+from syncaudit.datasets.formats.droid import DroidFormat
 from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.hdf5 import Hdf5Format
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
+from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
@@ -26,9 +31,14 @@ __all__ = ["DatasetFormat", "Import", "all_formats", "get_format"]
 _BUILT_IN: tuple[DatasetFormat, ...] = (
     NuScenesFormat(),
     LeRobotFormat(),
+    RldsFormat(),
+    DroidFormat(),
+    Hdf5Format(),
+    ZarrFormat(),
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
+    DonkeycarFormat(),
     WebDatasetFormat(),
     FolderFormat(),
 )
