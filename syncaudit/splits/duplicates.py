@@ -15,7 +15,15 @@ from syncaudit.splits.fingerprint import Fingerprint, fingerprint_of
 from syncaudit.splits.looks import Looks, likeness
 from syncaudit.splits.split_lists import Split
 
-__all__ = ["Duplicate", "Lookalike", "VideoSet", "count_videos", "find_duplicates"]
+__all__ = [
+    "Duplicate",
+    "Lookalike",
+    "Video",
+    "VideoSet",
+    "compared",
+    "count_videos",
+    "find_duplicates",
+]
 
 # Of stills of one scene 0.97 is the least, of those of other places 0.97 the most.
 _MIN_LIKENESS = 0.96
@@ -128,7 +136,7 @@ def find_duplicates(
         else:
             prints[index] = made
     copies: list[Duplicate] = []
-    for pair in _compared(videos, dict(sorted(prints.items()))):
+    for pair in compared(videos, dict(sorted(prints.items()))):
         if isinstance(pair, Duplicate):
             copies.append(pair)
         else:
@@ -163,10 +171,18 @@ def _fingerprint(video: Video) -> Fingerprint | str:
         return str(error)
 
 
-def _compared(
+def compared(
     videos: Sequence[Video], prints: Mapping[int, Fingerprint]
 ) -> Iterator[Duplicate | Lookalike]:
-    """Yield the pairs of different splits that agree, or that nothing decides."""
+    """Yield the pairs of different splits that agree, or that nothing decides.
+
+    Parameters
+    ----------
+    videos : sequence of Video
+        All of them.
+    prints : mapping of int to Fingerprint
+        Of those that could be decoded, by their place in `videos`.
+    """
     comparison = Comparison(prints)
     whys = {key: why for key, made in prints.items() if (why := _why_undecided(made)) is not None}
     looks = {key: Looks.of(made) for key, made in prints.items()} if whys else {}
