@@ -78,7 +78,7 @@ class World:
         controls = {row.original: judged[row.clip_id] for row in rows if row.is_control}
         found: dict[str, list[bool]] = {}
         for row in rows:
-            if row.is_control or row.size != GOAL.size_s:
+            if row.is_control or row.change.size != GOAL.size_s:
                 continue
             outcome = outcome_of(row, judged[row.clip_id], controls[row.original])
             if outcome is not None:

@@ -21,9 +21,9 @@ from syncaudit_calibration.inject import inject_variants
 from tables import print_table, write_json
 
 import syncaudit
-from syncaudit.evaluation.change import Change, Quantity, parse_changes
+from syncaudit.evaluation.change import Quantity, parse_changes
 from syncaudit.evaluation.draw import Draw
-from syncaudit.evaluation.injected import Injected, read_truth
+from syncaudit.evaluation.injected import read_truth
 from syncaudit.evaluation.moved_record import moved_record
 from syncaudit.evaluation.replay import replayed_record
 from syncaudit.model import Clip, ClipVerdict
@@ -89,13 +89,13 @@ def main() -> None:
                 audited = syncaudit.audit(variant, policy)
                 audit_s = time.process_time() - began
                 began = time.process_time()
-                if row.quantity is Quantity.OFFSET:
-                    record = moved_record(plain.record, row.moved, row.offset_s)
+                if row.change.quantity is Quantity.OFFSET:
+                    record = moved_record(plain.record, row.moved, row.change.offset_s)
                 else:
-                    record = replayed_record(seen, row.moved, change(row), np.random.default_rng(0))
+                    record = replayed_record(seen, row.moved, row.change, np.random.default_rng(0))
                 _, made = conclude(replace(clip, recording_id=clip.clip_id), record, policy)
                 made_s = time.process_time() - began
-                figures.setdefault(row.quantity, []).append(
+                figures.setdefault(row.change.quantity, []).append(
                     (*compared(audited, made), audit_s, made_s)
                 )
             for quantity, found in figures.items():
@@ -114,11 +114,6 @@ def main() -> None:
     ]  # fmt: skip
     print_table("Variants made of measurements, against audits of moved stamps", header, rows)
     write_json(OUT, {"rows": rows})
-
-
-def change(row: Injected) -> Change:
-    """Return what was done to a variant."""
-    return Change(quantity=row.quantity, amount=getattr(row, row.quantity))
 
 
 if __name__ == "__main__":
