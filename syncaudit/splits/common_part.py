@@ -25,7 +25,7 @@ from syncaudit.splits.fingerprint import (
 
 __all__ = ["MIN_AGREEMENT", "MIN_COMMON_S", "Comparison"]
 
-# Of copies 0.80 is the least, of two laps of a race track from one cabin 0.69 the most
+# Of copies 0.76 is the least, of two laps of a race track from one cabin 0.68 the most
 # (docs/benchmarks.md).
 MIN_AGREEMENT = 0.75
 # Where nothing moves, noise and the camera's gain are compared: of two recordings of one scene,
@@ -58,6 +58,7 @@ class Comparison:
 
     def __init__(self, videos: Mapping[int, Fingerprint]) -> None:
         self._videos = videos
+        self._still = {key for key, video in videos.items() if video.is_still}
         self._energy = {
             key: np.concatenate(([0.0], np.cumsum(np.sum(video.changes**2, axis=1, dtype=float))))
             for key, video in videos.items()
@@ -88,7 +89,7 @@ class Comparison:
         low, high = np.maximum(0, -lags), np.minimum(n, m - lags)
         of_one = self._energy[first][high] - self._energy[first][low]
         of_other = self._energy[second][high + lags] - self._energy[second][low + lags]
-        is_still = self._videos[first].is_still or self._videos[second].is_still
+        is_still = not self._still.isdisjoint((first, second))
         floor = 0.0 if is_still else STILL
         is_told = np.minimum(of_one, of_other) > floor * (high - low) + 1e-9
         scale = np.sqrt(np.where(is_told, of_one * of_other, np.inf))

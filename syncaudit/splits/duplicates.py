@@ -25,7 +25,8 @@ __all__ = [
     "find_duplicates",
 ]
 
-# Of stills of one scene 0.97 is the least, of those of other places 0.97 the most.
+# Of stills of one scene 0.97 is the least, and of those of other places the most: better listed in
+# vain than not at all.
 _MIN_LIKENESS = 0.96
 
 
