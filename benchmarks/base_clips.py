@@ -24,34 +24,6 @@ OUT = Path(__file__).resolve().parent / "out"
 STAMP_JITTER_STD_S = 1e-4
 STYLES = ("city", "highway")
 DURATION_S = 20.0
-# A change to any of these changes what a clip shows; the others only write stamps and truth.
-PICTURE_MODULES = (
-    "camera",
-    "driving",
-    "encode",
-    "furnish",
-    "ground",
-    "light",
-    "motion",
-    "panorama",
-    "planes",
-    "raycast",
-    "recorders",
-    "render",
-    "rig",
-    "road",
-    "sensor",
-    "textures",
-    "visibility",
-    "world",
-    "frame_faults",
-    "picture_faults",
-    "still",
-    "pulse_trains",
-    "pulse_shapes",
-    "light_faults",
-    "camera_recorder",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +108,6 @@ def manifest_row(folder: Path) -> dict[str, object]:
 def _renderer_digest() -> str:
     root = Path(simulate_package.__file__).parent
     digest = hashlib.sha256()
-    for name in PICTURE_MODULES:
-        digest.update((root / f"{name}.py").read_bytes())
+    for path in sorted(root.glob("*.py")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,10 +1,11 @@
 """Find copies of videos across splits, and leave distinct videos alone.
 
 Distinct videos of `sample_data` and `../shared/realdata` (each file once, long ones in pieces of
-20 s) are the training split. Each is copied with drawn damage: 0.3 to 3 s are cut off its start,
-it is scaled by 0.3 to 0.8, coded again at crf 24 to 38 with another frame rate, brightness and
-contrast, and a third of the copies lose 4 % of the image on every side. The copies are the other
-split. Told are the agreement of every copy with its original, and that of all other pairs.
+20 s) and simulated parked cameras (three places; nothing but noise, a wandering gain, or a lamp
+that flashes; three recordings of each) are the training split. Each is copied with drawn damage:
+0.3 to 3 s are cut off its start, it is scaled by 0.3 to 0.8, coded again at crf 24 to 38 with
+another frame rate, brightness and contrast, and a third of the copies lose 4 % of the image on
+every side. The copies are the other split.
 ``python benchmarks/check_split.py`` prints a table and writes ``benchmarks/out/check_split.json``.
 """
 
@@ -14,8 +15,11 @@ import argparse
 import hashlib
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import chain, combinations
 from pathlib import Path
 
 import av
@@ -26,9 +30,16 @@ from tables import print_table, write_json
 
 from syncaudit.model import CameraSpec, CameraStream, Clip
 from syncaudit.readers import read_source
-from syncaudit.splits import duplicates
-from syncaudit.splits.duplicates import MIN_AGREEMENT, common_part, is_still
-from syncaudit.splits.fingerprint import fingerprint_of
+from syncaudit.simulate.camera_recorder import StillRenderer
+from syncaudit.simulate.draft import part_rng
+from syncaudit.simulate.driving import simulate_motion
+from syncaudit.simulate.encode import encode_frames
+from syncaudit.simulate.furnish import build_world
+from syncaudit.simulate.light import draw_pulses
+from syncaudit.simulate.sample_clips import sample_clips
+from syncaudit.simulate.sensor import Sensor
+from syncaudit.splits.duplicates import Duplicate, Video, compared
+from syncaudit.splits.fingerprint import Fingerprint, fingerprint_of
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "benchmarks" / "out" / "check_split.json"
@@ -36,8 +47,6 @@ PLACES = (ROOT / "sample_data", ROOT.parent / "shared" / "realdata")
 PIECE_S = 20.0
 # A box of pixels that is cut off is no copy of what is compared: told apart.
 CROPPED = 0.04
-
-Changes = NDArray[np.float32]
 
 
 def originals() -> Iterator[tuple[str, Path, float, float]]:
@@ -115,19 +124,76 @@ def damaged(
         yield time_s - cut_s, np.clip(gain * image + bias, 0, 255).astype(np.uint8)
 
 
-def changes(path: Path) -> Changes:
+def parked(folder: Path) -> Iterator[tuple[str, Path, float, float]]:
+    """Yield, as `originals`, several recordings of cameras that stand at one place each."""
+    clips = sample_clips()
+    rig, lamp = clips["parked"].config, clips["flashes"].config.flash
+    assert lamp is not None
+    for place in range(3):
+        motion = simulate_motion(rig.style, rig.duration_s, part_rng(place, "motion"))
+        world = build_world(motion, part_rng(place, "world"), n_movers=0)
+        for kind, wobble in (("noise", 0.0), ("gain", 0.015), ("lamp", 0.015)):
+            camera = replace(rig.cameras["cam_front"], gain_wobble=wobble)
+            times_s = np.arange(0.0, rig.duration_s, 1.0 / camera.fps)
+            image = StillRenderer(world, camera).render(0.0)
+            for k in range(3):
+                sensor = Sensor(camera, times_s.size, part_rng(k, f"{place} {kind}"))
+                pulses_s = draw_pulses(lamp, rig.duration_s, part_rng(k, f"{place} pulses"))
+                flashes = (
+                    lamp.levels(pulses_s, camera.row_times_s(time_s), camera.exposure_s)
+                    if kind == "lamp"
+                    else None
+                    for time_s in times_s
+                )
+                frames = (sensor.expose(image, n, flash) for n, flash in enumerate(flashes))
+                path = folder / f"{place}_{kind}_{k}.mp4"
+                encode_frames(frames, path, camera)
+                yield f"place {place}, {kind}, recording {k}", path, 0.0, np.inf
+
+
+def seen(path: Path) -> Fingerprint:
     """Return the fingerprint of a whole file."""
     spec = CameraSpec(uri=str(path), start_ns=0)
     stream = read_source("cam", spec, "")
     assert isinstance(stream, CameraStream)
-    clip = Clip(clip_id="c", recording_id="c", sources={"cam": spec})
-    return fingerprint_of(stream, clip).changes
+    return fingerprint_of(stream, Clip(clip_id="c", recording_id="c", sources={"cam": spec}))
 
 
-def agreement(one: Changes, other: Changes) -> float | None:
-    """Return the best agreement whatever it is; None where nothing can be compared."""
-    found = common_part(one, other)
-    return None if found is None else found[0]
+def videos_of(
+    n_copies: int, rng: np.random.Generator
+) -> tuple[list[Video], dict[int, Fingerprint]]:
+    """Return originals and copies as two splits; a copy is a source of the original's clip."""
+    videos: list[Video] = []
+    prints: dict[int, Fingerprint] = {}
+
+    def add(split: str, title: str, what: str, path: Path) -> None:
+        prints[len(videos)] = seen(path)
+        clip = Clip(clip_id=title, recording_id=title, sources={})
+        videos.append(Video(split=split, clip=clip, source=what))
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        whole, file = folder / "whole.mp4", folder / "copy.mp4"
+        for title, path, start_s, stop_s in chain(originals(), parked(folder)):
+            if np.isfinite(stop_s):
+                coded(frames_of(path, start_s, stop_s), whole, 20)
+            add("train", title, "original", whole if np.isfinite(stop_s) else path)
+            for k in range(n_copies):
+                crop = CROPPED if k % 3 == 2 else 0.0
+                frames = damaged(frames_of(path, start_s, stop_s), rng, crop)
+                if coded(frames, file, int(rng.integers(24, 39))):
+                    add("val", title, "cropped copy" if crop else "copy", file)
+            print(title, flush=True)
+    return videos, prints
+
+
+def relation(clips: tuple[str, str], sources: tuple[str, str]) -> str:
+    """Return what an original and a copy are to each other."""
+    if clips[0] == clips[1]:
+        return max(sources, key=("original", "copy", "cropped copy").index)
+    places = [clip.partition(", ")[0] for clip in clips]
+    is_one_place = places[0] == places[1] and places[0].startswith("place")
+    return "distinct, of one place" if is_one_place else "distinct"
 
 
 def main() -> None:
@@ -136,56 +202,40 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    rng = np.random.default_rng(args.seed)
-    made: dict[str, Changes] = {}
-    copies: list[tuple[str, float, Changes]] = []
-    with tempfile.TemporaryDirectory() as name:
-        file = Path(name) / "copy.mp4"
-        for title, path, start_s, stop_s in originals():
-            whole = Path(name) / "whole.mp4"
-            if np.isfinite(stop_s):
-                coded(frames_of(path, start_s, stop_s), whole, 20)
-            made[title] = changes(whole if np.isfinite(stop_s) else path)
-            for k in range(args.copies):
-                crop = CROPPED if k % 3 == 2 else 0.0
-                frames = damaged(frames_of(path, start_s, stop_s), rng, crop)
-                if coded(frames, file, int(rng.integers(24, 39))):
-                    copies.append((title, crop, changes(file)))
-            print(title, made[title].shape[0], flush=True)
-    duplicates.MIN_AGREEMENT = -1.0  # to see the figures of all pairs
-    began = time.process_time()
-    pairs = [
-        (title, other, crop, value)
-        for title, one in made.items()
-        for other, crop, copy in copies
-        if not is_still(one) and not is_still(copy)
-        if (value := agreement(one, copy)) is not None
-    ]
-    per_pair_ms = 1e3 * (time.process_time() - began) / max(1, len(made) * len(copies))
-    rows = []
-    for label, chosen in (
-        ("copies", [v for a, b, crop, v in pairs if a == b and not crop]),
-        ("copies, 4 % cut off every side", [v for a, b, crop, v in pairs if a == b and crop]),
-        ("distinct videos", [v for a, b, _, v in pairs if a != b]),
-    ):
-        values = np.array(chosen)
-        if values.size:
-            found = int(np.sum(values >= MIN_AGREEMENT))
-            figures = [float(np.min(values)), float(np.median(values)), float(np.max(values))]
-            rows.append([label, values.size, found, *figures])
-    header = ["pairs", "n", f"agree by {MIN_AGREEMENT}", "least", "median", "most"]
-    print_table("Copies across splits", header, rows)
-    n_made = len(made) * args.copies
-    compared = sum(row[1] for row in rows[:-1])
-    print(
-        f"{n_made - compared} copies of {n_made} too still or too short to compare; "
-        f"{per_pair_ms:.2f} ms a pair"
+    videos, prints = videos_of(args.copies, np.random.default_rng(args.seed))
+    n_pairs = Counter(
+        relation((one.clip.clip_id, other.clip.clip_id), (one.source, other.source))
+        for one, other in combinations(videos, 2)
+        if one.split != other.split
     )
-    worst = sorted((p for p in pairs if p[0] != p[1]), key=lambda p: -p[3])[:5]
-    worst += sorted((p for p in pairs if p[0] == p[1]), key=lambda p: p[3])[:10]
-    for a, b, crop, value in worst:
-        print(f"  {value:.2f} {a} | {b}{' cropped' if crop else ''}")
-    write_json(OUT, {"rows": rows, "ms_per_pair": per_pair_ms, "not_compared": n_made - compared})
+    began = time.process_time()
+    pairs = list(compared(videos, prints))
+    per_pair_ms = 1e3 * (time.process_time() - began) / n_pairs.total()
+    outcomes = Counter(
+        (
+            relation(pair.clips, pair.sources),
+            "found" if isinstance(pair, Duplicate) else pair.why,
+        )
+        for pair in pairs
+    )
+    rows = [
+        [label, n, *(outcomes[label, how] for how in ("found", "nothing moves", "too short"))]
+        for label, n in n_pairs.items()
+    ]
+    header = [
+        "pairs",
+        "n",
+        "the same video",
+        "undecided: nothing moves",
+        "undecided: too short",
+        "different",
+    ]
+    print_table("Copies across splits", header, [[*row, row[1] - sum(row[2:])] for row in rows])
+    print(f"{per_pair_ms:.2f} ms a pair")
+    found = [pair for pair in pairs if isinstance(pair, Duplicate)]
+    for pair in sorted(found, key=lambda pair: pair.agreement)[:10]:
+        print(f"  {pair.agreement:.2f} {pair.clips[0]}, {max(pair.sources)}")
+    write_json(OUT, {"rows": rows, "ms_per_pair": per_pair_ms})
 
 
 if __name__ == "__main__":

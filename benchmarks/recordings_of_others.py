@@ -6,13 +6,11 @@ What is known of them, and from where, stands in the README of that folder.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from recordings import EPOCH_NS, REALDATA, clip_of, read_gpmf, write_csv, write_gyro
-from rlds import read_episodes
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
@@ -135,47 +133,11 @@ def humanoid_clips(folder: Path) -> list[Clip]:
     return list(load_manifest(str(folder / "m.jsonl")))
 
 
-def bridge_clips(folder: Path) -> Iterator[Clip]:
-    """Yield the short episodes of the bridge data set, with the cameras that saw anything.
-
-    No step has a time: they are laid at 5 Hz, as the robot was run.
-    """
-    path = REALDATA / "rlds_bridge" / "bridge_dataset" / "1.0.0"
-    (records,) = path.glob("*.tfrecord*")
-    for k, episode in enumerate(read_episodes(records)):
-        own = folder / f"bridge{k:02d}"
-        own.mkdir(parents=True, exist_ok=True)
-        sources: dict[str, dict[str, Any]] = {}
-        n = len(episode["steps/is_first"])
-        stamps = [str(EPOCH_NS + round(1e9 * step / BRIDGE_HZ)) for step in range(n)]
-        write_csv(own / "stamps.csv", ["timestamp_ns"], [[stamp] for stamp in stamps])
-        for name, values in episode.items():
-            camera = name.removeprefix("steps/observation/")
-            if camera.startswith("image") and len(set(values)) > 1:
-                (own / camera).mkdir(exist_ok=True)
-                for step, picture in enumerate(values):
-                    (own / camera / f"{step:03d}.jpg").write_bytes(picture)  # type: ignore[arg-type]
-                sources[camera] = {
-                    "kind": "camera",
-                    "uri": f"{camera}/*.jpg",
-                    "timestamps": "stamps.csv",
-                    "stamp_kind": "counter",
-                }
-        for name, key in (("state", "steps/observation/state"), ("action", "steps/action")):
-            rows = np.asarray(episode[key]).reshape(n, -1)
-            header = ["timestamp_ns", *(f"{name}_{j}" for j in range(rows.shape[1]))]
-            table = [
-                [stamp, *(f"{value:.7g}" for value in row)]
-                for stamp, row in zip(stamps, rows.tolist(), strict=True)
-            ]
-            write_csv(own / f"{name}.csv", header, table)
-            sources[name] = {
-                "kind": "state",
-                "uri": f"{name}.csv",
-                "is_command": name == "action",
-                "stamp_kind": "counter",
-            }
-        yield clip_of(own, sources)
+def bridge_clips(folder: Path) -> list[Clip]:
+    """Return the short episodes of the bridge data set, at the 5 Hz that the robot was run at."""
+    manifest, rules = folder / "m.jsonl", {"rate_hz": BRIDGE_HZ}
+    import_dataset(str(REALDATA / "rlds_bridge"), manifest, format_name="rlds", rules=rules)
+    return list(load_manifest(str(manifest)))
 
 
 def speech_clip(folder: Path, sound: str, tiers: dict[str, tuple[str, str]]) -> Clip:

@@ -3,7 +3,8 @@
 `syncaudit inject` writes moved stamps of clips of ``sample_data`` and of real recordings
 (``../shared/realdata``, left out where it is absent), every variant is decoded and measured, and
 the same errors are put into what was measured of the originals. Told are the largest difference of
-the offsets of pairs, verdicts that differ, and the time of one variant either way.
+the offsets of pairs, verdicts and accepted pairs that differ, and the time of one variant either
+way.
 ``python benchmarks/variants.py`` prints a table and writes ``benchmarks/out/variants.json``.
 """
 
@@ -20,9 +21,9 @@ from syncaudit_calibration.inject import inject_variants
 from tables import print_table, write_json
 
 import syncaudit
-from syncaudit.evaluation.change import Change, Quantity, parse_changes
+from syncaudit.evaluation.change import Quantity, parse_changes
 from syncaudit.evaluation.draw import Draw
-from syncaudit.evaluation.injected import Injected, read_truth
+from syncaudit.evaluation.injected import read_truth
 from syncaudit.evaluation.moved_record import moved_record
 from syncaudit.evaluation.replay import replayed_record
 from syncaudit.model import Clip, ClipVerdict
@@ -53,11 +54,17 @@ def offsets(verdict: ClipVerdict) -> dict[tuple[str, str, str], float]:
     }
 
 
-def compared(one: ClipVerdict, other: ClipVerdict) -> tuple[float, bool]:
-    """Return the largest difference of an offset, and whether the verdicts agree."""
+def reasons(verdict: ClipVerdict) -> set[tuple[str, str | None]]:
+    """Return what a verdict is given for."""
+    return {(str(reason.code), reason.source) for reason in verdict.reasons}
+
+
+def compared(one: ClipVerdict, other: ClipVerdict) -> tuple[float, bool, int]:
+    """Return the largest difference of an offset, whether verdicts differ, and how many pairs."""
     mine, theirs = offsets(one), offsets(other)
     worst_s = max((abs(mine[key] - theirs[key]) for key in mine.keys() & theirs), default=0.0)
-    return worst_s, one.verdict is other.verdict and mine.keys() == theirs.keys()
+    differs = one.verdict is not other.verdict or reasons(one) != reasons(other)
+    return worst_s, differs, len(mine.keys() ^ theirs.keys())
 
 
 def main() -> None:
@@ -73,7 +80,7 @@ def main() -> None:
             written = syncaudit.load_manifest(str(Path(scratch) / "manifest.jsonl"))
             plain = syncaudit.audit(clip, policy)
             seen = examine(clip, policy, is_thorough=True)
-            figures: dict[Quantity, list[tuple[float, bool, float, float]]] = {}
+            figures: dict[Quantity, list[tuple[float, bool, int, float, float]]] = {}
             for variant in written:
                 row = truth[variant.clip_id]
                 if row.is_control or plain.record is None:
@@ -82,13 +89,13 @@ def main() -> None:
                 audited = syncaudit.audit(variant, policy)
                 audit_s = time.process_time() - began
                 began = time.process_time()
-                if row.quantity is Quantity.OFFSET:
-                    record = moved_record(plain.record, row.moved, row.offset_s)
+                if row.change.quantity is Quantity.OFFSET:
+                    record = moved_record(plain.record, row.moved, row.change.offset_s)
                 else:
-                    record = replayed_record(seen, row.moved, change(row), np.random.default_rng(0))
+                    record = replayed_record(seen, row.moved, row.change, np.random.default_rng(0))
                 _, made = conclude(replace(clip, recording_id=clip.clip_id), record, policy)
                 made_s = time.process_time() - began
-                figures.setdefault(row.quantity, []).append(
+                figures.setdefault(row.change.quantity, []).append(
                     (*compared(audited, made), audit_s, made_s)
                 )
             for quantity, found in figures.items():
@@ -96,19 +103,17 @@ def main() -> None:
                     [
                         clip.clip_id, quantity.word, len(found),
                         1e6 * max(f[0] for f in found),
-                        sum(not f[1] for f in found),
-                        float(np.median([1e3 * f[2] for f in found])),
+                        sum(f[1] for f in found),
+                        sum(f[2] for f in found),
                         float(np.median([1e3 * f[3] for f in found])),
+                        float(np.median([1e3 * f[4] for f in found])),
                     ]
                 )  # fmt: skip
-    header = ["clip", "moved", "n", "most (us)", "differ", "audit (ms)", "made (ms)"]
+    header = [
+        "clip", "moved", "n", "most (us)", "verdicts", "pairs", "audit (ms)", "made (ms)",
+    ]  # fmt: skip
     print_table("Variants made of measurements, against audits of moved stamps", header, rows)
     write_json(OUT, {"rows": rows})
-
-
-def change(row: Injected) -> Change:
-    """Return what was done to a variant."""
-    return Change(quantity=row.quantity, amount=getattr(row, row.quantity))
 
 
 if __name__ == "__main__":

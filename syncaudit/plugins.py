@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from typing import Protocol, TypeVar
 
@@ -75,8 +76,12 @@ def package_of(point: metadata.EntryPoint) -> str:
     return "syncaudit" if point.dist is None else point.dist.name
 
 
-def versions_of(group: str) -> dict[str, str]:
-    """Return what is installed in a group, and which version of which package adds it."""
+@cache
+def versions_of(group: str) -> Mapping[str, str]:
+    """Return what is installed in a group, and which version of which package adds it.
+
+    Read once: every installed package is looked into, which takes as long as screening a clip.
+    """
     return {
         point.name: f"{package_of(point)} {point.dist.version if point.dist else ''}".rstrip()
         for point in entry_points_of(group)

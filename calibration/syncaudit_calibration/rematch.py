@@ -142,16 +142,17 @@ def match_with_all(
         None where fewer than two others know instants.
     """
     name = item.source
-    others = [o for o in maps if o != name and not np.any(events[o].half_s > 0.0)]
+    sharp = {o: own.take(np.flatnonzero(own.half_s == 0.0)) for o, own in events.items()}
+    others = [o for o in maps if o != name and sharp[o].n]
     if len(others) < 2:
         return None
-    times = np.concatenate([maps[o].of(events[o].times_s, events[o].row_px) for o in others])
+    times = np.concatenate([maps[o].of(sharp[o].times_s, sharp[o].row_px) for o in others])
     order = np.argsort(times, kind="stable")
-    std = np.concatenate([events[o].std_s for o in others])[order]
-    sense = np.concatenate([_sense(events[o]) for o in others])[order]
+    std = np.concatenate([sharp[o].std_s for o in others])[order]
+    sense = np.concatenate([_sense(sharp[o]) for o in others])[order]
     times = times[order]
     first = np.concatenate([[True], np.diff(times) > SPLIT_S])
-    owner = np.concatenate([np.full(events[o].n, k) for k, o in enumerate(others)])[order]
+    owner = np.concatenate([np.full(sharp[o].n, k) for k, o in enumerate(others)])[order]
     group = np.cumsum(first) - 1
     n = int(first.sum())
     merged = Instants(

@@ -202,7 +202,7 @@ def _carry(
     maps = {root: Map(steps=steps.get(root, ()))}
     while len(maps) < len(group):
         border = [
-            (_is_sharp(match), match.n, pair)
+            (_n_sharp(match), match.n, pair)
             for pair, match in links.matches.items()
             if (pair[0] in maps) != (pair[1] in maps)
         ]
@@ -220,9 +220,10 @@ def _carry(
     return maps
 
 
-def _is_sharp(match: EventMatch) -> bool:
-    """Return whether both sides know instants: intervals carry a clock to milliseconds only."""
-    return not (match.source.half_s.any() or match.target.half_s.any())
+def _n_sharp(match: EventMatch) -> int:
+    """Return of how many pairs both sides know instants: intervals carry a clock to ms only."""
+    half_s = np.maximum(match.source.half_s[match.i], match.target.half_s[match.j])
+    return int(np.count_nonzero(half_s == 0.0))
 
 
 def _try_merged(

@@ -7,6 +7,7 @@ and a worker that exceeds its time or its memory is killed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -111,14 +112,16 @@ class WorkerPool(Generic[_Task, _Value]):
                     workers.append(Worker(self._function))
                 for worker in workers:
                     if queue and worker.is_idle:
-                        index = queue.popleft()
-                        worker.give(index, tasks[index], self._timeout_s)
+                        share = math.ceil(len(queue) / (2 * n_workers))
+                        given = [queue.popleft() for _ in range(min(worker.n_tasks, share))]
+                        worker.give(given, [tasks[k] for k in given], self._timeout_s)
                 outcomes = []
                 for worker in _ready(workers, None if limit_bytes is None else _CHECK_EVERY_S):
                     outcomes.append(worker.collect())
                     self._count_start(worker)
                 outcomes += self._over_limit(limit_bytes)
                 for worker in [worker for worker in workers if worker.is_gone]:
+                    queue.extendleft(reversed(worker.not_begun))
                     worker.stop()
                     workers.remove(worker)
                 yield from (outcome for outcome in outcomes if outcome is not None)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_screen
 from syncaudit.batch.engines import get_engine
@@ -26,7 +27,8 @@ from syncaudit.batch.outputs import RowMaker, check_rows, log_defect
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
-from syncaudit.model import Clip
+from syncaudit.model import Clip, ClipVerdict
+from syncaudit.plugins import ESTIMATORS, versions_of
 from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots
 
@@ -131,8 +133,10 @@ def run_batch(
     refuse_screen(folder, about or {}, is_forced=force)
     if to_row is not None:
         check_rows(clips, to_row, folder)
+    if audit is None:
+        _check_plugins()
     task = AuditTask(
-        audit=audit or _pipeline_audit(),
+        audit=audit or _audit,
         policy=policy,
         calibration=calibration,
         settings=settings or {},
@@ -197,13 +201,18 @@ def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None
         raise UsageError(f"timeout must be more than 0 s, got {timeout_s}")
 
 
-def _pipeline_audit() -> AuditFunction:
-    from syncaudit.estimators import all_estimators
-    from syncaudit.pipeline import audit
+def _audit(clip: Clip, policy: Policy, **settings: Any) -> ClipVerdict:
+    from syncaudit.pipeline import audit  # heavy, and needed by workers alone
 
-    all_estimators()  # raises here what every clip would
-    function: AuditFunction = audit
-    return function
+    return audit(clip, policy, **settings)
+
+
+def _check_plugins() -> None:
+    """Raise here what every clip would."""
+    if versions_of(ESTIMATORS):
+        from syncaudit.estimators import all_estimators
+
+        all_estimators()
 
 
 def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:

@@ -107,6 +107,7 @@ def verdict_schema() -> Any:
             ("stages", pa.map_(text, number)),
             ("record", text),  # what `syncaudit judge` needs beside the columns, as JSON
             ("common_offsets", common),
+            ("about", pa.map_(text, text)),
             *fields(text, "fingerprint digest"),
         ]
     )
@@ -143,6 +144,7 @@ def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:
             **row["common_offsets"],
             "offset_s": list(row["common_offsets"]["offset_s"].items()),
         },
+        "about": list(row.get("about", {}).items()) or None,
     }
 
 

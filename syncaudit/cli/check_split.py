@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syncaudit.model import Clip
-    from syncaudit.splits import Duplicate, SharedData, Split, VideoSet
+    from syncaudit.splits import Duplicate, Lookalike, SharedData, Split, VideoSet
 
 __all__ = ["check_split"]
 
@@ -49,6 +49,13 @@ def check_split(
             "an earlier one; data loaders refuse them.",
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Count undecided pairs of videos as shared, in --leaks and the exit code.",
+        ),
+    ] = False,
     force: Force = False,
     no_video: Annotated[
         bool, typer.Option("--no-video", help="Compare names and files only; decode nothing.")
@@ -61,7 +68,8 @@ def check_split(
     """Find what splits share: clips, recordings, episodes, files, and the same video.
 
     Video is compared by how its brightness changes, so that a copy is found which was coded again,
-    scaled, or cut to another length. Every video is decoded once.
+    scaled, or cut to another length. Every video is decoded once. Where nothing moves, videos that
+    look alike are undecided: they are listed, and shared by --strict.
 
     Exit code 0: nothing shared was found; 1: something is shared.
 
@@ -100,9 +108,11 @@ def check_split(
                 copies, seen = find_duplicates(
                     parts, workers=workers or cores(), on_video=lambda: bar.advance(task)
                 )
+    refused = [*copies, *(seen.undecided if strict else ())]
+    is_shared = bool(shared or refused)
     if leaks is not None:
         lines = [f"# by 'syncaudit check-split': {', '.join(splits)}".replace("\n", " ")]
-        replace_text(leaks, "\n".join([*lines, *leaked_clips(parts, shared, copies)]) + "\n")
+        replace_text(leaks, "\n".join([*lines, *leaked_clips(parts, shared, refused)]) + "\n")
     if as_json:
         content = {
             "splits": {part.name: len(part.clips) for part in parts},
@@ -112,8 +122,8 @@ def check_split(
         }
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(stdout(), parts, shared, copies, seen)
-    raise typer.Exit(ExitCode.REJECTED if shared or copies else ExitCode.DONE)
+        _print(stdout(), parts, shared, copies, seen, is_shared=is_shared)
+    raise typer.Exit(ExitCode.REJECTED if is_shared else ExitCode.DONE)
 
 
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
@@ -154,50 +164,61 @@ def _print(
     shared: Sequence[SharedData],
     copies: Sequence[Duplicate],
     seen: VideoSet,
+    *,
+    is_shared: bool,
 ) -> None:
     from rich.text import Text
 
     from syncaudit.cli.console import printable
     from syncaudit.formatting import word_count
 
+    def show(title: str, style: str, lines: Sequence[str]) -> None:
+        if lines:
+            console.print(Text(title, style=style), soft_wrap=True)
+        for line in lines[:SHOWN]:
+            console.print(Text(printable(f"    {line}")), soft_wrap=True)
+        if len(lines) > SHOWN:
+            console.print(f"    ... and {len(lines) - SHOWN:,} more: --json")
+
     for kind, n in Counter(one.kind for one in shared).items():
-        console.print(Text(f"✕ {word_count(n, kind)} in several splits", style="red"))
-        for one in [one for one in shared if one.kind == kind][:SHOWN]:
-            where = ", ".join(
-                f"{name}: {clips[0]}" + (f" and {len(clips) - 1:,} more" if clips[1:] else "")
-                for name, clips in one.clips.items()
-            )
-            console.print(Text(printable(f"    {one.what}  ({where})")), soft_wrap=True)
-        if n > SHOWN:
-            console.print(f"    ... and {n - SHOWN:,} more: --json")
-    if copies:
-        words = word_count(len(copies), "pair")
-        console.print(Text(f"✕ {words} of videos with the same content", style="red"))
-    for copy in copies[:SHOWN]:
-        first, second = (
-            f"{split}: {clip} {source}"
-            for split, clip, source in zip(copy.splits, copy.clips, copy.sources, strict=True)
-        )
-        console.print(
-            Text(
-                printable(
-                    f"    {first} = {second}  ({copy.common_s:.1f} s in common, the second begins "
-                    f"{copy.start_s:+.1f} s after the first; agreement {copy.agreement:.2f})"
-                )
-            ),
-            soft_wrap=True,
-        )
-    if len(copies) > SHOWN:
-        console.print(f"    ... and {len(copies) - SHOWN:,} more: --json")
-    for n, why in (
-        (seen.still, "in which too little changes to compare"),
-        (seen.short, "too short to compare"),
-        (len(seen.failed), "that could not be decoded"),
-    ):
-        if n:
-            console.print(Text(f"! {word_count(n, 'video')} {why}", style="yellow"))
-    for video, reason in seen.failed[:SHOWN]:
-        console.print(Text(printable(f"    {video}: {reason}"), style="dim"), soft_wrap=True)
+        lines = [
+            f"{one.what}  ({', '.join(map(_first_clip, one.clips.items()))})"
+            for one in shared
+            if one.kind == kind
+        ]
+        show(f"✕ {word_count(n, kind)} in several splits", "red", lines)
+    lines = [
+        f"{_pair(copy, '=')}  ({copy.common_s:.1f} s in common, the second begins "
+        f"{copy.start_s:+.1f} s after the first; agreement {copy.agreement:.2f})"
+        for copy in copies
+    ]
+    words = word_count(len(copies), "pair")
+    show(f"✕ {words} of videos with the same content", "red", lines)
+    lines = [
+        f"{_pair(pair, '?')}  ({pair.why}; likeness {pair.likeness:.3f})" for pair in seen.undecided
+    ]
+    words = word_count(len(lines), "pair")
+    show(
+        f"? {words} of videos undecided: they show one scene, and nothing tells whether they are "
+        "copies. Look at them; --strict counts them as shared",
+        "yellow",
+        lines,
+    )
+    lines = [f"{video}: {reason}" for video, reason in seen.failed]
+    show(f"! {word_count(len(lines), 'video')} that could not be decoded", "yellow", lines)
     sizes = ", ".join(f"{printable(part.name)} {len(part.clips):,}" for part in parts)
-    end = "nothing shared was found" if not (shared or copies) else "splits share data"
+    end = "splits share data" if is_shared else "nothing shared was found"
     console.print(f"{sizes} clips, {seen.n_videos:,} videos compared: {end}")
+
+
+def _first_clip(found: tuple[str, Sequence[str]]) -> str:
+    name, clips = found
+    return f"{name}: {clips[0]}" + (f" and {len(clips) - 1:,} more" if clips[1:] else "")
+
+
+def _pair(pair: Duplicate | Lookalike, sign: str) -> str:
+    first, second = (
+        f"{split}: {clip} {source}"
+        for split, clip, source in zip(pair.splits, pair.clips, pair.sources, strict=True)
+    )
+    return f"{first} {sign} {second}"

@@ -58,7 +58,7 @@ def import_isolated(
                 if worker.is_gone and outcome is None:
                     raise SyncAuditError(f"the process that imports cannot start: {worker.lost}")
                 if outcome is None:
-                    worker.give(0, task, None)
+                    worker.give([0], [task], None)
                     continue
                 return _result(outcome[1], uri)
             if on_clip is not None and counter[0]:

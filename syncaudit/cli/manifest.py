@@ -39,7 +39,7 @@ def manifest(
 ) -> None:
     """Write the clip manifest of a data set, and report how its files were interpreted.
 
-    Formats: nuscenes, lerobot, comma2k19, webdataset, folder, and those of installed packages.
+    Formats: docs/datasets.md lists them; so does a wrong name, with those of installed packages.
 
     The data set itself is left untouched. Tables that cannot be read from it as they are become
     Parquet files in a folder beside the manifest: manifest.jsonl, manifest_files/.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.change import Quantity
@@ -67,15 +67,7 @@ class Accuracy:
 
     def to_json(self) -> dict[str, object]:
         """Return the figures."""
-        return {
-            "n": self.n,
-            "rmse": self.rmse,
-            "bias": self.bias,
-            "coverage": self.coverage.to_json(),
-            "n_changes": self.n_changes,
-            "change_rmse": self.change_rmse,
-            "change_bias": self.change_bias,
-        }
+        return {**asdict(self), "coverage": self.coverage.to_json()}
 
 
 def miss_of(injected: Injected, variant: Judged, control: Judged | None) -> Miss | None:
@@ -86,15 +78,15 @@ def miss_of(injected: Injected, variant: Judged, control: Judged | None) -> Miss
     A moved clock from which the reference time is read cannot be measured: others seem moved.
     """
     source = variant.sources.get(injected.source or "")
-    is_drift = injected.quantity is Quantity.DRIFT
+    is_drift = injected.change.quantity is Quantity.DRIFT
     if source is None or source.clock == variant.reference:
         return None
-    if injected.quantity not in (Quantity.OFFSET, Quantity.DRIFT):
+    if injected.change.quantity not in (Quantity.OFFSET, Quantity.DRIFT):
         return None
     measured, std = _measured(source, is_drift=is_drift)
     if measured is None:
         return None
-    error = measured - (injected.drift_ppm if is_drift else injected.offset_at(variant.at_ns))
+    error = measured - (injected.change.amount if is_drift else injected.offset_at(variant.at_ns))
     before = (
         None if control is None else _against(control, source, variant.reference, is_drift=is_drift)
     )

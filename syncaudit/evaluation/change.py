@@ -68,6 +68,11 @@ class Change:
     amount: float
 
     @property
+    def size(self) -> float:
+        """How much, without its sign."""
+        return abs(self.amount)
+
+    @property
     def offset_s(self) -> float:
         """Its offset; 0 where it is something else."""
         return self.amount if self.quantity is Quantity.OFFSET else 0.0
@@ -80,7 +85,7 @@ class Change:
     @property
     def name(self) -> str:
         """What is done, as a part of an id: ``20ms_early``, ``50ppm_slow``, ``2frames_lost``."""
-        size = self.quantity.worded(abs(self.amount)).replace(" ", "")
+        size = self.quantity.worded(self.size).replace(" ", "")
         match self.quantity:
             case Quantity.DRIFT:
                 return f"{size}_{'slow' if self.amount > 0.0 else 'fast'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import hypot
 from statistics import NormalDist, median
 from typing import Any
@@ -73,10 +73,7 @@ class ClipChange:
             "after": str(self.after),
             "gone": [{"code": code, "source": source} for code, source in self.gone],
             "new": [{"code": code, "source": source} for code, source in self.new],
-            "moved": {
-                name: {"before_s": s.before_s, "after_s": s.after_s, "std_s": s.std_s}
-                for name, s in self.moved.items()
-            },
+            "moved": {name: asdict(shift) for name, shift in self.moved.items()},
         }
 
 

@@ -197,7 +197,7 @@ def detect(
             continue
         found.n_variants += 1
         found.n_without_control += control is None
-        quantity, size = row.quantity, row.size
+        quantity, size = row.change.quantity, row.change.size
         miss = miss_of(row, variant, control)
         for source in (None, row.source):
             key = (quantity, row.kind, source or "")

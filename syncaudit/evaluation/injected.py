@@ -10,15 +10,14 @@ from typing import Any
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
-from syncaudit.evaluation.change import Quantity
+from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import ClockMap
 
 __all__ = ["TRUTH", "Injected", "read_truth"]
 
 TRUTH = "truth.jsonl"
-_PLAIN = Quantity.OFFSET
-# Keys of rows that have them, of errors that are no offset and no drift.
-_RARE = ("step_s", "jitter_s", "lost_frames")
+# Every row has them; other errors only where they were made.
+_ALWAYS = (Quantity.OFFSET, Quantity.DRIFT)
 _HINT = "Expected the truth.jsonl that 'syncaudit inject' wrote."
 
 
@@ -36,17 +35,10 @@ class Injected:
         Which source was moved; None: a control, as the original but for its name.
     kind : str, optional
         Its kind.
-    offset_s : float
-        What must be added to the moved stamps to undo it, at `at_ns`; positive where they were
-        made too early.
-    drift_ppm : float
-        What must be added per million of seconds after `at_ns`.
-    step_s, jitter_s : float
-        What must be added to stamps from `at_ns` on, and the standard deviation of their jitter.
-    lost_frames : int
-        Frames lost at `at_ns`, after which the rest was renumbered.
+    change : Change
+        What was done: the correction that undoes it; of a control, none.
     at_ns : int, optional
-        Moved stamp at which the offset holds; a drift needs it.
+        Moved stamp at which a drift begins.
     moved : tuple of str
         The source, and those that share its clock.
     recording : str, optional
@@ -57,11 +49,7 @@ class Injected:
     original: str
     source: str | None = None
     kind: str | None = None
-    offset_s: float = 0.0
-    drift_ppm: float = 0.0
-    step_s: float = 0.0
-    jitter_s: float = 0.0
-    lost_frames: int = 0
+    change: Change = Change(amount=0.0)  # noqa: RUF009  # frozen
     at_ns: int | None = None
     moved: tuple[str, ...] = ()
     recording: str | None = None
@@ -71,33 +59,22 @@ class Injected:
         """Whether nothing was moved."""
         return self.source is None
 
-    @property
-    def quantity(self) -> Quantity:
-        """What was injected."""
-        return next((q for q in Quantity if q is not Quantity.OFFSET and getattr(self, q)), _PLAIN)
-
-    @property
-    def size(self) -> float:
-        """How much of it, without its sign."""
-        return float(abs(getattr(self, self.quantity)))
-
     def offset_at(self, at_ns: int | None) -> float:
         """Return the offset to undo at another instant, in seconds."""
-        if not self.drift_ppm or self.at_ns is None or at_ns is None:
-            return self.offset_s
-        undo = ClockMap(offset_s=self.offset_s, drift_ppm=self.drift_ppm, at_ns=self.at_ns)
-        return undo.change_at(at_ns)
+        if not self.change.drift_ppm or self.at_ns is None or at_ns is None:
+            return self.change.offset_s
+        return ClockMap(drift_ppm=self.change.drift_ppm, at_ns=self.at_ns).change_at(at_ns)
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``truth.jsonl``."""
+        change = self.change
         return {
             "clip_id": self.clip_id,
             "original": self.original,
             "source": self.source,
             "kind": self.kind,
-            "offset_s": self.offset_s,
-            "drift_ppm": self.drift_ppm,
-            **{key: value for key in _RARE if (value := getattr(self, key))},
+            **dict.fromkeys(map(str, _ALWAYS), 0.0),
+            str(change.quantity): change.amount,
             "at_ns": self.at_ns,
             "moved": list(self.moved),
             "recording": self.recording,
@@ -118,26 +95,26 @@ class Injected:
         for key in ("clip_id", "original"):
             if not isinstance(row.get(key), str):
                 raise ValueError(f"has no {key}")
-        for key in ("offset_s", "drift_ppm", *_RARE):
-            value = row.get(key, 0.0 if key in _RARE else None)
+        amounts = {key: row.get(key, None if key in _ALWAYS else 0.0) for key in Quantity}
+        for key, value in amounts.items():
             if not isinstance(value, float | int) or not math.isfinite(value):
                 raise ValueError(f"its {key} is {value!r}, expected a number")
+        done = [key for key in Quantity if amounts[key]]
+        if len(done) > 1:
+            raise ValueError(f"has both {done[0]} and {done[1]}, expected one error")
         if at_ns is not None and not isinstance(at_ns, int):
             raise ValueError(f"its at_ns is {at_ns!r}, expected integer nanoseconds")
         if source is not None and not isinstance(row.get("kind"), str):
             raise ValueError("has a source without its kind")
         if not isinstance(moved, list):
             raise ValueError("moved is no list")
+        quantity = done[0] if done else Quantity.OFFSET
         return cls(
             clip_id=row["clip_id"],
             original=row["original"],
             source=source,
             kind=row.get("kind"),
-            offset_s=float(row["offset_s"]),
-            drift_ppm=float(row["drift_ppm"]),
-            step_s=float(row.get("step_s", 0.0)),
-            jitter_s=float(row.get("jitter_s", 0.0)),
-            lost_frames=int(row.get("lost_frames", 0)),
+            change=Change(quantity=quantity, amount=float(amounts[quantity])),
             at_ns=at_ns,
             moved=tuple(map(str, moved)) or (() if source is None else (str(source),)),
             recording=None if row.get("recording") is None else str(row["recording"]),

@@ -146,26 +146,21 @@ def _changed(
     middle_ns: int,
     rng: np.random.Generator,
 ) -> _NewStamps:
-    is_kept = np.ones(old_ns.size, dtype=np.bool_)
-    if change.quantity is Quantity.JITTER:
-        moves_s = rng.normal(0.0, change.amount, old_ns.size)
-        return _NewStamps(
-            old_ns=old_ns, new_ns=old_ns + np.rint(1e9 * moves_s).astype(np.int64), is_kept=is_kept
-        )
-    if change.quantity is Quantity.OFFSET:
-        new_ns = old_ns - round(1e9 * change.amount)
-        return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
-    if change.quantity is Quantity.DRIFT:
-        new_ns = old_ns - np.rint(1e-6 * change.amount * (old_ns - first_ns)).astype(np.int64)
-        return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
+    new_ns, is_kept = old_ns.copy(), np.ones(old_ns.size, dtype=np.bool_)
     middle = int(np.clip(np.searchsorted(old_ns, middle_ns), 1, old_ns.size - 1))
-    new_ns = old_ns.copy()
-    if change.quantity is Quantity.LOST:
-        n = round(change.amount)
-        new_ns[middle + n :] = old_ns[middle : old_ns.size - n]
-        is_kept[middle : middle + n] = False
-    else:
-        new_ns[middle:] -= round(1e9 * change.amount)
+    match change.quantity:
+        case Quantity.JITTER:
+            new_ns += np.rint(1e9 * rng.normal(0.0, change.amount, old_ns.size)).astype(np.int64)
+        case Quantity.OFFSET:
+            new_ns -= nanoseconds(change.amount)
+        case Quantity.DRIFT:
+            new_ns -= np.rint(1e-6 * change.amount * (old_ns - first_ns)).astype(np.int64)
+        case Quantity.STEP:
+            new_ns[middle:] -= nanoseconds(change.amount)
+        case Quantity.LOST:
+            n = round(change.amount)
+            new_ns[middle + n :] = old_ns[middle : old_ns.size - n]
+            is_kept[middle : middle + n] = False
     return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from syncaudit.dsp.rates import LEVEL, Rate
 from syncaudit.errors import UsageError
-from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
@@ -290,12 +289,8 @@ def _trial(
     is_by_source: bool,
 ) -> _Trial:
     controls = {row.original: row for row in truth if row.is_control}
-    moved = [
-        row
-        for row in truth
-        if not row.is_control and row.quantity is Quantity.OFFSET and row.original in controls
-    ]
-    sizes = sorted({row.size for row in moved if row.size >= size_s - 1e-9})
+    moved = [row for row in truth if row.change.offset_s and row.original in controls]
+    sizes = sorted({row.change.size for row in moved if row.change.size >= size_s - 1e-9})
     if not controls or not sizes:
         lacks = "no errors of this size or more" if controls else "no controls"
         raise UsageError(
@@ -304,7 +299,7 @@ def _trial(
         )
     return _Trial(
         controls=controls,
-        variants=[row for row in moved if row.size == sizes[0]],
+        variants=[row for row in moved if row.change.size == sizes[0]],
         recordings={original: recordings.get(original, original) for original in controls},
         is_by_source=is_by_source,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,6 @@ def make_variants(
                 variant = replayed_record(seen, moved, change, rng)
             else:
                 continue
-            done: dict[str, Any] = {str(change.quantity): change.amount}
             injected = replace(
                 control,
                 clip_id=f"{clip.clip_id}~{source}~{change.name}",
@@ -90,7 +88,7 @@ def make_variants(
                 kind=str(clip.sources[source].kind),
                 at_ns=first_stamp_ns(base),
                 moved=moved,
-                **done,
+                change=change,
             )
             yield Measured(injected=injected, clip=clip, record=variant)
 

@@ -41,7 +41,7 @@ MOST_EPISODES = 2_000_000
 _STRICT: dict[str, Any] = {"extra": "forbid", "strict": True}
 
 StampAt = Literal["mid_exposure_mid_row", "start_of_frame", "end_of_frame"]
-StampKind = Literal["capture", "receive", "counter"]
+StampKind = Literal["capture", "receive", "counter", "index"]
 
 
 class SourceKind(StrEnum):

@@ -108,7 +108,7 @@ class Stream:
     uri : str
         Where it was read from, for messages.
     stamp_kind : str
-        ``capture``, ``receive`` or ``counter``: what the manifest says the stamps are.
+        ``capture``, ``receive``, ``counter`` or ``index``: what the manifest says the stamps are.
     findings : tuple of Finding
         What was found wrong while reading; the rest is still usable.
     arrivals : Arrivals, optional

@@ -248,13 +248,18 @@ def _of_dated(
 ) -> Iterator[PairMeasurement]:
     """Yield measurements; those that hang on an assumed start say nothing against zero.
 
-    A transcript's times hang on its sound, whenever that began.
+    A transcript's times hang on its sound, whenever that began. Of samples that are only numbered
+    no lag in seconds is known, so nothing of them is held against anything.
     """
     assumed = {name for name, stream in streams.items() if stream.is_start_assumed}
+    numbered = {name for name, stream in streams.items() if stream.stamp_kind == "index"}
     for pair in measured:
+        ends = {pair.source, pair.target}
         is_text = isinstance(streams.get(pair.source), TranscriptStream)
-        if not is_text and not assumed.isdisjoint((pair.source, pair.target)):
+        if not is_text and assumed & ends:
             pair = replace(pair, is_baseline_only=True)
+        if pair.accepted and numbered & ends:
+            pair = pair.withdrawn(f"{min(numbered & ends)} is numbered only: a number is no clock")
         yield pair
 
 

@@ -58,7 +58,8 @@ def judge_stamps(
     noun : str
         What a stamp belongs to: ``frame`` or ``sample``.
     stamp_kind : str
-        What the manifest says of the stamps; ``counter`` admits that they were made up.
+        What the manifest says of the stamps; ``counter`` and ``index`` admit that they were made
+        up.
     witness : Witness
         What else is known of whose jitter it is.
 
@@ -86,8 +87,8 @@ def judge_stamps(
 
 def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     """Say where the stamps come from, if from a counter, and whether the manifest knows."""
-    if not audit.is_synthetic and stamp_kind != "counter":
-        return []
+    if stamp_kind == "index" or not (audit.is_synthetic or stamp_kind == "counter"):
+        return []  # of an index its reader told
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (

@@ -31,7 +31,7 @@ from syncaudit.readers.can import read_can
 from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.events import read_arrivals, read_events
 from syncaudit.readers.file_errors import too_long_a_name
-from syncaudit.readers.findings import noted
+from syncaudit.readers.findings import assumed_rate, noted
 from syncaudit.readers.imu import read_imu
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
@@ -192,9 +192,12 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
     """Return `stream` with what any source may have in its row: arrivals, findings, its start."""
     if isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec) and spec.is_start_assumed:
         stream = replace(stream, is_start_assumed=True)
-    if spec.arrivals is None and not spec.findings:
+    is_numbered = spec.stamp_kind == "index"
+    if spec.arrivals is None and not spec.findings and not is_numbered:
         return stream
     findings = [*stream.findings, *noted(spec.findings)]
+    if is_numbered:
+        findings.append(assumed_rate())
     arrivals = None
     if spec.arrivals is not None:
         try:

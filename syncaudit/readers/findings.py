@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
 
-__all__ = ["assumed_start", "empty_stream", "non_finite", "noted", "warned"]
+__all__ = ["assumed_rate", "assumed_start", "empty_stream", "non_finite", "noted", "warned"]
 
 
 def non_finite(
@@ -67,6 +67,16 @@ def assumed_start(uri: str) -> Finding:
         code=ReasonCode.MANIFEST,
         message=f"{uri}: nothing states when it began, so its start is assumed, and what is "
         "measured is the offset of that assumption. Give 'start_ns', or 'timestamps'.",
+        severity=Severity.DOUBT,
+    )
+
+
+def assumed_rate() -> Finding:
+    """Return the doubt about a source whose samples are numbered only: seconds are of a guess."""
+    return Finding(
+        code=ReasonCode.MANIFEST,
+        message="its samples are numbered, and nothing states a time or a rate: a number is no "
+        "clock. Import it with timestamps, or with its rate (rate_hz in --rules).",
         severity=Severity.DOUBT,
     )
 

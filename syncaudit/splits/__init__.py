@@ -1,6 +1,12 @@
 """Do train and validation share what they should not: recordings, files, episodes, video."""
 
-from syncaudit.splits.duplicates import Duplicate, VideoSet, count_videos, find_duplicates
+from syncaudit.splits.duplicates import (
+    Duplicate,
+    Lookalike,
+    VideoSet,
+    count_videos,
+    find_duplicates,
+)
 from syncaudit.splits.leaks import leaked_clips
 from syncaudit.splits.shared import SharedData, find_shared
 from syncaudit.splits.split_lists import (
@@ -12,6 +18,7 @@ from syncaudit.splits.split_lists import (
 
 __all__ = [
     "Duplicate",
+    "Lookalike",
     "SharedData",
     "Split",
     "VideoSet",

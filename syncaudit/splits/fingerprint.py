@@ -1,4 +1,4 @@
-"""How the brightness of a video changes, coarse in space and fine in time.
+"""The brightness of a video over time, coarse in space, and how it changes.
 
 Frames of one scene look alike in every clip: a fixed camera shows the same table in all episodes.
 What changes from moment to moment belongs to one recording alone, survives coding, scaling, other
@@ -8,6 +8,7 @@ frame rates, brightness and gain, and does not depend on where a clip begins.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import cv2
 import numpy as np
@@ -17,37 +18,84 @@ from syncaudit.decode import iter_luma
 from syncaudit.model import CameraStream, Clip
 from syncaudit.pipeline.window import part_of, wanted_frames
 
-__all__ = ["STEP_S", "Fingerprint", "fingerprint_of"]
+__all__ = [
+    "CHANGE_S",
+    "CROPS",
+    "STEP_S",
+    "STILL",
+    "Fingerprint",
+    "cropping",
+    "fingerprint_of",
+    "nearest",
+    "weighed",
+]
 
 # A tenth of a second: trims that are no multiple of it cost at most half of it, over which means
 # of two tenths change little.
 STEP_S = 0.1
-# Change over half a second: longer than the period of slow cameras, shorter than a glance.
-_LAG = 5
+# Changes are looked at over so long: longer than the period of slow cameras, shorter than a glance.
+CHANGE_S = 0.5
 _COLUMNS, _ROWS = 12, 8
-# Grey levels by which coding alone changes the mean of a cell, at most.
-_NOISE = 1.0
+# Shares of the image that may be cut off every side, between which a fit loses little.
+CROPS = (0.0, 0.02, 0.04, 0.06)
+# Grey levels of change (root of the mean square over all cells) from which an instant has weight.
+# Coding changes cells by up to one.
+_CHANGED = 3.0
+# Mean power of changes (1: all are large) below which coding and the camera's gain may have made
+# them: parked cars have up to 0.04, parked in the light of a lamp that flashes 0.1 and more.
+STILL = 0.05
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fingerprint:
-    """Changes of brightness of one video.
+    """What one video shows, coarsely.
 
     Parameters
     ----------
-    changes : ndarray of float32, shape (n, 96)
-        How each cell of a 12 x 8 grid changes over half a second, without what all cells have in
-        common, one row every `STEP_S`. Every row has a norm of nearly 1, so that no single event
-        decides, and less where coding alone may have changed it.
+    times_s : ndarray of float64, shape (n,)
+        Of the frames, from the first.
+    cells : ndarray of float16, shape (n, 96)
+        Mean brightness of the cells of a 12 x 8 grid.
+    changes : ndarray of float32, shape (m, 96)
+        Weighed changes of means over two steps, one row every `STEP_S`.
     """
 
-    changes: NDArray[np.float32]
+    times_s: NDArray[np.float64]
+    cells: NDArray[np.float16]
+    changes: Floats
+
+    @classmethod
+    def of(cls, times_s: NDArray[np.float64], cells: NDArray[np.float32]) -> Fingerprint:
+        """Return the fingerprint of frames in any order.
+
+        Parameters
+        ----------
+        times_s : ndarray, shape (n,)
+            Of the frames.
+        cells : ndarray, shape (n, 96)
+            Brightness.
+        """
+        order = np.argsort(times_s, kind="stable")
+        times_s, cells = times_s[order] - times_s.min(initial=np.inf), cells[order]
+        return cls(
+            times_s=times_s, cells=cells.astype(np.float16), changes=_changes(times_s, cells)
+        )
+
+    @property
+    def changing_s(self) -> float:
+        """How long changes are known."""
+        return STEP_S * len(self.changes)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether so little changes that copies cannot be told."""
+        return bool(np.sum(self.changes**2) < STILL * len(self.changes))
 
 
 def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
     """Decode a camera, in the window of its clip, and return its fingerprint.
-
-    Empty where the video is shorter than the change that is measured.
 
     Raises
     ------
@@ -65,34 +113,56 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
                     continue
                 time_s = float(stream.time_ns[picture.index] - stream.time_ns[0]) * 1e-9
             times.append(time_s)
-            small = cv2.resize(picture.luma, (_COLUMNS, _ROWS), interpolation=cv2.INTER_AREA)
-            cells.append(small.ravel())
-    return Fingerprint(changes=changes_of(np.array(times), np.array(cells, dtype=np.float64)))
+            luma = picture.luma.astype(np.float32)  # of integers, means were rounded
+            cells.append(cv2.resize(luma, (_COLUMNS, _ROWS), interpolation=cv2.INTER_AREA).ravel())
+    return Fingerprint.of(
+        np.array(times), np.array(cells, dtype=np.float32).reshape(-1, _COLUMNS * _ROWS)
+    )
 
 
-def changes_of(times_s: NDArray[np.float64], cells: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the changes of cells (`Fingerprint`): of means over two steps.
+def weighed(changes: Floats) -> Floats:
+    """Return changes without what all cells have in common, no row with a norm above 1.
+
+    No single event decides, and what coding alone may have changed has next to no weight.
+    """
+    changes = changes - changes.mean(axis=1, keepdims=True)
+    power = np.sum(changes**2, axis=1, keepdims=True) + changes.shape[1] * _CHANGED**2
+    return np.asarray(changes / np.sqrt(power), dtype=np.float32)
+
+
+def nearest(times_s: NDArray[np.float64], wanted_s: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return which of ascending times lies nearest to each wanted one."""
+    after = np.searchsorted(0.5 * (times_s[1:] + times_s[:-1]), wanted_s)
+    return np.asarray(after, dtype=np.intp)
+
+
+@cache
+def cropping(share: float) -> Floats:
+    """Return what turns cells of a whole image into those without its margins, shape (96, 96).
 
     Parameters
     ----------
-    times_s : ndarray, shape (n,)
-        Of the frames.
-    cells : ndarray, shape (n, k)
-        Brightness.
+    share : float
+        Of the width and the height, cut off every side.
     """
-    empty = np.empty((0, _COLUMNS * _ROWS), dtype=np.float32)
-    if times_s.size < 2:
-        return empty
-    order = np.argsort(times_s, kind="stable")
-    times_s, cells = times_s[order] - times_s[order[0]], cells[order]
-    edges = np.arange(int(times_s[-1] / STEP_S + 1e-6) + 1) * STEP_S
-    if edges.size <= _LAG + 2:
-        return empty
+
+    def along(n: int) -> Floats:
+        edges = n * np.linspace(share, 1.0 - share, n + 1)
+        low, high = np.arange(n), np.arange(1, n + 1)
+        common = np.minimum(edges[1:, None], high) - np.maximum(edges[:-1, None], low)
+        common = np.maximum(common, 0.0)
+        return np.asarray(common / common.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    return np.asarray(np.kron(along(_ROWS), along(_COLUMNS)))
+
+
+def _changes(times_s: NDArray[np.float64], cells: Floats) -> Floats:
+    edges = np.arange(int(times_s.max(initial=0.0) / STEP_S + 1e-6) + 1) * STEP_S
+    lag = round(CHANGE_S / STEP_S)
+    if edges.size <= lag + 2:
+        return np.empty((0, cells.shape[1]), dtype=np.float32)
     areas = 0.5 * np.diff(times_s)[:, None] * (cells[1:] + cells[:-1])
     integral = np.concatenate((np.zeros((1, cells.shape[1])), np.cumsum(areas, axis=0)))
     at_edges = np.stack([np.interp(edges, times_s, column) for column in integral.T], axis=1)
     means = (at_edges[2:] - at_edges[:-2]) / (2.0 * STEP_S)
-    changes = means[_LAG:] - means[:-_LAG]
-    changes -= changes.mean(axis=1, keepdims=True)
-    power = np.sum(changes**2, axis=1, keepdims=True) + changes.shape[1] * _NOISE**2
-    return np.asarray(changes / np.sqrt(power), dtype=np.float32)
+    return weighed(means[lag:] - means[:-lag])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from syncaudit.splits.duplicates import Duplicate
+from syncaudit.splits.duplicates import Duplicate, Lookalike
 from syncaudit.splits.shared import SharedData
 from syncaudit.splits.split_lists import Split
 
@@ -12,7 +12,9 @@ __all__ = ["leaked_clips"]
 
 
 def leaked_clips(
-    splits: Sequence[Split], shared: Iterable[SharedData], copies: Iterable[Duplicate]
+    splits: Sequence[Split],
+    shared: Iterable[SharedData],
+    copies: Iterable[Duplicate | Lookalike],
 ) -> list[str]:
     """Return the clips of later splits that share something with an earlier one, in order.
 
@@ -22,8 +24,8 @@ def leaked_clips(
     ----------
     splits : sequence of Split
         In the order of the user: the first keeps all of its clips.
-    shared, copies : iterable of SharedData, of Duplicate
-        What was found.
+    shared, copies : iterable of SharedData, of Duplicate or Lookalike
+        What was found, or is not to be risked.
     """
     place = {split.name: k for k, split in enumerate(splits)}
     found: dict[str, None] = {}

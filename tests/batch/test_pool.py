@@ -10,7 +10,7 @@ import pytest
 
 from syncaudit.at_work import at_work_on
 from syncaudit.batch import pool
-from syncaudit.batch.pool import Lost, map_isolated
+from syncaudit.batch.pool import Lost, WorkerPool, map_isolated
 from syncaudit.errors import SyncAuditError
 
 
@@ -47,6 +47,33 @@ def test_what_was_at_work_is_named():
     assert str(found[0]) == "it exited with code 3 while dying"
     assert str(found[1]) == "it exceeded its time while sleeping"
     assert found[2] is None
+
+
+def halve(number):
+    if number == 150:
+        os._exit(3)
+    if number == 170:
+        time.sleep(600.0)
+    return number / 2
+
+
+def test_quick_tasks_travel_together_and_a_crash_costs_one_alone():
+    with WorkerPool(halve, workers=2, timeout_s=5.0) as workers:
+        found = dict(workers.map(range(300)))
+    assert {k: v for k, v in found.items() if k not in (150, 170)} == {
+        k: k / 2 for k in range(300) if k not in (150, 170)
+    }
+    assert str(found[150]) == "it exited with code 3"
+    assert found[170].is_timeout
+
+
+def test_slow_tasks_are_handed_over_one_by_one():
+    """What one worker holds, no other can take."""
+    with WorkerPool(time.sleep, workers=1) as workers:
+        tasks = [0.0] * 100 + [0.06] * 20
+        sizes = [max(w.n_tasks for w in workers._workers) for _ in workers.map(tasks)]
+    assert max(sizes) > 4
+    assert sizes[-1] == 1
 
 
 def test_no_tasks_start_no_workers():

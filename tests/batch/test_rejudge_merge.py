@@ -69,7 +69,7 @@ def test_another_policy_gives_what_an_audit_by_it_gives(clips, done, tmp_path):
 
 def test_validate_judges_again_by_itself(clips, done, tmp_path, monkeypatch):
     run_batch(clips, POLICY, out=tmp_path, workers=0)
-    monkeypatch.setattr(run, "_pipeline_audit", lambda: None)  # nothing may be read
+    monkeypatch.setattr(run, "_audit", None)  # nothing may be read
     summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
     assert (summary.reused, summary.about["judged_again"]) == (len(clips), len(clips))
     assert json.loads((tmp_path / "summary.json").read_text())["policy"]["name"] == "stricter"
@@ -86,7 +86,7 @@ def test_measurements_survive_a_stop_while_judging_again(clips, tmp_path, monkey
         summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
     assert (summary.stopped, summary.done) == ("interrupted", 0)
     assert read_verdicts(tmp_path) == []
-    monkeypatch.setattr(run, "_pipeline_audit", lambda: None)
+    monkeypatch.setattr(run, "_audit", None)
     assert run_batch(clips, STRICT, out=tmp_path, workers=0).done == len(clips)
 
 

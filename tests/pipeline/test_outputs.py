@@ -40,7 +40,7 @@ def filled(value: object, like: object) -> object:
 def test_parquet_holds_what_json_holds(healthy: ClipVerdict, tmp_path: Path) -> None:
     first, *others = healthy.pairs
     stepped = replace(first, step_s=0.06, step_std_s=0.001, step_at_ns=first.at_ns)
-    step = replace(healthy, pairs=(stepped, *others))
+    step = replace(healthy, pairs=(stepped, *others), about={"vehicle": "7"})
     verdicts = [{**v.to_json(), "fingerprint": "f"} for v in (healthy, step)]
     write_parquet(verdicts, tmp_path / "v.parquet")
     table = pq.read_table(tmp_path / "v.parquet")

@@ -206,8 +206,7 @@ def _injected(
         recording=original.recording_id,
         source=name,
         kind=kind,
-        offset_s=change.offset_s,
-        drift_ppm=change.drift_ppm,
+        change=change,
         at_ns=written.at_ns if change.drift_ppm and written is not None else None,
         moved=variant.moved,
     )

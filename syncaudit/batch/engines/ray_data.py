@@ -18,7 +18,9 @@ _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
 # Clips that travel together: enough to make the way worth it, few enough to share the work evenly.
+# An actor takes no clips of a block that another one has: the last blocks decide when all are done.
 MAX_BATCH = 16
+BLOCKS_EACH = 32
 
 
 def run_on_ray(
@@ -59,8 +61,7 @@ def run_on_ray(
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.execution_options.preserve_order = False
-    n_batches = max(1, workers) * 4
-    size = max(1, min(MAX_BATCH, len(items) // n_batches))
+    size = max(1, min(MAX_BATCH, len(items) // (BLOCKS_EACH * max(1, workers))))
     # Blocks are read one by one on the cluster: the whole manifest never lies in one place.
     blocks = [list(range(k, min(k + size, len(items)))) for k in range(0, len(items), size)]
     rows = [{"indices": block, "items": _packed([items[k] for k in block])} for block in blocks]

@@ -24,6 +24,7 @@ class Collected:
     columns: dict[str, NDArray[Any]]  # table of the source, stamps first, shape (n,) each
     is_captured: bool  # ``timestamp_ns`` are header stamps
     images: str | None = None  # video file or folder of stills
+    sound: str | None = None  # file of a sound
     log: bytes | None = None  # of a bus, as candump writes it
     # further keys of the manifest: ``columns`` of a state, ``signals`` of a bus
     said: dict[str, Any] = field(default_factory=dict)

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
-from syncaudit.datasets.bags.image_file import ImageFile, codec_of
 from syncaudit.datasets.bags.image_messages import (
     FOXGLOVE_IMAGES,
     ROS_IMAGES,
@@ -18,11 +17,12 @@ from syncaudit.datasets.bags.image_messages import (
     image_reader,
 )
 from syncaudit.datasets.bags.layout import LayoutError
-from syncaudit.datasets.bags.raw_images import ImageError, raw_image
 from syncaudit.datasets.bags.samples import SAMPLE_TYPES
 from syncaudit.datasets.bags.topics import Topic
+from syncaudit.datasets.images.image_file import ImageFile, codec_of
+from syncaudit.datasets.images.raw_images import ImageError, raw_image
 
-__all__ = ["Collector", "collector_for"]
+__all__ = ["Collector", "collector_for", "why_not_taken"]
 
 
 class Collector(Protocol):
@@ -35,20 +35,50 @@ class Collector(Protocol):
         """Return what they make."""
 
 
-def collector_for(topic: Topic, types: Mapping[str, Any], images: Path | None) -> Collector | None:
+# What is left out by its type: the reason.
+_LEFT_OUT = (
+    ("PointCloud", "points of a lidar or depth camera have no texture to follow"),
+    ("LaserScan", "points of a lidar have no texture to follow"),
+    ("CompressedImage", "depth: distances show no light"),
+    ("Image", "depth: distances show no light"),
+    ("/msg/", "its numbers are read where a [[topic]] rule names them"),
+)
+# Encodings of distances (REP 118), which other images of 16 bits share.
+_DISTANCES = frozenset({"16UC1", "32FC1"})
+
+
+def why_not_taken(topic: Topic) -> str:
+    """Return why a topic is of no kind that is audited; "" where its type tells nothing."""
+    return next((why for word, why in _LEFT_OUT if word in topic.type_name), "")
+
+
+def collector_for(
+    topic: Topic, types: Mapping[str, Any], images: Path | None, first: bytes
+) -> Collector | None:
     """Return the collector of a topic's type, or None if it is of no kind that is audited.
 
-    `images` is where they go, without suffix; None leaves them out. LayoutError where messages
-    cannot be read at all.
+    `images` is where they go, without suffix; None leaves them out. `first` is a message.
+    LayoutError where messages cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
-        if topic.type_name in ROS_IMAGES and not topic.name.endswith("/compressedDepth"):
-            return CameraCollector(topic, image_reader(topic, types), images)
+        if topic.type_name in ROS_IMAGES:
+            read = image_reader(topic, types)
+            return None if _is_depth(topic, read, first) else CameraCollector(topic, read, images)
         if topic.type_name in SAMPLE_TYPES:
             return SAMPLE_TYPES[topic.type_name](topic, types)
     if topic.encoding in ("protobuf", "json") and topic.type_name in FOXGLOVE_IMAGES:
         return CameraCollector(topic, image_reader(topic, types), images)
     return None
+
+
+def _is_depth(topic: Topic, read: Callable[[bytes], ImageMessage], first: bytes) -> bool:
+    """Return whether a topic's images are distances: by its name and their encoding."""
+    if topic.name.endswith("/compressedDepth"):
+        return True
+    try:
+        return "depth" in topic.name.lower() and read(first).said.partition(";")[0] in _DISTANCES
+    except (ValueError, LookupError):
+        return False  # its collector counts what cannot be read
 
 
 class CameraCollector:

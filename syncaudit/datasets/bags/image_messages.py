@@ -23,6 +23,7 @@ ROS_IMAGES = frozenset(
         "sensor_msgs/msg/CompressedImage",
         "foxglove_msgs/msg/CompressedImage",
         "foxglove_msgs/msg/CompressedVideo",
+        "ffmpeg_image_transport_msgs/msg/FFMPEGPacket",
     }
 )
 
@@ -50,6 +51,7 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Im
     is_ros1 = topic.encoding == "ros1"
     stamp = "timestamp" if topic.type_name.startswith("foxglove") else "header.stamp"
     is_raw = topic.type_name == "sensor_msgs/msg/Image"
+    said = "encoding" if is_raw or topic.type_name.endswith("FFMPEGPacket") else "format"
 
     def read(data: bytes) -> ImageMessage:
         layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
@@ -65,7 +67,7 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Im
         return ImageMessage(
             stamp_ns=seconds * 10**9 + layout.number(data, f"{stamp}.nanosec"),
             data=layout.raw(data, "data"),
-            said=layout.text(data, "encoding" if is_raw else "format"),
+            said=layout.text(data, said),
             raw=raw,
         )
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected
-from syncaudit.datasets.bags.collectors import Collector, collector_for
+from syncaudit.datasets.bags.collectors import Collector, collector_for, why_not_taken
 from syncaudit.datasets.bags.layout import LayoutError
 from syncaudit.datasets.bags.named_fields import FieldCollector
 from syncaudit.datasets.bags.rules import BagRules, rule_for
+from syncaudit.datasets.bags.sounds import SOUND_TYPES, Sounds
 from syncaudit.datasets.bags.storage import Recording, messages_of
 from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
@@ -34,7 +35,9 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
     damage: list[str] = []
     collectors, others = _collect(source, recording, rules, job, damage)
     for topic, count in others.items():
-        job.note(f"{topic.name} ({topic.type_name or topic.encoding}): not taken, {count} messages")
+        what = f"{topic.name} ({topic.type_name or topic.encoding}): not taken, {count} messages"
+        why = why_not_taken(topic)
+        job.note(f"{what}: {why}" if why else what)
     found = [each for collector in collectors.values() for each in collector.finish()]
     found = [each for each in found if len(each.columns["timestamp_ns"])]
     general = [*recording.findings, *(f"corrupt: {text}" for text in damage)]
@@ -42,7 +45,8 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
         job.note(f"{recording.name}: {text.partition(': ')[2]}")
     if not found and not general:
         job.note(
-            f"{recording.name}: no camera, IMU, joint states or CAN is in it, so it is no clip"
+            f"{recording.name}: no camera, IMU, joint states, CAN or sound is in it, so it is no "
+            "clip"
         )
         return
     if not found:  # damaged beyond reading: a clip all the same, so that it gets its verdict
@@ -62,7 +66,7 @@ def _collect(
     source: Source, recording: Recording, rules: BagRules, job: Import, damage: list[str]
 ) -> tuple[dict[Topic, Collector], dict[Topic, int]]:
     """Read all messages once; return what collects them, and the number of those left out."""
-    definitions = Definitions()
+    definitions, sounds = Definitions(), Sounds()
     collectors: dict[Topic, Collector] = {}
     others: dict[Topic, int] = {}
     for topic, receive_ns, publish_ns, data in messages_of(
@@ -74,7 +78,7 @@ def _collect(
         elif topic in others:
             others[topic] += 1
         else:
-            new = _collector(topic, recording, rules, job, definitions)
+            new = _collector(topic, data, recording, rules, job, definitions, sounds)
             if new is None:
                 others[topic] = 1
             else:
@@ -84,8 +88,15 @@ def _collect(
 
 
 def _collector(
-    topic: Topic, recording: Recording, rules: BagRules, job: Import, definitions: Definitions
+    topic: Topic,
+    first: bytes,
+    recording: Recording,
+    rules: BagRules,
+    job: Import,
+    definitions: Definitions,
+    sounds: Sounds,
 ) -> Collector | None:
+    """Return what collects a topic's messages, of which `first` is one; None if nothing does."""
     if not rules.takes(topic.name):
         return None
     images = None if rules.stamps_only else _path(recording, topic.name)
@@ -96,10 +107,14 @@ def _collector(
     try:
         if rule is not None:
             return FieldCollector(topic, definitions.of(topic), rule)
+        if topic.type_name in SOUND_TYPES and topic.encoding in ("ros1", "cdr"):
+            path = job.sidecars.path(_path(recording, topic.name))
+            return sounds.collector(topic, definitions.of(topic), path)
         return collector_for(
             topic,
             definitions.of(topic),
             None if images is None else job.sidecars.path(images),
+            first,
         )
     except LayoutError as error:
         job.note(f"{topic.name} ({topic.type_name}): not taken, {error}")
@@ -137,6 +152,8 @@ def _source(
     row: dict[str, Any] = {"kind": found.kind, "uri": table, **found.said}
     if found.kind == "camera" and found.images is not None:
         row |= {"uri": found.images, "timestamps": table}
+    elif found.sound is not None:
+        row |= {"uri": found.sound, "timestamps": table}
     elif found.log is not None:
         row |= _bus(found, path, rules, job)
     if "receive_ns" in found.columns:

@@ -19,6 +19,25 @@ bool is_error
 uint8 dlc
 uint8[8] data
 """,
+    "audio_common_msgs/msg/AudioInfo": """uint8 channels
+uint32 sample_rate
+string sample_format
+uint32 bitrate
+string coding_format
+""",
+    "audio_common_msgs/msg/AudioData": "uint8[] data\n",
+    "audio_common_msgs/msg/AudioDataStamped": """std_msgs/Header header
+audio_common_msgs/AudioData audio
+""",
+    "ffmpeg_image_transport_msgs/msg/FFMPEGPacket": """std_msgs/Header header
+int32 width
+int32 height
+string encoding
+uint64 pts
+uint8 flags
+bool is_bigendian
+uint8[] data
+""",
     "foxglove_msgs/msg/CompressedVideo": """builtin_interfaces/Time timestamp
 string frame_id
 uint8[] data

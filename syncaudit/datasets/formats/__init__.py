@@ -11,17 +11,22 @@ from collections.abc import Iterator
 from syncaudit.datasets.formats.ardupilot import ArduPilotFormat
 from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
+from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
+from syncaudit.datasets.formats.droid import DroidFormat
 from syncaudit.datasets.formats.euroc import EurocFormat
 from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.hdf5 import Hdf5Format
 from syncaudit.datasets.formats.kitti import KittiFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
 from syncaudit.datasets.formats.ulog import UlogFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.formats.xdf import XdfFormat
+from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
@@ -33,6 +38,10 @@ __all__ = ["DatasetFormat", "Import", "all_formats", "get_format"]
 _BUILT_IN: tuple[DatasetFormat, ...] = (
     NuScenesFormat(),
     LeRobotFormat(),
+    RldsFormat(),
+    DroidFormat(),
+    Hdf5Format(),
+    ZarrFormat(),
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
@@ -42,6 +51,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     UlogFormat(),
     ArduPilotFormat(),
     XdfFormat(),
+    DonkeycarFormat(),
     WebDatasetFormat(),
     TelemetryFormat(),
     FolderFormat(),

@@ -51,11 +51,11 @@ class RosbagFormat:
                 yield clip
         if not n_clips:
             raise ManifestError(
-                "no camera, IMU, joint states or CAN is in it. Topics: "
+                "no camera, IMU, joint states, CAN or sound is in it. Topics: "
                 + ("; ".join(list(job.notes)[:10]) or "none"),
                 path=source.uri,
                 hint="These are sensor_msgs Image, CompressedImage, Imu, JointState, can_msgs "
-                "Frame, and Foxglove's images and videos.",
+                "Frame, audio_common_msgs, and Foxglove's images and videos.",
             )
 
 

@@ -13,9 +13,8 @@ from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
-from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.watched_frames import (
@@ -25,7 +24,7 @@ from syncaudit.detectors.flash.watched_frames import (
     WatchedFrames,
     watched_neighbours,
 )
-from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
+from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
@@ -41,9 +40,6 @@ BLURRED_ROWS = 4.0
 # Where nobody states the exposure and no frame shows both edges of a pulse, these date its light if
 # it outlasts the exposure, and else that instant half an exposure before or after: of 8 ms mostly.
 UNSTATED_STD_S = 0.004
-# Frames are fitted together, as crowded ones, where no more than this share of the edges convinces
-# as long as they are taken one by one.
-NEEDLESS_SHARE = 0.6
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (light
 # that never leaves a row dark, clipped light, a moving camera) are wrong.
 MIN_KEPT = 0.3
@@ -110,9 +106,6 @@ class FlashDetector:
         if not self._indices:
             return None
         learnt = self._learnt()
-        kept = len(learnt.edges) / max(learnt.n_tried, 1) if learnt is not None else 0.0
-        if kept < NEEDLESS_SHARE:
-            learnt = self._crowded() or learnt
         blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
             dated = self._dated(learnt)
@@ -147,27 +140,6 @@ class FlashDetector:
             if min(n_on, n - n_on) < MIN_SWITCHES:
                 return False
         return n > MIN_KEPT * learnt.n_tried and shape.ramp_px < longest_px
-
-    def _crowded(self) -> Learnt | None:
-        """Return the edges of light so dense that hardly a row is ever dark."""
-        window = self._window
-        if len(window.candidates) < CROWDED_SHARE * len(self._indices):
-            return None
-        crowd = CrowdedLight()
-        for index in sorted(window.levels):
-            crowd.add(index, window.levels[index], window.clean[index])
-        crowd.finish()
-        if not crowd.is_believed or crowd.shape is None:
-            return None
-        half_std_px = crowd.half_std_px
-        return Learnt(
-            edges=crowd.edges,
-            n_tried=crowd.n_tried,
-            shape=crowd.shape,
-            half_std_px=UNPOOLED_SHARE * crowd.shape.half_px
-            if half_std_px is None
-            else half_std_px,
-        )
 
     def _blinking(self) -> Blinking | None:
         """Return what blinks in the frames, where light may have changed."""
@@ -245,13 +217,14 @@ class FlashDetector:
         is_guess = (
             self.stream.exposure_s is None and dated.sense.any() and 2 * stays.sum() < stays.size
         )
-        rise_s = learnt.shape.ramp_px * (delay_s or 0.0) if learnt.shape.blur_px else 0.0
+        rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
+        shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
         return self._edges(
             dated,
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
-            rise_std_s=UNSTATED_STD_S if is_guess else RISE_SHARE * rise_s,
+            rise_std_s=UNSTATED_STD_S if is_guess else shape_std_s,
         )
 
     def _edges(

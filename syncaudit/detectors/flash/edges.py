@@ -177,8 +177,8 @@ class _FrameFit:
         if self.misfit > MAX_MISFIT:
             return []
         slope, weight = self.slope, self.weight
-        normals = np.einsum("rx,ry,rb->bxy", slope, slope, self.levels**2 * weight, optimize=True)
-        gradients = np.einsum("rx,rb->bx", slope, self.levels * weight * self.residual)
+        normals = np.einsum("xr,yr,rb->bxy", slope, slope, self.levels**2 * weight, optimize=True)
+        gradients = np.einsum("xr,rb->bx", slope, self.levels * weight * self.residual)
         covariance = np.linalg.pinv(normals.sum(axis=0))
         scores = gradients - normals @ (covariance @ gradients.sum(axis=0))
         n_blocks = max(2, scores.shape[0])

@@ -18,7 +18,7 @@ from syncaudit.detectors.flash.pattern import DARK_SHARE, find_exposures, find_p
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
 from syncaudit.detectors.flash.shape import RampShape
 
-__all__ = ["MIN_FRAMES", "UNPOOLED_SHARE", "Learnt", "learn"]
+__all__ = ["MIN_FRAMES", "Learnt", "learn"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -44,7 +44,7 @@ FIRST_BEND = 0.1
 # A tail is believed where it leaves this share of what a box leaves.
 TAIL_GAIN = 0.8
 FIRST_TAIL = 0.9
-MAX_BEND = 0.9
+MAX_BEND, BOUND = 0.9, 1e-3
 # Tone curves bend upwards; the foot of a light that rises evenly is a parabola, which is a bend of
 # -1. What is nearer to that is no ramp, but the foot of a longer one.
 MIN_BEND = -0.5
@@ -58,6 +58,8 @@ LONGER = 1.25
 # Misfits beyond so many deviations count linearly.
 ROBUST_SIGMAS = 10.0
 N_STEPS = 10
+# Rows are binned while the shape is fitted, into so many a ramp and a picture, or more.
+BINS_PER_RAMP, BINS_PER_PICTURE = 40, 120
 # What is known of the half-light row: from few frames hardly anything, from more what an encoder
 # adds (measured with x264 at crf 23-28) and what a tone curve hides.
 MIN_POOLED = 4
@@ -84,6 +86,8 @@ class Learnt:
         Of their ramps.
     half_std_px : float
         Error of the half-light row of that shape.
+    shape_std_px : float
+        Error that all rows have in common, where that shape stands for another.
     whole : dict of int to int
         Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
     is_light : bool
@@ -94,6 +98,7 @@ class Learnt:
     n_tried: int
     shape: RampShape
     half_std_px: float
+    shape_std_px: float = 0.0
     whole: Mapping[int, int] = field(default_factory=dict)
     is_light: bool = False
 
@@ -132,7 +137,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     foretold, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
-    has_tail = False
+    band_px = None
     for n_round in range(N_ROUNDS):
         pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
         light, info = row_light(lit, pattern.levels)
@@ -140,28 +145,29 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             full = _scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
             shape = _first_shape(light, info, is_clear, rough_of)
-        rough = rough_of(light, info, shape)
+        rough = rough_of(light / _peak(shape, band_px), info, shape)
         told = np.where(is_full[:, None], _scale_info(foretold), info)
         sample = _Sample.of(light, told, rough, is_clear, is_full)
         if not sample.edges:
             return None
         before = shape
-        start = _tailed(shape) if n_round == 1 else shape
-        fitted = _fit_shape(sample, start, has_tail=has_tail or n_round == 1)
         if n_round == 1:
-            box = _fit_shape(sample, shape, has_tail=False)
-            has_tail = fitted.cost < TAIL_GAIN * box.cost
-            fitted = fitted if has_tail else box
+            fitted = _fit_shape(sample, _tailed(shape), exposure_px or sample.band_px)
+            box = _fit_shape(sample, shape)
+            fitted = fitted if fitted.cost < TAIL_GAIN * box.cost else box
+        else:
+            fitted = _fit_shape(sample, shape, band_px)
+        band_px = fitted.band_px
         if n_round and stays and exposure_px and not fitted.shape.blur_px:
             length = fitted.shape.ramp_px + 2.0 * fitted.shape.tail_px
             if length > LONGER * exposure_px:
                 rise_px = float(np.sqrt(length**2 - exposure_px**2))
                 rising = RampShape(rise_px, 0.0, shape.bend, exposure_px)
-                fitted, has_tail = _fit_shape(sample, rising, has_tail=False), False
+                fitted, band_px = _fit_shape(sample, rising), None
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
-        rough = rough_of(light, info, shape)
-        fit = fit_rows(light, info, rough, shape)
+        rough = rough_of(light / _peak(shape, band_px), info, shape)
+        fit = fit_rows(light, info, rough, shape, band_px=band_px)
         misfit = np.sqrt(np.average((light - fit.light) ** 2, axis=1, weights=info + 1e-12))
         has_edges = np.array([bool(edges.rows) for edges in rough])
         usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0
@@ -184,9 +190,16 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
+        # No tone curve bends as far as the bound.
+        shape_std_px=UNPOOLED_SHARE * shape.half_px if shape.bend > MAX_BEND - BOUND else 0.0,
         whole=whole,
         is_light=is_light,
     )
+
+
+def _peak(shape: RampShape, band_px: float | None) -> float:
+    """Return the most light that a row shows: not all of it where bands are short."""
+    return 1.0 if band_px is None else float(shape.cdf(np.array(band_px - shape.half_px)))
 
 
 def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
@@ -286,6 +299,7 @@ class _Sample:
     light: Floats
     info: Floats
     edges: Sequence[FrameEdges]
+    bin_px: int = 1
 
     @classmethod
     def of(
@@ -306,19 +320,41 @@ class _Sample:
             some += full[:: max(1, len(full) // N_LEARNT)]
         return cls(light[some], info[some], [edges[i] for i in some])
 
-    def settled(self, shape: RampShape) -> _Sample:
-        """Return the frames with their edges where a shape fits them."""
-        fitted = fit_rows(self.light, self.info, self.edges, shape).rows
+    @property
+    def band_px(self) -> float:
+        """Return how high bands are, by the first guesses of their edges."""
+        heights = [
+            own.rows[j + 1] - own.rows[j]
+            for own in self.edges
+            for j in range(len(own.rows) - 1)
+            if own.signs[j : j + 2] == (1, -1)
+        ]
+        return float(np.median(heights)) if heights else float(self.light.shape[1])
+
+    def settled(self, shape: RampShape, band_px: float | None) -> _Sample:
+        """Return the frames in bins of their rows, with their edges where a shape fits them."""
+        fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
         edges = [
             replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
             for own, rows in zip(self.edges, fitted, strict=True)
         ]
-        return replace(self, edges=edges)
+        length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
+        bin_px = max(1, int(min(length_px / BINS_PER_RAMP, n_rows / BINS_PER_PICTURE)))
+        height = n_rows // bin_px * bin_px
+        product, info = (
+            values[:, :height].reshape(len(edges), -1, bin_px).sum(axis=2)
+            for values in (self.light * self.info, self.info)
+        )
+        light = product / np.maximum(info, 1e-12)
+        return replace(self, light=light, info=info, edges=edges, bin_px=bin_px)
 
-    def misfit(self, shape: RampShape, n: int, gain: float = 1.0) -> Floats:
+    def misfit(
+        self, shape: RampShape, n: int, gain: float = 1.0, band_px: float | None = None
+    ) -> Floats:
         """Return the weighted residuals, the rows fitted, were full light brighter by a factor."""
         light, info = self.light / gain, self.info * gain**2
-        left: Floats = np.sqrt(info) * (light - fit_rows(light, info, self.edges, shape, n).light)
+        fit = fit_rows(light, info, self.edges, shape, n, self.bin_px, band_px)
+        left: Floats = np.sqrt(info) * (light - fit.light)
         return left.ravel()
 
 
@@ -344,16 +380,21 @@ def _tailed(shape: RampShape) -> RampShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """A shape, by what factor full light was taken too small, and what both leave."""
+    """A shape, by what factor full light was taken too small, what both leave, and band heights."""
 
     shape: RampShape
     gain: float
     cost: float
+    band_px: float | None
 
 
-def _fit_shape(sample: _Sample, start: RampShape, *, has_tail: bool) -> _Fitted:
-    """Return the shape that draws some frames best."""
-    settled = sample.settled(start)
+def _fit_shape(sample: _Sample, start: RampShape, band_px: float | None = None) -> _Fitted:
+    """Return the shape that draws some frames best, one with a tail where bands have a height.
+
+    A tail outlasts every exposure, so that all bands are as high as rows are exposed for. Where
+    that is so short that no row shows full light, only the height tells how much it is.
+    """
+    settled, has_tail = sample.settled(start, band_px), band_px is not None
 
     def shape_of(x: Floats) -> RampShape:
         length = float(np.exp(x[0]))
@@ -362,22 +403,28 @@ def _fit_shape(sample: _Sample, start: RampShape, *, has_tail: bool) -> _Fitted:
             return RampShape(length, 0.0, float(x[1]), start.blur_px)
         return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
 
+    def height_of(x: Floats) -> float | None:
+        return float(np.exp(x[4])) if has_tail else None
+
     def residuals(x: Floats) -> Floats:
-        return settled.misfit(shape_of(x), 2, float(x[2]))
+        return settled.misfit(shape_of(x), 2, float(x[2]), height_of(x))
 
     length = start.ramp_px + 2.0 * start.tail_px
-    first = [np.log(length), start.bend, 1.0, 2.0 * start.tail_px / length]
-    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9])
-    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL])
-    n = 4 if has_tail else 3
-    margin = 1e-3
+    tail_part, height = 2.0 * start.tail_px / length, np.log(band_px or 1.0)
+    first = [np.log(length), start.bend, 1.0, tail_part, height]
+    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9, -1.0])
+    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL, np.log(2.0 * MAX_RAMP_PX)])
+    n = 5 if has_tail else 3
     found = least_squares(
         residuals,
-        np.clip(first, low + margin, high - margin)[:n],
+        np.clip(first, low + BOUND, high - BOUND)[:n],
         bounds=(low[:n], high[:n]),
         loss="soft_l1",
         f_scale=ROBUST_SIGMAS,
         diff_step=np.full(n, 0.02),
         max_nfev=N_STEPS,
     )
-    return _Fitted(shape=shape_of(found.x), gain=float(found.x[2]), cost=float(found.cost))
+    x = found.x
+    return _Fitted(
+        shape=shape_of(x), gain=float(x[2]), cost=float(found.cost), band_px=height_of(x)
+    )

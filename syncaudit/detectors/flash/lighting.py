@@ -148,19 +148,20 @@ def _background(levels: Singles, is_dark: Bools) -> tuple[Singles, Bools]:
     Running means of the dark frames on either side, weighted by the inverse square of how long ago
     the last was.
     """
-    n, n_rows, _ = levels.shape
+    is_dark = np.stack((is_dark, is_dark[::-1]))
+    # How many frames ago each row was dark last; many where it never was.
+    at = np.arange(levels.shape[0])[:, None]
+    age = np.full(is_dark.shape, 2 * REACH, dtype=np.float32)
+    last = np.maximum.accumulate(np.where(is_dark, at, -2 * REACH), axis=1)
+    age[:, 1:] = at[1:] - last[:, :-1]
+    parts = (np.where(age > REACH, 1.0, 0.5) * is_dark)[..., None].astype(np.float32)
     sides = np.zeros((2, *levels.shape), dtype=np.float32)
-    weights = np.zeros((2, n, n_rows), dtype=np.float32)
-    for side, order in enumerate((range(n), range(n - 1, -1, -1))):
-        mean = np.zeros(levels.shape[1:], dtype=np.float32)
-        age = np.full(n_rows, np.inf, dtype=np.float32)
-        for k in order:
-            sides[side, k] = mean
-            weights[side, k] = np.where(age <= REACH, 1.0 / age**2, 0.0)
-            dark = is_dark[k]
-            part = np.where(age > REACH, 1.0, 0.5)
-            mean = np.where(dark[:, None], mean + part[:, None] * (levels[k] - mean), mean)
-            age = np.where(dark, 1.0, age + 1.0).astype(np.float32)
+    mean = np.zeros_like(sides[:, 0])
+    for k in range(levels.shape[0]):
+        sides[:, k] = mean
+        mean += parts[:, k] * (np.stack((levels[k], levels[-1 - k])) - mean)
+    weights = np.where(age <= REACH, age**-2, 0.0).astype(np.float32)
+    sides[1], weights[1] = sides[1, ::-1].copy(), weights[1, ::-1].copy()
     total = weights.sum(axis=0)
     background = (weights[..., None] * sides).sum(axis=0) / np.maximum(total, 1e-9)[..., None]
     return background.astype(np.float32), total > 0.0

@@ -25,6 +25,8 @@ MIN_RUN_ROWS = 7
 MIN_CUT_LIGHT = 0.08
 N_ITERATIONS = 8
 CONVERGED_ROWS = 0.01
+# Edges at a known distance keep it by so many times what the light tells of them.
+TIED, TWO_TIED = 1e3, np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class RampFit:
         Of the edges, in their order; 0 where a frame has fewer.
     light : ndarray, shape (f, h)
         What the edges draw.
-    slope : ndarray, shape (f, h, e)
+    slope : ndarray, shape (f, e, h)
         Derivative of that by the rows; 0 where a frame has fewer.
     """
 
@@ -114,6 +116,8 @@ def fit_rows(
     edges: Sequence[FrameEdges],
     shape: RampShape,
     n: int = N_ITERATIONS,
+    bin_px: int = 1,
+    band_px: float | None = None,
 ) -> RampFit:
     """Fit the rows of the edges by Gauss-Newton, frame by frame, all at once.
 
@@ -127,30 +131,39 @@ def fit_rows(
         Shape of all ramps.
     n : int
         Steps at most.
+    bin_px : int
+        How many rows of the picture each row of `light` is the mean of.
+    band_px : float, optional
+        How far apart the edges of a band are, where that is known.
     """
     at, signs = (
         _padded(values) for values in zip(*((e.rows, e.signs) for e in edges), strict=True)
     )
     is_lit = np.array([[float(e.is_lit)] for e in edges])
     bend = np.array([[-shape.bend if e.is_off else shape.bend] for e in edges])
-    height = light.shape[1]
+    rows = bin_px * (np.arange(light.shape[1], dtype=np.float64) + 0.5) - 0.5
     limit = max(4.0, 0.3 * shape.length_px)
     moving = np.arange(len(edges) if at.size else 0)
+    is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0) & (band_px is not None)
     for _ in range(n):
         if not moving.size:
             break
-        curve, slope = _drawn(
-            at[moving], signs[moving], is_lit[moving], bend[moving], height, shape
-        )
-        weighted = np.swapaxes(slope * weight[moving, :, None], 1, 2)
-        normal = weighted @ slope
+        curve, slope = _drawn(at[moving], signs[moving], is_lit[moving], bend[moving], rows, shape)
+        weighted = slope * weight[moving, None]
+        normal = weighted @ np.swapaxes(slope, 1, 2)
         diagonal = np.einsum("fee->fe", normal)
         diagonal += 1e-6 * diagonal.max(axis=1, keepdims=True) + 1e-9
         right = weighted @ (light[moving] - curve)[..., None]
+        if band_px is not None:
+            tie = TIED * diagonal.max(axis=1, keepdims=True) * is_band[moving]
+            off = tie * (np.diff(at[moving], axis=1) - band_px)
+            for j in range(tie.shape[1]):
+                normal[:, j : j + 2, j : j + 2] += tie[:, j, None, None] * TWO_TIED
+                right[:, j : j + 2, 0] += off[:, j, None] * TWO_TIED[0]
         step = np.clip(np.linalg.solve(normal, right)[..., 0], -limit, limit)
         at[moving] += step
         moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
-    curve, slope = _drawn(at, signs, is_lit, bend, height, shape)
+    curve, slope = _drawn(at, signs, is_lit, bend, rows, shape)
     return RampFit(rows=at, light=curve, slope=slope)
 
 
@@ -162,11 +175,11 @@ def _padded(values: Sequence[tuple[float, ...]]) -> Floats:
 
 
 def _drawn(
-    at: Floats, signs: Floats, is_lit: Floats, bend: Floats, height: int, shape: RampShape
+    at: Floats, signs: Floats, is_lit: Floats, bend: Floats, rows: Floats, shape: RampShape
 ) -> tuple[Floats, Floats]:
-    """Return what edges at some rows draw, shape (f, h), and its derivatives, (f, h, e)."""
-    apart = np.arange(height)[:, None] - at[:, None, :]
-    signs = signs[:, None, :]
-    light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=2), 0.0, 1.0)
-    slope = -shape.slope(apart) * signs * shown_slope(light, bend)[..., None]
+    """Return what edges at some rows draw, shape (f, h), and its derivatives, (f, e, h)."""
+    apart = rows - at[..., None]
+    signs = signs[..., None]
+    light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=1), 0.0, 1.0)
+    slope = -shape.slope(apart) * signs * shown_slope(light, bend)[:, None]
     return shown(light, bend), slope

@@ -15,13 +15,13 @@ from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidat
 from syncaudit.detectors.flash.step_screen import lasting_senses, step_candidates
 from syncaudit.detectors.flash.whole_frames import FrameCells
 
-__all__ = ["CROWDED_SHARE", "FrameWindow"]
+__all__ = ["FrameWindow"]
 
 Singles = NDArray[np.float32]
 
 # Frames that are looked at in one go.
 N_AT_ONCE = 16
-# Light is crowded where as many of the frames may be lit.
+# Where as many of the frames may be lit, so are those that a frame is compared with.
 CROWDED_SHARE = 0.85
 
 

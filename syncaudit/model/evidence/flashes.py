@@ -61,7 +61,7 @@ class FlashEdges:
     rise_std_s : float
         What all edges of a light that rises slowly may be off by: parts of it that go on early or
         late may light what this camera sees more than what others see. And what they may be off by
-        where they may be those of pulses after all (`of_pulses`).
+        where they may be those of pulses after all (`of_pulses`), or their ramps fit no light.
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, as where None, for edges that a row dates.

@@ -16,15 +16,21 @@ from foxglove_schemas_protobuf.CompressedImage_pb2 import CompressedImage
 from foxglove_schemas_protobuf.RawImage_pb2 import RawImage
 from mcap.writer import Writer as McapWriter
 from mcap_protobuf.writer import Writer as ProtobufWriter
+from rosbags.typesys import get_types_from_msg
 
 from syncaudit.datasets import load_manifest
-from syncaudit.datasets.bags.image_file import codec_of
-from syncaudit.datasets.bags.raw_images import ImageError, raw_image
+from syncaudit.datasets.images.image_file import codec_of
+from syncaudit.datasets.images.raw_images import ImageError, raw_image
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import audit, read_clip
 from testkit.bags.writing import CLIP, COMPRESSED, IMAGE, START_NS, Messages, Sent, jpeg, write_bag
 
+PACKET = "ffmpeg_image_transport_msgs/msg/FFMPEGPacket"
+PACKET_FIELDS = (
+    "std_msgs/Header header\nint32 width\nint32 height\nstring encoding\nuint64 pts\n"
+    "uint8 flags\nbool is_bigendian\nuint8[] data\n"
+)
 N = 12
 TIMES = (START_NS + np.arange(N) * 50_000_000).tolist()
 
@@ -252,7 +258,7 @@ def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
 
 
 def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("syncaudit.datasets.bags.image_file._MOST_WAITING", 5)
+    monkeypatch.setattr("syncaudit.datasets.images.image_file._MOST_WAITING", 5)
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
     _, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
@@ -285,3 +291,49 @@ def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_pa
     frames = iter_luma(stream.files)
     shades = [float(np.mean(frame.luma)) for frame in frames]
     assert (len(shades), frames.n_errors) == (N - 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("codec", "said"),
+    [("libx264", "libx264"), ("libx264", "h264;yuv420p;bgr8"), ("libx265", "hevc")],
+)
+def test_packets_of_ffmpeg_image_transport_are_a_video(codec, said, tmp_path):
+    pictures = [np.full((48, 64, 3), 20 + 15 * k, np.uint8) for k in range(N)]
+    quiet = {"x265-params": "log-level=none:bframes=0"} if codec == "libx265" else {"bf": "0"}
+    packets = encode(codec, pictures, tune="zerolatency", **quiet)
+    messages = Messages(is_ros1=False)
+    messages.store.register(get_types_from_msg(PACKET_FIELDS, PACKET))
+    made = [
+        messages.make(
+            PACKET, header=messages.header(t), width=64, height=48, encoding=said, pts=k, flags=0,
+            is_bigendian=False, data=np.frombuffer(data, np.uint8),
+        )
+        for k, (t, data) in enumerate(zip(TIMES, packets, strict=True))
+    ]  # fmt: skip
+    stream, findings = only_camera(bag_of(tmp_path, messages, made, PACKET), tmp_path)
+    assert not findings
+    assert stream.time_ns.tolist() == TIMES
+    shades = [float(np.mean(frame.luma)) for frame in iter_luma(stream.files)]
+    assert len(shades) == N
+    assert np.all(np.diff(shades) > 10.0)
+
+
+def test_what_is_left_out_is_told_with_its_reason(tmp_path):
+    messages = Messages(is_ros1=False)
+    far = np.full((24, 32), 700, np.uint16)
+    near = messages.compressed(TIMES[0], jpeg(20))
+    point = messages.make("geometry_msgs/msg/Point", x=0.0, y=0.0, z=0.0)
+    sent = [
+        Sent("/cam/depth/image_raw", IMAGE, messages.image(TIMES[0], far, "16UC1"), TIMES[0]),
+        Sent("/cam/depth_rgb/compressed", COMPRESSED, near, TIMES[0]),
+        Sent("/place", "geometry_msgs/msg/Point", point, TIMES[0]),
+    ]
+    bag = write_bag(tmp_path / "a.mcap", sent, messages)
+    notes = import_dataset(str(bag), tmp_path / "out" / "m.jsonl").notes
+    assert set(notes) == {
+        "/cam/depth/image_raw (sensor_msgs/msg/Image): not taken, 1 messages: depth: distances "
+        "show no light",
+        "/place (geometry_msgs/msg/Point): not taken, 1 messages: its numbers are read where a "
+        "[[topic]] rule names them",
+        "/cam/depth_rgb/compressed -> cam_depth_rgb (camera)",
+    }

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testkit.data_sets.comma_data import write_comma2k19
+from testkit.data_sets.donkeycar_data import write_tubs
+from testkit.data_sets.droid_data import write_droid
 from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
+from testkit.data_sets.hdf5_data import write_aloha
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
 from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
 from testkit.data_sets.xdf_data import write_xdf
+from testkit.data_sets.zarr_data import write_zarr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,9 @@ EXAMPLES: dict[str, Example] = {
     "folder": Example(write=write_plain_folder),
     "mcap": Example(write=write_mcaps),
     "rosbag": Example(write=write_rosbags),
+    "donkeycar": Example(write=write_tubs),
+    "droid": Example(write=write_droid),
+    "hdf5": Example(write=write_aloha),
     "lerobot": Example(
         write=write_lerobot_v3,
         broken=(
@@ -69,6 +77,23 @@ EXAMPLES: dict[str, Example] = {
             ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
             ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "not an intact Parquet.*again"),
             ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
+        ),
+    ),
+    "rlds": Example(
+        write=write_rlds,
+        broken=(
+            ("1.0.0/features.json", b"{", "not valid JSON.*Copy"),
+            ("1.0.0/features.json", b"{}", "describes no 'steps'"),
+            ("1.0.0/features.json", b'{"featuresDict": []}', "no description of features"),
+            ("1.0.0/features.json", None, "no folder with features.json"),
+            ("1.0.0/toy_arm-train.tfrecord-00000-of-00001", b"", "the file is empty"),
+        ),
+    ),
+    "zarr": Example(
+        write=write_zarr,
+        broken=(
+            ("meta/episode_ends/zarr.json", b"{", "does not part its episodes"),
+            ("zarr.json", b"{", "no intact zarr group.*Copy it again"),
         ),
     ),
     "nuscenes": Example(

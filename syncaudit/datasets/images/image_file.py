@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.datasets.bags.raw_images import ImageError
+from syncaudit.datasets.images.raw_images import ImageError
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
@@ -17,7 +17,15 @@ __all__ = ["ImageFile", "codec_of"]
 _MOST_WAITING = 600
 _TICKS = Fraction(1, 1000)  # Matroska's
 # Codecs that go into Matroska as they are; stills of other kinds become files in a folder.
-_VIDEO = {"h264": "h264", "h265": "hevc", "hevc": "hevc", "vp9": "vp9", "av1": "av1"}
+_VIDEO = {
+    "h264": "h264",
+    "x264": "h264",
+    "x265": "hevc",
+    "h265": "hevc",
+    "hevc": "hevc",
+    "vp9": "vp9",
+    "av1": "av1",
+}
 _STILLS = {b"\x89PNG": "png", b"RIFF": "webp", b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff"}
 
 # Units of an image at which decoding can start: instantaneous refresh, or parameter sets

@@ -1,0 +1,226 @@
+"""Gather sound topics of audio_common_msgs, and put their sound into files.
+
+``AudioInfo`` states rate and format, once, on a topic beside that of the sound. The stamp of an
+``AudioDataStamped`` is taken as that of its first sample; an ``AudioData`` has no time but that of
+its arrival, which is after its last sample.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
+from syncaudit.datasets.bags.layout import lay_out
+from syncaudit.datasets.bags.topics import Topic
+
+__all__ = ["SOUND_TYPES", "Sounds"]
+
+_INFO, _PLAIN = "audio_common_msgs/msg/AudioInfo", "audio_common_msgs/msg/AudioData"
+_STAMPED = "audio_common_msgs/msg/AudioDataStamped"
+SOUND_TYPES = frozenset({_INFO, _PLAIN, _STAMPED})
+# Names of GStreamer, as audio_capture has them: libsndfile's, bytes a sample.
+_SAMPLES = {
+    "S8": ("PCM_S8", "FILE", 1), "U8": ("PCM_U8", "FILE", 1),
+    "S16LE": ("PCM_16", "LITTLE", 2), "S16BE": ("PCM_16", "BIG", 2),
+    "S24LE": ("PCM_24", "LITTLE", 3), "S32LE": ("PCM_32", "LITTLE", 4),
+    "F32LE": ("FLOAT", "LITTLE", 4),
+}  # fmt: skip
+_BLOCK = 1 << 20
+# What encoders of MP3 put in front of the sound, and decoders add: LAME's 576 and 529.
+_MP3_PRIMING = 1105
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Format:
+    """What an ``AudioInfo`` says."""
+
+    n_channels: int
+    rate_hz: int
+    samples: str  # ``S16LE``
+    coding: str  # ``WAVE``, ``MP3``
+
+
+class Sounds:
+    """The sound topics of one recording, which share what is known of their formats."""
+
+    def __init__(self) -> None:
+        self._formats: dict[str, _Format] = {}
+
+    def collector(
+        self, topic: Topic, types: Mapping[str, Any], path: Path
+    ) -> _InfoCollector | _SoundCollector:
+        """Return the collector of a topic of `SOUND_TYPES`; `path` has no suffix."""
+        if topic.type_name == _INFO:
+            return _InfoCollector(topic, types, self)
+        return _SoundCollector(topic, types, self, path)
+
+    def learn(self, topic: str, found: _Format) -> None:
+        """Keep what is said of the sound in the namespace of a topic."""
+        self._formats[topic.rpartition("/")[0]] = found
+
+    def format_of(self, topic: str) -> _Format | None:
+        """Return the format of a topic's sound: of its namespace, else the only one there is."""
+        only = next(iter(self._formats.values())) if len(self._formats) == 1 else None
+        return self._formats.get(topic.rpartition("/")[0], only)
+
+
+class _InfoCollector:
+    """``AudioInfo``: no source, but what the others mean."""
+
+    def __init__(self, topic: Topic, types: Mapping[str, Any], sounds: Sounds) -> None:
+        self._topic, self._types, self._sounds = topic, types, sounds
+
+    def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:  # noqa: ARG002
+        """Take one message; one that cannot be read says nothing."""
+        try:
+            layout = lay_out(data, self._types, _INFO, is_ros1=self._topic.encoding == "ros1")
+            found = _Format(
+                n_channels=layout.number(data, "channels"),
+                rate_hz=layout.number(data, "sample_rate"),
+                samples=layout.text(data, "sample_format").upper(),
+                coding=layout.text(data, "coding_format").upper(),
+            )
+        except (ValueError, LookupError):
+            return
+        self._sounds.learn(self._topic.name, found)
+
+    def finish(self) -> list[Collected]:
+        """Return no source."""
+        return []
+
+
+class _SoundCollector:
+    """Chunks of one topic, as they were sent."""
+
+    def __init__(self, topic: Topic, types: Mapping[str, Any], sounds: Sounds, path: Path) -> None:
+        self._topic, self._types, self._sounds, self._path = topic, types, sounds, path
+        self._raw = path.with_name(path.name + ".raw").open("wb")
+        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
+        self._sizes = array("q")
+        self._damage = Damage()
+
+    def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
+        """Take one chunk."""
+        is_stamped = self._topic.type_name == _STAMPED
+        try:
+            layout = lay_out(
+                data, self._types, self._topic.type_name, is_ros1=self._topic.encoding == "ros1"
+            )
+            stamp_ns = 0
+            if is_stamped:
+                seconds = layout.number(data, "header.stamp.sec")
+                stamp_ns = seconds * 10**9 + layout.number(data, "header.stamp.nanosec")
+            chunk = layout.raw(data, "audio.data" if is_stamped else "data")
+        except (ValueError, LookupError) as error:
+            self._damage.note(error)
+            return
+        self._raw.write(chunk)
+        self._sizes.append(len(chunk))
+        self._capture.append(stamp_ns)
+        self._receive.append(receive_ns)
+        if publish_ns is not None:
+            self._publish.append(publish_ns)
+
+    def finish(self) -> list[Collected]:
+        """Return the sound, or where its format is not known the times of its chunks alone."""
+        self._raw.close()
+        raw = Path(self._raw.name)
+        columns, is_captured, findings = stamp_columns(
+            np.array(self._capture), np.array(self._receive), np.array(self._publish)
+        )
+        if self._topic.type_name == _PLAIN:
+            findings = ["manifest: its messages have no header, so receive timestamps are used: "
+                        "they include every delay between microphone and recorder"]  # fmt: skip
+        known = self._sounds.format_of(self._topic.name)
+        kept = self._kept(raw, known)
+        if kept is None:
+            raw.unlink()
+            findings.append(
+                f"manifest: {_unknown(known)}, so only the times of its chunks are audited"
+            )
+        else:
+            uri, ends = kept
+            columns["sample"] = np.append(0, ends[:-1]) if is_captured else ends
+        if known is not None and known.coding == "MP3":
+            ms = 1e3 * _MP3_PRIMING / max(1, known.rate_hz)
+            findings.append(
+                "manifest: MP3 begins with samples that were never recorded, and the bag does not "
+                f"state how many: the sound may lie up to {ms:.0f} ms late. Record as 'wave'"
+            )
+        return [
+            Collected(
+                topic=self._topic.name,
+                kind="events" if kept is None else "audio",
+                columns=columns,
+                is_captured=is_captured,
+                sound=None if kept is None else str(uri),
+                findings=findings + self._damage.findings(self._topic.name),
+            )
+        ]
+
+    def _kept(self, raw: Path, known: _Format | None) -> tuple[Path, NDArray[np.int64]] | None:
+        """Return the file of the sound, and the samples in it once each chunk is there."""
+        if known is None:
+            return None
+        if known.coding == "MP3":
+            uri = raw.replace(self._path.with_name(self._path.name + ".mp3"))
+            return uri, _mp3_ends(uri, self._sizes)
+        if not _is_plain(known):
+            return None
+        uri = self._path.with_name(self._path.name + ".wav")
+        _write_wav(raw, uri, known)
+        raw.unlink()
+        n_bytes = np.cumsum(self._sizes, dtype=np.int64)
+        return uri, n_bytes // (_SAMPLES[known.samples][2] * known.n_channels)
+
+
+def _unknown(known: _Format | None) -> str:
+    if known is None:
+        return "no AudioInfo states its rate and format (record the topic audio_info)"
+    return f"its format ({known.coding}, {known.samples}, {known.rate_hz} Hz) is not known"
+
+
+def _is_plain(known: _Format) -> bool:
+    is_sound = 0 < known.n_channels <= 64 and 0 < known.rate_hz <= 1_000_000
+    return is_sound and known.samples in _SAMPLES and known.coding in ("WAVE", "WAV", "PCM", "")
+
+
+def _write_wav(raw: Path, target: Path, known: _Format) -> None:
+    """Put a header in front of plain samples."""
+    import soundfile
+
+    subtype, endian, _ = _SAMPLES[known.samples]
+    said = {"samplerate": known.rate_hz, "channels": known.n_channels}
+    kept = "PCM_U8" if subtype == "PCM_S8" else subtype  # WAV has no signed bytes
+    with (
+        soundfile.SoundFile(
+            raw, "r", format="RAW", subtype=subtype, endian=endian, **said
+        ) as source,
+        soundfile.SoundFile(target, "w", format="WAV", subtype=kept, **said) as sound,
+    ):
+        while len(block := source.read(_BLOCK, dtype="float64" if kept == "FLOAT" else "int32")):
+            sound.write(block)
+
+
+def _mp3_ends(path: Path, sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return the samples decoded once each chunk is there."""
+    import av
+
+    decoder = av.CodecContext.create("mp3", "r")
+    n_samples, ends = 0, []
+    with path.open("rb") as file:
+        for size in sizes:
+            try:
+                for packet in decoder.parse(file.read(size)):
+                    n_samples += sum(frame.samples for frame in decoder.decode(packet))
+            except av.FFmpegError:
+                pass  # the reader counts what cannot be decoded
+            ends.append(n_samples)
+    return np.array(ends, np.int64)

@@ -1,0 +1,165 @@
+"""DROID as it was recorded: ``trajectory.h5`` with a time for every step, and a video a camera."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError, one_line
+from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["DroidFormat"]
+
+_FILE = "trajectory.h5"
+_DEPTH = 5  # laboratory, success or failure, day, episode
+_VIDEOS = "recordings/MP4"
+_TIMES = "observation/timestamp"
+_STATE = ("joint_positions", "joint_velocities", "cartesian_position", "gripper_position")
+_ACTION = ("joint_position", "cartesian_position", "gripper_position")
+_NS_PER_MS = 1_000_000
+
+
+class DroidFormat:
+    """One clip an episode: cameras, what the robot did, and what it was told.
+
+    All have milliseconds of one computer: cameras when an image was taken, the robot's state when
+    it arrived, commands when they were sent.
+    """
+
+    name = "droid"
+    summary = "DROID, raw: folders with trajectory.h5 and recordings/MP4"
+    takes_rules = False
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with a trajectory in it, at most five levels down."""
+        if next(_folders(source), None) is not None:
+            return None
+        return f"no folder with {_FILE}, up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the episodes in the order of their folders."""
+        from syncaudit.datasets.steps.episode import broken_clip
+        from syncaudit.datasets.steps.hdf5_file import open_hdf5, require_h5py
+
+        require_h5py(self.name)
+        for folder in _folders(source):
+            clip_id = folder or source.base_uri.split("::")[0].rstrip("/").rpartition("/")[2]
+            prefix = f"{folder}/" if folder else ""
+            try:
+                with open_hdf5(source, f"{prefix}{_FILE}") as file:
+                    sources = _sources(source, prefix, file, clip_id, job)
+            except ManifestError as error:
+                fault = f"corrupt: {prefix}{_FILE} {error.message}. {error.hint}"
+                yield broken_clip(clip_id, [fault], job, source.base_uri)
+                continue
+            yield Clip(
+                clip_id=clip_id,
+                recording_id=clip_id,
+                sources=sources,
+                base_uri=source.base_uri,
+            )
+
+
+def _folders(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
+    if source.has(f"{folder}/{_FILE}" if folder else _FILE):
+        yield folder
+    elif depth < _DEPTH:
+        for child in source.folders(folder):
+            yield from _folders(source, child, depth + 1)
+
+
+def _sources(
+    source: Source, prefix: str, file: h5py.File, clip_id: str, job: Import
+) -> dict[str, SourceSpec]:
+    sources: dict[str, SourceSpec] = {}
+    videos = {
+        name.rpartition("/")[2].removesuffix(".mp4"): name
+        for name in source.files("*.mp4", f"{prefix}{_VIDEOS}")
+    }
+    for serial, uri in videos.items():
+        if serial.endswith("-stereo"):
+            job.note("ignored *-stereo.mp4: both eyes of a camera whose left one is read")
+            continue
+        captured = _milliseconds(file, f"{_TIMES}/cameras/{serial}_estimated_capture")
+        received = _milliseconds(file, f"{_TIMES}/cameras/{serial}_read_end")
+        columns = {"timestamp_ns": captured, "receive_ns": received}
+        table = job.sidecars.write_table(f"{clip_id}/cam_{serial}.parquet", columns)
+        sources[f"cam_{serial}"] = CameraSpec(uri=uri, timestamps=table, arrivals=table)
+        job.note(f"{_VIDEOS}/SERIAL.mp4 -> camera, stamps SERIAL_estimated_capture")
+    for name in source.files("*.svo*", f"{prefix}recordings/SVO"):
+        if name.rpartition("/")[2].partition(".")[0] not in videos:
+            job.note("ignored recordings/SVO: only the camera's own SDK reads them; convert to MP4")
+    job.note("ignored robot_timestamp: nothing ties the robot's own clock to the computer's")
+    sources["state"] = _vectors(
+        file,
+        "observation/robot_state",
+        _STATE,
+        job,
+        f"{clip_id}/state.parquet",
+        f"{_TIMES}/robot_state/read_end",
+        stamp_kind="receive",
+    )
+    sources["action"] = _vectors(
+        file,
+        "action",
+        _ACTION,
+        job,
+        f"{clip_id}/action.parquet",
+        f"{_TIMES}/control/control_start",
+        is_command=True,
+    )
+    return sources
+
+
+def _vectors(
+    file: h5py.File,
+    group: str,
+    names: Sequence[str],
+    job: Import,
+    path: str,
+    stamps: str,
+    **said: Any,
+) -> StateSpec:
+    """Write those arrays of a group that are there, and return their source."""
+    columns: dict[str, Any] = {"timestamp_ns": _milliseconds(file, stamps)}
+    for name in names:
+        with suppress(ManifestError):
+            values = _array(file, f"{group}/{name}").astype(np.float64)
+            columns[name] = values if values.ndim == 1 else list(values.reshape(len(values), -1))
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1 or len(lengths) == 1:
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ManifestError(
+            f"its arrays of {group} do not belong together ({listed} rows)", hint="Copy it again."
+        )
+    table = job.sidecars.write_table(path, columns)
+    job.note(f"{group} -> state {path.rpartition('/')[2].partition('.')[0]}")
+    groups = {name: [name] for name in names if name in columns}
+    return StateSpec(uri=table, columns=groups, **said)
+
+
+def _milliseconds(file: h5py.File, name: str) -> NDArray[np.int64]:
+    return _array(file, name).astype(np.int64) * _NS_PER_MS
+
+
+def _array(file: h5py.File, name: str) -> NDArray[Any]:
+    from syncaudit.datasets.steps.hdf5_file import child_of
+    from syncaudit.datasets.steps.roles import READ_ERRORS
+
+    array = child_of(file, name)
+    problem = f"has no numbers '{name}'"
+    try:
+        if array is not None and array.shape and array.dtype.kind in "fiu":
+            return np.asarray(array[:])
+    except (*READ_ERRORS, AttributeError) as error:
+        problem = f"holds '{name}', which cannot be read ({one_line(error)})"
+    raise ManifestError(problem, hint="Copy it again.")

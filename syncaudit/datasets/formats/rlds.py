@@ -1,0 +1,185 @@
+"""RLDS and Open X-Embodiment: TFRecord files of episodes beside a ``features.json``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.tfrecord import Value, iter_records, read_example
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError, MissingExtraError, one_line
+from syncaudit.model import Clip
+
+__all__ = ["RldsFormat"]
+
+_FEATURES = "features.json"
+_DEPTH = 2  # data set, version
+_SHARD = re.compile(r"^(?:.*-)?([A-Za-z0-9_]+)\.tfrecord(?:-(\d+)-of-(\d+))?$")
+_STEPS = "steps/"
+
+
+class RldsFormat:
+    """One clip an episode; image features are cameras, vectors of floats state and action.
+
+    No step has a time: stamps count, at the rate of ``rate_hz`` in the rules, or at none.
+    """
+
+    name = "rlds"
+    summary = "RLDS, Open X-Embodiment: features.json with *.tfrecord files"
+    takes_rules = True
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with features and records, at most two levels down."""
+        if next(_folders(source), None) is not None:
+            return None
+        return f"no folder with {_FEATURES} and *.tfrecord files, up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the episodes, shards in the order of their names."""
+        if find_spec("crc32c") is None:
+            raise MissingExtraError("crc32c", extra="rlds", purpose=f"the format {self.name}")
+        from syncaudit.datasets.steps.stamps import rate_of_rules
+
+        rate_hz = rate_of_rules(job.rules)
+        for folder in _folders(source):
+            shapes = _shapes(source, folder, job)
+            names = _shards(source, folder)
+            _note_missing(folder, names, job)
+            for name in names:
+                yield from _episodes(source, name, shapes, rate_hz, job)
+
+
+def _folders(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
+    name = f"{folder}/{_FEATURES}" if folder else _FEATURES
+    if source.has(name) and _shards(source, folder):
+        yield folder
+    elif depth < _DEPTH:
+        for child in source.folders(folder):
+            yield from _folders(source, child, depth + 1)
+
+
+def _shards(source: Source, folder: str) -> list[str]:
+    names = source.files("*.tfrecord*", folder)
+    return [name for name in names if _SHARD.match(name.rpartition("/")[2])]
+
+
+def _note_missing(folder: str, names: list[str], job: Import) -> None:
+    """Tell of shards that the names of others count."""
+    stated: dict[str, int] = {}
+    there: Counter[str] = Counter()
+    for name in names:
+        found = _SHARD.match(name.rpartition("/")[2])
+        if found is not None and found[3]:
+            stated[found[1]] = int(found[3])
+            there[found[1]] += 1
+    for split, n_stated in stated.items():
+        if there[split] < n_stated:
+            job.note(f"{folder} {split}: {there[split]} of {n_stated} files are there".strip())
+
+
+def _episodes(
+    source: Source,
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    rate_hz: float | None,
+    job: Import,
+) -> Iterator[Clip]:
+    from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of
+
+    place = source.uri_of(name).split("::")[0].split("/")
+    found = _SHARD.match(place[-1])
+    shard = f"{found[1]}-{found[2] or '00000'}" if found else ""
+    prefix = "/".join([*place[-3:-1], shard])  # data set, version
+    with source.open(name) as file:
+        for number, content in enumerate(iter_records(file)):
+            clip_id = f"{prefix}/{number:05d}"
+            try:
+                if isinstance(content, str):
+                    raise ValueError(content)
+                arrays = _arrays(read_example(content), shapes)
+            except (ValueError, LookupError) as error:
+                text = f"record {number} of {place[-1]} cannot be read: {one_line(error)}"
+                fault = [f"corrupt: {text}. Download the file again."]
+                yield broken_clip(clip_id, fault, job, source.base_uri)
+                continue
+            lengths = Counter(len(array) for array in arrays.values())
+            n_steps = lengths.most_common(1)[0][0] if lengths else 0
+            episode = Episode(clip_id=clip_id, arrays=arrays, rows=(0, n_steps), rate_hz=rate_hz)
+            yield clip_of(episode, job, source.base_uri)
+
+
+def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Return the features of the steps as arrays with one row a step."""
+    arrays: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in shapes:
+            continue
+        if isinstance(value, list):
+            array = np.empty(len(value), object)
+            array[:] = value
+        else:
+            width = math.prod(shapes[name])
+            n_rows = value.size // max(1, width)
+            array = value[: n_rows * width].reshape(n_rows, *shapes[name])
+        arrays[name.removeprefix(_STEPS)] = array
+    return arrays
+
+
+def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...]]:
+    """Return the shape of what each feature that is read holds a step."""
+    name = f"{folder}/{_FEATURES}" if folder else _FEATURES
+    content = source.read_json(name)
+    try:
+        found = {key: _shape(feature) for key, feature in _leaves(content, "")}
+    except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
+        raise ManifestError(
+            f"is no description of features ({type(error).__name__}: {one_line(error)})",
+            path=source.uri_of(name),
+            hint="Download it again.",
+        ) from error
+    found = {key: shape for key, shape in found.items() if key.startswith(_STEPS)}
+    if not found:
+        raise ManifestError(
+            "describes no 'steps', so this is a TensorFlow data set, but no RLDS",
+            path=source.uri_of(name),
+            hint="Data sets of robots hold one record an episode, with 'steps'.",
+        )
+    for key, shape in found.items():
+        if isinstance(shape, str):
+            job.note(f"ignored {key.removeprefix(_STEPS)}: {shape}")
+    return {key: shape for key, shape in found.items() if not isinstance(shape, str)}
+
+
+def _leaves(feature: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (name, description) of the features that hold values."""
+    if "featuresDict" in feature:
+        for key, child in feature["featuresDict"]["features"].items():
+            yield from _leaves(child, f"{name}/{key}" if name else key)
+    elif "sequence" in feature and name == _STEPS[:-1]:
+        yield from _leaves(feature["sequence"]["feature"], name)
+    else:
+        yield name, feature
+
+
+def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
+    """Return the shape of a feature that is read, else why it is not."""
+    if "image" in feature:
+        dtype = feature["image"].get("dtype", "uint8")
+        return () if dtype == "uint8" else f"images of {dtype} are distances"
+    if "tensor" not in feature:
+        kinds = [key for key in feature if key not in ("pythonClassName", "description")]
+        return f"{', '.join(kinds) or 'it'} is neither an image nor a vector"
+    tensor = feature["tensor"]
+    if tensor.get("encoding", "none") not in ("none", ""):
+        return "a packed tensor"
+    if tensor["dtype"] not in ("float32", "float64"):
+        return f"{tensor['dtype']} is no vector of motion"
+    shape = tuple(int(length) for length in tensor["shape"].get("dimensions", ()))
+    return shape if min(shape, default=0) >= 0 else "of no fixed shape"

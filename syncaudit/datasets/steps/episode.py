@@ -1,0 +1,200 @@
+"""Make a clip of an episode: a table of its numbers and a file of each camera's images."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.steps.images import is_blank, write_images
+from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
+from syncaudit.datasets.steps.stamps import Stamps, counted
+from syncaudit.errors import one_line
+from syncaudit.limits import ARRAY_BYTES
+from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec, is_usable
+
+__all__ = ["Episode", "broken_clip", "clip_of"]
+
+# A day at 100 Hz: what claims more steps is damaged.
+_MOST_STEPS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Episode:
+    """Rows of arrays that were recorded together.
+
+    Parameters
+    ----------
+    clip_id : str
+        Unique in the data set; parts its files from others'.
+    arrays : mapping of str to StepArray
+        Name, with ``/`` between groups, to an array with one row a step.
+    rows : tuple of int
+        First row and the one after the last.
+    rate_hz : float, optional
+        Steps a second, where the data set states it.
+    findings : list of str
+        What is wrong with it, as ``code: text``.
+    """
+
+    clip_id: str
+    arrays: Mapping[str, StepArray]
+    rows: tuple[int, int]
+    rate_hz: float | None = None
+    findings: list[str] = field(default_factory=list)
+
+
+def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
+    """Return the clip of an episode, its numbers and images written beside the manifest."""
+    n_steps = episode.rows[1] - episode.rows[0]
+    if not 0 < n_steps <= _MOST_STEPS:
+        faults = [*episode.findings, f"corrupt: it holds {n_steps} steps. Record or copy it again."]
+        return broken_clip(episode.clip_id, faults, job, base_uri)
+    taken: dict[Role, dict[str, StepArray]] = {role: {} for role in Role}
+    findings = list(episode.findings)
+    for name, array in episode.arrays.items():
+        try:
+            role, why = role_of(name, array)
+        except READ_ERRORS as error:
+            findings.append(_unread(name, error))
+            continue
+        taken[role][name] = array
+        job.note(f"ignored {name}: {why}" if role is Role.NONE else f"{name} -> {role}")
+    numbers = {
+        role: dict(_numbers(episode, taken[role], findings))
+        for role in (Role.STATE, Role.ACTION, Role.STAMPS)
+    }
+    stamps = _stamps(episode, numbers[Role.STAMPS], findings, job)
+    sources = dict(_cameras(episode, taken, stamps, findings, job))
+    vectors = {str(role): numbers[role] for role in (Role.STATE, Role.ACTION) if numbers[role]}
+    for title, arrays in vectors.items():
+        short = _short_names(list(arrays))
+        columns = {short[name]: _cells(values) for name, values in arrays.items()}
+        table = job.sidecars.write_table(
+            f"{episode.clip_id}/{title}.parquet", {"timestamp_ns": stamps.time_ns, **columns}
+        )
+        sources[title] = StateSpec(
+            uri=table,
+            columns={name: [name] for name in columns},
+            stamp_kind=stamps.kind,
+            findings=findings,
+            is_command=title == Role.ACTION,
+        )
+    if not sources:
+        faults = [*findings, "empty: it holds no images, state or actions"]
+        return broken_clip(episode.clip_id, faults, job, base_uri)
+    return Clip(
+        clip_id=episode.clip_id,
+        recording_id=episode.clip_id,
+        sources=sources,
+        base_uri=base_uri,
+    )
+
+
+def broken_clip(clip_id: str, findings: list[str], job: Import, base_uri: str) -> Clip:
+    """Return a clip of which nothing can be read, so that it gets its verdict all the same."""
+    for text in findings:
+        job.note(f"{clip_id}: {text.partition(': ')[2]}")
+    empty = {"timestamp_ns": np.empty(0, np.int64)}
+    table = job.sidecars.write_table(f"{clip_id}/episode.parquet", empty)
+    sources: dict[str, SourceSpec] = {"episode": EventsSpec(uri=table, findings=findings)}
+    return Clip(clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=base_uri)
+
+
+def _unread(name: str, error: BaseException) -> str:
+    return f"corrupt: {name} cannot be read and is left out ({one_line(error)})"
+
+
+def _stamps(
+    episode: Episode, stated: Mapping[str, NDArray[Any]], findings: list[str], job: Import
+) -> Stamps:
+    """Return the stamps that the episode holds, else those that its rate makes."""
+    for name, values in stated.items():
+        if values.dtype.kind == "f" and is_usable(values[:, None]).all():
+            job.note(f"timestamps are {name}, taken as seconds")
+            return Stamps(time_ns=np.rint(values * 1e9).astype(np.int64), kind="receive")
+        findings.append(f"manifest: {name} is not used: not every item is a number of seconds")
+    return counted(episode.rows[1] - episode.rows[0], episode.rate_hz, job)
+
+
+def _cameras(
+    episode: Episode,
+    taken: Mapping[Role, Mapping[str, StepArray]],
+    stamps: Stamps,
+    findings: list[str],
+    job: Import,
+) -> Iterator[tuple[str, SourceSpec]]:
+    arrays = {**taken[Role.ENCODED], **taken[Role.IMAGES]}
+    table = ""
+    for name, title in _short_names(list(arrays)).items():
+        first, stop = episode.rows
+        rows = first, min(stop, arrays[name].shape[0])
+        if is_blank(arrays[name], rows):
+            job.note(f"ignored {name} where it is one blank image: padding")
+            continue
+        path = job.sidecars.path(f"{episode.clip_id}/{title}")
+        written = write_images(path, arrays[name], rows, stamps.time_ns)
+        own = list(findings)
+        if written.fault:
+            text = f"{name} is left out from image {written.n_kept} on: {written.fault}"
+            own.append(f"unreadable: {text}")
+        table = table or job.sidecars.write_table(
+            f"{episode.clip_id}/stamps.parquet", {"timestamp_ns": stamps.time_ns}
+        )
+        yield (
+            title,
+            CameraSpec(
+                uri=written.uri or table, timestamps=table, stamp_kind=stamps.kind, findings=own
+            ),
+        )
+
+
+def _numbers(
+    episode: Episode, arrays: Mapping[str, StepArray], findings: list[str]
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the rows of those arrays that have all of them."""
+    first, stop = episode.rows
+    for name, array in arrays.items():
+        try:
+            n_bytes = (stop - first) * math.prod(array.shape[1:]) * array.dtype.itemsize
+            if n_bytes > ARRAY_BYTES:
+                raise ValueError(f"its rows take more than {ARRAY_BYTES >> 30} GiB")
+            values = np.asarray(array[first:stop])
+        except READ_ERRORS as error:
+            findings.append(_unread(name, error))
+            continue
+        if len(values) == stop - first:
+            yield name, values
+        else:
+            text = f"{name} has {len(values)} rows for {stop - first} steps, and is left out"
+            findings.append(f"length_mismatch: {text}")
+
+
+def _cells(values: NDArray[Any]) -> Any:
+    """Return a column of numbers, or of lists of them."""
+    plain = values.astype(np.float64)
+    return plain if plain.ndim == 1 else list(plain)
+
+
+def _short_names(names: list[str]) -> dict[str, str]:
+    """Return the last part of every name, or the whole where two end alike; letters alone."""
+    plain = {name: re.sub(r"[^\w/.+-]", "_", name) for name in names}
+    last = Counter(name.rpartition("/")[2] for name in plain.values())
+    titles = {
+        name: whole.rpartition("/")[2]
+        if last[whole.rpartition("/")[2]] == 1
+        else whole.replace("/", ".")
+        for name, whole in plain.items()
+    }
+    taken = Counter(titles.values())
+    return {
+        name: title if taken[title] == 1 else f"{title}_{number}"
+        for number, (name, title) in enumerate(titles.items())
+    }

@@ -1,0 +1,115 @@
+"""Tell by name, type and shape what an array of an episode is: one row of it is a step."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+__all__ = ["READ_ERRORS", "Role", "StepArray", "encoded_image", "role_of"]
+
+READ_ERRORS = (
+    *(OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, EOFError, MemoryError),
+    *(AttributeError, OverflowError, zlib.error, zipfile.BadZipFile),
+)
+"""What h5py, zarr and their codecs raise of damaged data."""
+
+# What stills begin with: JPEG, PNG, WebP.
+_MAGICS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF")
+# The widest vectors of motion, of humanoids and hands, have some 100 numbers; embeddings 300 on.
+_MOST_NUMBERS = 256
+_STAMPS = frozenset({"timestamp", "timestamps", "time_stamp", "time"})
+_BOOKKEEPING = (
+    *("reward", "done", "discount", "terminal", "is_first", "is_last", "truncat", "success"),
+    *("index", "stage", "mask", "step_id", "compress"),
+)
+
+
+class StepArray(Protocol):
+    """What NumPy, h5py and zarr have in common."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of steps, then what each holds."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """Type of its items."""
+        ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return some rows."""
+        ...
+
+
+class Role(StrEnum):
+    """What an array is taken for."""
+
+    ENCODED = "camera (encoded images)"
+    IMAGES = "camera"
+    STATE = "state"
+    ACTION = "action"
+    STAMPS = "timestamps"
+    NONE = "none"
+
+
+class Taken(NamedTuple):
+    """The role of an array, and why it has none."""
+
+    role: Role
+    why: str = ""
+
+
+def role_of(name: str, array: StepArray) -> Taken:
+    """Return what an array called `name` (with ``/`` between groups) is."""
+    words = name.lower()
+    last = words.rpartition("/")[2]
+    kind, shape = array.dtype.kind, array.shape
+    if "depth" in words:
+        return Taken(Role.NONE, "depth: distances show no light")
+    if "point" in words and "cloud" in words:
+        return Taken(Role.NONE, "a point cloud has no texture to follow")
+    if last in _STAMPS and len(shape) == 1 and kind in "fiu":
+        return Taken(Role.STAMPS)
+    if kind in "OSV" or (array.dtype == np.uint8 and len(shape) == 2):
+        return _encoded(array)
+    if len(shape) > 2:
+        return _images(array)
+    if any(word in last for word in _BOOKKEEPING):
+        return Taken(Role.NONE, "bookkeeping")
+    if kind != "f":
+        return Taken(Role.NONE, f"{array.dtype} is no vector of motion")
+    if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
+        return Taken(Role.NONE, f"{shape[1]} numbers a step are an embedding")
+    parts = words.split("/")
+    return Taken(Role.ACTION if any("action" in part for part in parts) else Role.STATE)
+
+
+def _images(array: StepArray) -> Taken:
+    """Take images of bytes, grey or of three colours in any place, and floats of three colours."""
+    dtype, *size = array.dtype, *array.shape[1:]
+    n_channels = {size[0], size[-1]} if len(size) == 3 else {1} if len(size) == 2 else set()
+    if (dtype == np.uint8 and n_channels & {1, 3}) or (dtype == np.float32 and 3 in n_channels):
+        return Taken(Role.IMAGES)
+    return Taken(Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is no image")
+
+
+def _encoded(array: StepArray) -> Taken:
+    first = encoded_image(array[0]) if array.shape[0] else b""
+    if first.startswith(_MAGICS):
+        return Taken(Role.ENCODED)
+    return Taken(Role.NONE, "neither numbers nor images (JPEG, PNG, WebP)")
+
+
+def encoded_image(row: Any) -> bytes:
+    """Return the bytes of one encoded image, without the zeros that pad rows to one length."""
+    data = row if isinstance(row, bytes) else np.asarray(row).tobytes() if _is_bytes(row) else b""
+    return data.rstrip(b"\0")
+
+
+def _is_bytes(row: Any) -> bool:
+    return isinstance(row, np.ndarray | np.bytes_ | np.void) and np.asarray(row).dtype.kind in "uSV"

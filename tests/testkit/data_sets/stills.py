@@ -1,0 +1,17 @@
+"""Images that differ from each other, small enough for a data set of many clips."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+
+def picture(number: int) -> np.ndarray:
+    """Return image `number`, RGB of 24 x 32, a level that grows with it over a texture."""
+    texture = np.random.default_rng(7).integers(0, 60, (24, 32, 3), dtype=np.uint8)
+    return texture + np.uint8(40 + 5 * (number % 30))
+
+
+def jpeg(image: np.ndarray) -> bytes:
+    """Return an image as JPEG."""
+    return cv2.imencode(".jpg", image[..., ::-1])[1].tobytes()
