@@ -30,12 +30,13 @@ _MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.E
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: words, their colour, its tip, and whether it is a figure."""
+    """One cell: words, their colour, its tip, whether it is a figure, and words for less room."""
 
     text: str
     color: str | None = None
     tip: str = ""
     is_number: bool = False
+    short: str = ""
 
 
 class CellModel(QtCore.QAbstractTableModel):
@@ -83,8 +84,11 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
         if not cell.text:
             return
         room = room.adjusted(PAD_PX, 0, -PAD_PX, 0)
+        metrics, words = option.fontMetrics, cell.text
+        if cell.short and metrics.horizontalAdvance(words) > room.width():
+            words = cell.short
         elided = _MIDDLE if column == self._middle else _RIGHT
-        words = option.fontMetrics.elidedText(cell.text, elided, room.width())
+        words = metrics.elidedText(words, elided, room.width())
         painter.setPen(palette.text().color() if cell.color is None else QtGui.QColor(cell.color))
         painter.drawText(room, ALIGN_RIGHT if cell.is_number else ALIGN_LEFT, words)
 
