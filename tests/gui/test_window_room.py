@@ -96,7 +96,7 @@ def test_narrow_table_leaves_out_what_all_names_begin_with(qtbot):
     def drawn(text: str, width: int) -> QtGui.QImage:
         table.set_rows([(Cell(text, short="front_right"),)])
         image = QtGui.QImage(width, ROW_PX, QtGui.QImage.Format.Format_RGB32)
-        image.fill(0)
+        image.fill(QtCore.Qt.GlobalColor.white)
         option.rect = image.rect()
         painter = QtGui.QPainter(image)
         view.itemDelegate().paint(painter, option, table.index(0, 0))
