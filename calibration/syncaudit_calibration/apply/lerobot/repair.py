@@ -28,6 +28,8 @@ from syncaudit_calibration.apply.targets import RECORD
 __all__ = ["repair_lerobot"]
 
 _STATS = "meta/stats.json"
+# Less than this is no matter of rows.
+_LEAST_S = 5e-5
 
 
 def repair_lerobot(
@@ -203,11 +205,14 @@ class _Repair:
             return SourceOutcome(source=name, why=known.why, remarks=known.remarks)
         left_s = pairing.left_s[name]
         left = f"{word_duration(abs(left_s))} {'late' if left_s < 0 else 'early'}"
+        remains = f"{left} remain" if abs(left_s) > _LEAST_S else "nothing remains"
         if not pairing.moves[name]:
             why = f"{left}, less than half a row: no other sample is nearer"
             return SourceOutcome(source=name, why=why, remarks=known.remarks)
         rows = f"{pairing.n_rows} of {word_count(n_before, 'row')} stay"
-        remark = f"paired {pairing.moves[name]:+.3g} rows on, {left} remain; {rows}"
+        move = pairing.moves[name]
+        way = "on" if move > 0 else "back"
+        remark = f"each row takes its sample {abs(move):.3g} rows {way}: {remains}; {rows}"
         return SourceOutcome(
             source=name, correction=known.correction, remarks=(remark, *known.remarks)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,15 @@ def together(episodes: Sequence[Stats]) -> dict[str, dict[str, Any]]:
     The variance is that within the episodes and between them; quantiles are the mean of theirs by
     the number of samples, as LeRobot has them.
     """
-    names = dict.fromkeys(name for stats in episodes for name in stats)
-    return {name: _pooled(stats[name] for stats in episodes if name in stats) for name in names}
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for stats in episodes:
+        for name, values in stats.items():
+            if "count" in values:  # else nobody knows how much they weigh
+                found.setdefault(name, []).append(values)
+    return {name: _pooled(parts) for name, parts in found.items()}
 
 
-def _pooled(episodes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    parts = list(episodes)
+def _pooled(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     keys = [key for key in parts[0] if all(key in part for part in parts)]
     stacked = {key: np.array([part[key] for part in parts], dtype=np.float64) for key in keys}
     counts = stacked.pop("count").ravel()
