@@ -15,6 +15,7 @@ from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_calibration.apply.lerobot.pairing import pair_rows
 from syncaudit_calibration.apply.lerobot.statistics import of_episode, together
 
+from syncaudit.datasets.importing import import_dataset
 from testkit.command_line import run_command
 from testkit.data_sets.lerobot_data import (
     FPS,
@@ -48,7 +49,7 @@ def repaired(root: Path, folder: Path, *options: str, **offsets_s: float) -> Pat
     calibration = folder / "calibration.json"
     calibration.write_text(json.dumps({"version": 1, "reference": "state", "sources": sources}))
     manifest, out = folder / "m.jsonl", folder / "repaired"
-    run_command("manifest", "lerobot", root, "--out", manifest, expected=0)
+    import_dataset(str(root), manifest, format_name="lerobot")
     words = ("apply", calibration, manifest, "--as", "lerobot", "--out", out, *options)
     run_command(*words, expected=0)
     return out

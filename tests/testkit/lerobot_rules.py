@@ -22,9 +22,17 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def luma(frame: av.VideoFrame) -> np.ndarray:
-    plane = frame.planes[0]
-    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : frame.width].copy()
+def decoded(path: Path) -> tuple[list[tuple[float, np.ndarray]], float]:
+    """Return time and luma of every frame of a video, and its rate."""
+
+    def luma(frame: av.VideoFrame) -> np.ndarray:
+        plane = frame.planes[0]
+        return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : frame.width].copy()
+
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        shown = [(frame.time, luma(frame)) for frame in container.decode(stream)]
+        return shown, float(stream.average_rate)
 
 
 class Loaded:
@@ -132,16 +140,14 @@ class Loaded:
     def frames(self, number: int, key: str) -> list[np.ndarray]:
         """Return the frame of every row of an episode, looked up as by both of its decoders."""
         begin_s = self.episodes[number].get(f"videos/{key}/from_timestamp", 0.0)
-        with av.open(str(self.file("video_path", number, key))) as container:
-            stream = container.streams.video[0]
-            assert stream.average_rate == self.fps
-            decoded = [(frame.time, luma(frame)) for frame in container.decode(stream)]
-        times_s = np.array([time_s for time_s, _ in decoded])
+        shown, rate = decoded(self.file("video_path", number, key))
+        assert rate == self.fps
+        times_s = np.array([time_s for time_s, _ in shown])
         found = []
         for stamp_s in self.column("timestamp")[self.span(number)]:
             wanted_s = begin_s + float(stamp_s)
             by_number, nearest = round(wanted_s * self.fps), int(abs(times_s - wanted_s).argmin())
             assert by_number == nearest
             assert abs(times_s[nearest] - wanted_s) <= TOLERANCE_S
-            found.append(decoded[nearest][1])
+            found.append(shown[nearest][1])
         return found
