@@ -89,10 +89,15 @@ def apply(
 
     from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import load_clips
+    from syncaudit.errors import UsageError
     from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
     from syncaudit_calibration.apply.lerobot import repair_lerobot
     from syncaudit_calibration.apply.outcomes import Tally, outcome_table
 
+    if interpolate and written is not Written.LEROBOT:
+        raise UsageError(
+            "--interpolate is for rows: stamps need none", hint="Add --as lerobot, or leave it out."
+        )
     known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)
     tally, shown = Tally(), list[ClipOutcome]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from testkit.data_sets.lerobot_data import (
     write_lerobot_v2,
     write_lerobot_v3,
 )
-from testkit.lerobot_rules import Loaded
+from testkit.lerobot_rules import Loaded, lines
 
 EXAMPLES = pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
 LATE = 4
@@ -53,6 +54,10 @@ def repaired(root: Path, folder: Path, *options: str, **offsets_s: float) -> Pat
     words = ("apply", calibration, manifest, "--as", "lerobot", "--out", out, *options)
     run_command(*words, expected=0)
     return out
+
+
+def recorded(out: Path) -> list[dict[str, Any]]:
+    return lines(out / "corrections.jsonl")
 
 
 def levels(loaded: Loaded, episode: int, camera: str) -> list[int]:
@@ -121,14 +126,13 @@ def test_episode_without_its_video_is_left_out_and_the_next_takes_its_number(tmp
     (root / "videos/chunk-000/observation.images.top/episode_000001.mp4").unlink()
     out = repaired(root, tmp_path, wrist=-LATE / FPS)
     assert len(Loaded(out).episodes) == 2
-    told = [json.loads(line) for line in (out / "corrections.jsonl").read_text().splitlines()]
-    assert [row["original_episode_index"] for row in told] == [0, 2]
+    assert [row.get("original_episode_index") for row in recorded(out)] == [0, None, 2]
 
 
 def test_less_than_half_a_row_changes_nothing_and_is_told(tmp_path):
     root = complete(write_lerobot_v2(tmp_path, 1))
     out = repaired(root, tmp_path, wrist=-0.4 / FPS)
-    (told,) = (json.loads(line) for line in (out / "corrections.jsonl").read_text().splitlines())
+    (told,) = recorded(out)
     assert told["original_rows"] == [0, N_FRAMES]
     assert "13.3 ms late, less than half a row" in told["sources"]["wrist"]["unchanged"]
 
@@ -145,6 +149,34 @@ def test_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "repaired/mine").touch()
     with pytest.raises(AssertionError, match=r"something already.*new folder"):
         repaired(root, tmp_path, wrist=-0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(("--as", "lerobot"), "not the episodes of one LeRobot"), (("--interpolate",), "is for rows")],
+)
+def test_what_has_no_rows_is_refused(options, told, tmp_path):
+    row = {"clip_id": "a", "sources": {"t": {"kind": "events", "uri": "t.csv"}}}
+    (tmp_path / "m.jsonl").write_text(json.dumps(row) + "\n")
+    known = {"version": 1, "reference": "r", "sources": {"t": {"offset_s": 0.1}}}
+    (tmp_path / "c.json").write_text(json.dumps(known))
+    words = ("apply", tmp_path / "c.json", tmp_path / "m.jsonl", "-o", tmp_path / "out")
+    assert told in run_command(*words, *options, expected=2).stderr
+
+
+def test_episode_that_the_data_set_lost_is_left_out(tmp_path):
+    root = complete(write_lerobot_v3(tmp_path, 2))
+    import_dataset(str(root), tmp_path / "old.jsonl", format_name="lerobot")
+    rows = pq.read_table(root / "meta/episodes/chunk-000/file-000.parquet").slice(0, 1)
+    pq.write_table(rows, root / "meta/episodes/chunk-000/file-000.parquet")
+    calibration = {"version": 1, "reference": "state", "sources": {"top": {"offset_s": 0.1}}}
+    (tmp_path / "c.json").write_text(json.dumps(calibration))
+    words = ("apply", tmp_path / "c.json", tmp_path / "old.jsonl", "--as", "lerobot")
+    run_command(*words, "-o", tmp_path / "out", expected=0)
+    lost = recorded(tmp_path / "out")[1]["sources"]["top"]["unchanged"]
+    assert "left out" in lost
+    assert "it cannot be read (KeyError: 1). Download the data set" in lost
+    assert len(Loaded(tmp_path / "out").episodes) == 1
 
 
 @pytest.mark.parametrize("options", [{"bf": "0"}, {"bf": "3", "b_strategy": "0"}])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from syncaudit.model import ClockMap
-from syncaudit.readers import read_arrivals
+from syncaudit.readers.events import read_arrivals
 from syncaudit.readers.tables import STAMPS
 from syncaudit_calibration.apply.task import Task, parquet_bytes, put
 

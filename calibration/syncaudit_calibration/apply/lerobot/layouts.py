@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, filled
+from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError
 from syncaudit.writing import make_parent, replace_text, replacing
@@ -24,6 +25,7 @@ from syncaudit_calibration.apply.lerobot.statistics import Stats
 __all__ = ["Episode", "Files", "OwnFiles", "SharedFiles"]
 
 _STATS = "stats/"
+_OWN_EPISODES, _OWN_STATS = "meta/episodes.jsonl", "meta/episodes_stats.jsonl"
 _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 
 
@@ -86,13 +88,10 @@ class OwnFiles:
     def __init__(self, source: Source, out: Path, info: Mapping[str, Any]) -> None:
         root = Path(source.base_uri)
         self._source, self._root, self._out, self._info = source, root, out, info
-        rows = _json_lines(root / "meta/episodes.jsonl")
-        self._rows = {int(row["episode_index"]): row for row in rows}
-        told = root / "meta/episodes_stats.jsonl"
-        self._stats = {
-            int(row["episode_index"]): row["stats"]
-            for row in (_json_lines(told) if told.exists() else ())
-        }
+        rows = iter_json_lines(source, _OWN_EPISODES)
+        self._rows = {row["episode_index"]: row for _, row in rows}
+        told = iter_json_lines(source, _OWN_STATS) if source.has(_OWN_STATS) else ()
+        self._stats = {row["episode_index"]: row["stats"] for _, row in told}
         self._lines: list[str] = []
         self._stats_lines: list[str] = []
         self._cut: dict[str, VideoPackets] = {}
@@ -153,8 +152,8 @@ class OwnFiles:
 
     def finish(self) -> None:
         """Write what is said of all episodes."""
-        replace_text(self._out / "meta/episodes.jsonl", "\n".join([*self._lines, ""]))
-        replace_text(self._out / "meta/episodes_stats.jsonl", "\n".join([*self._stats_lines, ""]))
+        replace_text(self._out / _OWN_EPISODES, "\n".join([*self._lines, ""]))
+        replace_text(self._out / _OWN_STATS, "\n".join([*self._stats_lines, ""]))
 
 
 class SharedFiles:
@@ -168,7 +167,7 @@ class SharedFiles:
             for path in sorted((root / "meta/episodes").rglob("*.parquet"))
             for row in pq.read_table(path).to_pylist()
         ]
-        self._rows = {int(row["episode_index"]): row for row in rows}
+        self._rows = {row["episode_index"]: row for row in rows}
         # Rows are counted over all files: where the first of each file is.
         self._first: dict[str, int] = {}
         for row in rows:
@@ -177,6 +176,7 @@ class SharedFiles:
             self._first[path] = min(self._first.get(path, first), first)
         self._written: list[dict[str, Any]] = []
         self._n_rows = 0
+        self._read: tuple[str, pa.Table] = ("", None)
         self._open: tuple[str, list[pa.Table]] = ("", [])
 
     def _place(self, template: str, row: Mapping[str, Any], prefix: str, key: str = "") -> str:
@@ -187,6 +187,8 @@ class SharedFiles:
         """Return an episode by its number."""
         row = self._rows[number]
         path = self._place("data_path", row, "data")
+        if path != self._read[0]:
+            self._read = (path, pq.read_table(self._root / path))
         begin = row["dataset_from_index"] - self._first[path]
         n = row["dataset_to_index"] - row["dataset_from_index"]
         stats: dict[str, dict[str, Any]] = {}
@@ -197,7 +199,7 @@ class SharedFiles:
         return Episode(
             number=number,
             row={key: value for key, value in row.items() if not key.startswith(_STATS)},
-            table=pq.read_table(self._root / path).slice(begin, n),
+            table=self._read[1].slice(begin, n),
             stats=stats,
         )
 
@@ -257,12 +259,6 @@ class SharedFiles:
         """Write what is said of all episodes."""
         self._close()
         _write_parquet(pa.Table.from_pylist(self._written), self._out / _EPISODES)
-
-
-def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.strip():
-            yield json.loads(line)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:

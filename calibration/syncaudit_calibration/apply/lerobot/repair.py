@@ -121,13 +121,11 @@ class _Repair:
         try:
             episode, pairing, moves = self._paired(clip, known)
         except SyncAuditError as error:
-            return ClipOutcome(
-                clip_id=clip.clip_id,
-                sources=tuple(
-                    SourceOutcome(source=name, why=f"left out: {error}", is_failure=True)
-                    for name in known
-                ),
-            )
+            why = f"left out: {error}"
+            sources = (SourceOutcome(source=name, why=why, is_failure=True) for name in known)
+            outcome = ClipOutcome(clip_id=clip.clip_id, sources=tuple(sources))
+            self._record.append(json.dumps(outcome.to_json(), ensure_ascii=False))
+            return outcome
         table = paired_rows(
             episode.table,
             pairing,
@@ -167,11 +165,11 @@ class _Repair:
         """Return an episode, how its rows are paired, and by how many frames videos move."""
         try:
             episode = self._files.episode(_number_of(clip))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, LookupError) as error:
             raise StreamReadError(
-                f"its table cannot be read ({one_line(error)})",
+                f"it cannot be read ({type(error).__name__}: {one_line(error)})",
                 path=self._source.uri,
-                hint="Download it again.",
+                hint="Download the data set and write its manifest again.",
             ) from error
         n = len(episode.table)
         middle_ns = round(0.5e9 * n / self._fps)
@@ -244,7 +242,10 @@ class _Repair:
         if not self._is_shared:
             chunk = self._info.get("chunks_size") or CHUNK_SIZE
             info |= {"total_videos": n * len(self._videos), "total_chunks": -(-n // chunk)}
-        replace_text(self._out / _STATS, json.dumps(together(self._stats), indent=4))
+        # What was known of all episodes only, as in v2.0, stays.
+        known = self._source.read_json(_STATS) if self._source.has(_STATS) else {}
+        stats = {**known, **together(self._stats)}
+        replace_text(self._out / _STATS, json.dumps(stats, indent=4))
         replace_text(self._out / INFO, json.dumps(info, indent=4, ensure_ascii=False))
         replace_text(self._out / RECORD, "\n".join([*self._record, ""]))
 
