@@ -18,9 +18,11 @@ from syncaudit.model import Clip
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import make_parent, replace_text
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
-from syncaudit_calibration.apply.lerobot.layouts import Episode, Files, OwnFiles, SharedFiles
+from syncaudit_calibration.apply.lerobot.files import Episode, Files
+from syncaudit_calibration.apply.lerobot.own_files import OwnFiles
 from syncaudit_calibration.apply.lerobot.pairing import Pairing, pair_rows
 from syncaudit_calibration.apply.lerobot.rows import ORIGINAL, numbers_in, paired_rows
+from syncaudit_calibration.apply.lerobot.shared_files import SharedFiles
 from syncaudit_calibration.apply.lerobot.statistics import Stats, of_episode, together
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.targets import RECORD
