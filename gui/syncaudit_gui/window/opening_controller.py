@@ -81,6 +81,11 @@ class OpeningController(QtCore.QObject):
         self._emptying.setInterval(EMPTY_MS)
         self._emptying.timeout.connect(self._show_reading)
         self._reading = ("", "")
+        self._read: ClipModel | None = None
+        self._showing = QtCore.QTimer(self)
+        self._showing.setSingleShot(True)
+        self._showing.setInterval(0)
+        self._showing.timeout.connect(self._show_clip)
 
     def open_source(
         self,
@@ -169,6 +174,7 @@ class OpeningController(QtCore.QObject):
         """Let go of the clip; it stays on screen until the next one, for at most `EMPTY_MS`."""
         self._panels.labels.end_typing()
         self._clips.drop()
+        self._showing.stop()
         self._player.set_timeline(None)
         self._audits.cancel()
         if self._work.session is not None:
@@ -187,8 +193,13 @@ class OpeningController(QtCore.QObject):
         self._panels.show_message("…", *self._reading)
 
     def _take_clip(self, model: ClipModel) -> None:
-        session = self._work.session
-        if session is None:
+        self._read = model
+        self._showing.start()  # keys are taken, and what waits is drawn, before
+
+    def _show_clip(self) -> None:
+        session, model = self._work.session, self._read
+        self._read = None
+        if session is None or model is None:
             return
         self._emptying.stop()
         session.open_clip(model)
