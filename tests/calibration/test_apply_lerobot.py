@@ -164,6 +164,19 @@ def test_what_has_no_rows_is_refused(options, told, tmp_path):
     assert told in run_command(*words, *options, expected=2).stderr
 
 
+def test_several_clips_of_an_episode_are_refused(tmp_path):
+    import_dataset(str(complete(write_lerobot_v2(tmp_path, 1))), tmp_path / "m.jsonl")
+    (row,) = lines(tmp_path / "m.jsonl")
+    twice = (json.dumps(row | {"clip_id": name}) + "\n" for name in "ab")
+    (tmp_path / "m.jsonl").write_text("".join(twice))
+    (tmp_path / "c.json").write_text(
+        json.dumps({"version": 1, "reference": "state", "sources": {"top": {"offset_s": 0.1}}})
+    )
+    words = ("apply", tmp_path / "c.json", tmp_path / "m.jsonl", "--as", "lerobot")
+    told = run_command(*words, "-o", tmp_path / "out", expected=2).stderr
+    assert "several clips are cut from one episode" in told
+
+
 def test_episode_that_the_data_set_lost_is_left_out(tmp_path):
     root = complete(write_lerobot_v3(tmp_path, 2))
     import_dataset(str(root), tmp_path / "old.jsonl", format_name="lerobot")

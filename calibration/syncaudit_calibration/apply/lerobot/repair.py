@@ -88,6 +88,11 @@ def _data_set(clips: Sequence[Clip]) -> Source:
             "the clips are not the episodes of one LeRobot data set",
             hint="Name the manifest that 'syncaudit manifest lerobot' or 'validate' wrote of it.",
         )
+    if len({_number_of(clip) for clip in clips}) < len(clips):
+        raise UsageError(
+            "several clips are cut from one episode",
+            hint="Name a manifest with one clip an episode, as 'syncaudit manifest' writes it.",
+        )
     if is_url(dataset):
         raise UsageError("is no local folder", path=dataset, hint="Download the data set first.")
     return Source(dataset)
@@ -256,5 +261,6 @@ class _Repair:
         root = Path(self._source.base_uri)
         for path in (*root.glob("meta/*"), root / "README.md"):
             target = self._out / path.relative_to(root)
-            if path.is_file() and not target.exists():
+            is_written = path == root / INFO or target.exists()
+            if path.is_file() and not is_written:
                 shutil.copyfile(path, target)

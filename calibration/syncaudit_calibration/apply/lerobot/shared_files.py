@@ -36,12 +36,6 @@ class SharedFiles:
             for row in pq.read_table(path).to_pylist()
         ]
         self._rows = {row["episode_index"]: row for row in rows}
-        # Rows are counted over all files: where the first of each file is.
-        self._first: dict[str, int] = {}
-        for row in rows:
-            path = self._place("data_path", row, "data")
-            first = row["dataset_from_index"]
-            self._first[path] = min(self._first.get(path, first), first)
         self._written: list[dict[str, Any]] = []
         self._n_rows = 0
         self._read: tuple[str, pa.Table] = ("", None)
@@ -57,7 +51,9 @@ class SharedFiles:
         path = self._place("data_path", row, "data")
         if path != self._read[0]:
             self._read = (path, pq.read_table(self._root / path))
-        begin = row["dataset_from_index"] - self._first[path]
+        shared = self._read[1]
+        # Rows are counted over all files: where this one begins its first row says.
+        begin = row["dataset_from_index"] - shared["index"][0].as_py()
         n = row["dataset_to_index"] - row["dataset_from_index"]
         stats: dict[str, dict[str, Any]] = {}
         for key, value in row.items():
@@ -67,7 +63,7 @@ class SharedFiles:
         return Episode(
             number=number,
             row={key: value for key, value in row.items() if not key.startswith(_STATS)},
-            table=self._read[1].slice(begin, n),
+            table=shared.slice(begin, n),
             stats=stats,
         )
 
