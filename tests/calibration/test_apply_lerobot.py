@@ -17,6 +17,7 @@ from syncaudit_calibration.apply.lerobot.pairing import pair_rows
 from syncaudit_calibration.apply.lerobot.statistics import of_episode, together
 
 from syncaudit.datasets.importing import import_dataset
+from testkit.apply_clips import calibration
 from testkit.command_line import run_command
 from testkit.data_sets.lerobot_data import (
     FPS,
@@ -46,12 +47,10 @@ def complete(root: Path) -> Path:
 
 def repaired(root: Path, folder: Path, *options: str, **offsets_s: float) -> Path:
     """Apply a calibration to a data set; return the folder of the new one."""
-    sources = {name: {"offset_s": value} for name, value in offsets_s.items()}
-    calibration = folder / "calibration.json"
-    calibration.write_text(json.dumps({"version": 1, "reference": "state", "sources": sources}))
+    known = calibration(folder, **offsets_s)
     manifest, out = folder / "m.jsonl", folder / "repaired"
     import_dataset(str(root), manifest, format_name="lerobot")
-    words = ("apply", calibration, manifest, "--as", "lerobot", "--out", out, *options)
+    words = ("apply", known, manifest, "--as", "lerobot", "--out", out, *options)
     run_command(*words, expected=0)
     return out
 
@@ -158,9 +157,8 @@ def test_folder_that_holds_something_is_refused(tmp_path):
 def test_what_has_no_rows_is_refused(options, told, tmp_path):
     row = {"clip_id": "a", "sources": {"t": {"kind": "events", "uri": "t.csv"}}}
     (tmp_path / "m.jsonl").write_text(json.dumps(row) + "\n")
-    known = {"version": 1, "reference": "r", "sources": {"t": {"offset_s": 0.1}}}
-    (tmp_path / "c.json").write_text(json.dumps(known))
-    words = ("apply", tmp_path / "c.json", tmp_path / "m.jsonl", "-o", tmp_path / "out")
+    known = calibration(tmp_path, t=0.1)
+    words = ("apply", known, tmp_path / "m.jsonl", "-o", tmp_path / "out")
     assert told in run_command(*words, *options, expected=2).stderr
 
 
@@ -169,10 +167,8 @@ def test_several_clips_of_an_episode_are_refused(tmp_path):
     (row,) = lines(tmp_path / "m.jsonl")
     twice = (json.dumps(row | {"clip_id": name}) + "\n" for name in "ab")
     (tmp_path / "m.jsonl").write_text("".join(twice))
-    (tmp_path / "c.json").write_text(
-        json.dumps({"version": 1, "reference": "state", "sources": {"top": {"offset_s": 0.1}}})
-    )
-    words = ("apply", tmp_path / "c.json", tmp_path / "m.jsonl", "--as", "lerobot")
+    known = calibration(tmp_path, top=0.1)
+    words = ("apply", known, tmp_path / "m.jsonl", "--as", "lerobot")
     told = run_command(*words, "-o", tmp_path / "out", expected=2).stderr
     assert "several clips are cut from one episode" in told
 
@@ -182,9 +178,8 @@ def test_episode_that_the_data_set_lost_is_left_out(tmp_path):
     import_dataset(str(root), tmp_path / "old.jsonl", format_name="lerobot")
     rows = pq.read_table(root / "meta/episodes/chunk-000/file-000.parquet").slice(0, 1)
     pq.write_table(rows, root / "meta/episodes/chunk-000/file-000.parquet")
-    calibration = {"version": 1, "reference": "state", "sources": {"top": {"offset_s": 0.1}}}
-    (tmp_path / "c.json").write_text(json.dumps(calibration))
-    words = ("apply", tmp_path / "c.json", tmp_path / "old.jsonl", "--as", "lerobot")
+    known = calibration(tmp_path, top=0.1)
+    words = ("apply", known, tmp_path / "old.jsonl", "--as", "lerobot")
     run_command(*words, "-o", tmp_path / "out", expected=0)
     lost = recorded(tmp_path / "out")[1]["sources"]["top"]["unchanged"]
     assert "left out" in lost
