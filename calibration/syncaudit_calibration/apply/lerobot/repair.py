@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, one_li
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Clip
 from syncaudit.readers.uris import is_url
-from syncaudit.writing import make_parent, replace_text
+from syncaudit.writing import copy_file, make_parent, replace_text
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
 from syncaudit_calibration.apply.lerobot.files import Episode, Files
 from syncaudit_calibration.apply.lerobot.own_files import OwnFiles
@@ -263,4 +262,4 @@ class _Repair:
             target = self._out / path.relative_to(root)
             is_written = path == root / INFO or target.exists()
             if path.is_file() and not is_written:
-                shutil.copyfile(path, target)
+                copy_file(path, target)

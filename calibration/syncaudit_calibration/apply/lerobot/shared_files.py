@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 
 from syncaudit.datasets.formats.lerobot_info import filled
 from syncaudit.datasets.source import Source
-from syncaudit.writing import make_parent
+from syncaudit.writing import copy_file, make_parent
 from syncaudit_calibration.apply.lerobot.files import Episode, write_parquet
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 from syncaudit_calibration.apply.lerobot.statistics import Stats
@@ -134,4 +133,4 @@ def _link(root: Path, out: Path, name: str) -> None:
     try:
         os.link((root / name).resolve(), target)
     except OSError:  # another disk
-        shutil.copyfile(root / name, target)
+        copy_file(root / name, target)
