@@ -77,8 +77,8 @@ def apply(
     - `syncaudit validate corrected/ --out checked/` (what is left)
 
     A row of LeRobot is one instant: there a lag is mended by pairing the rows anew. `--as lerobot`
-    writes a whole data set, of the same version, that LeRobot loads; its videos are cut or linked,
-    never encoded again.
+    writes a whole data set in the layout of the same version; its videos are cut or linked, never
+    encoded again.
 
     - `syncaudit apply out/common_offsets.json out/ --as lerobot --out repaired/`
 
