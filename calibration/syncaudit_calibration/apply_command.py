@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,13 @@ from syncaudit.cli.options import Partial
 __all__ = ["apply"]
 
 _SHOW_ALL_UP_TO = 20
+
+
+class Written(StrEnum):
+    """What `apply` writes."""
+
+    STAMPS = "stamps"
+    LEROBOT = "lerobot"
 
 
 def apply(
@@ -33,6 +41,22 @@ def apply(
             "--all", help="Of verdicts, take out also what lies within its own error (1.96 sigma)."
         ),
     ] = False,
+    written: Annotated[
+        Written,
+        typer.Option(
+            "--as",
+            help="What to write: stamps beside the originals, or the LeRobot data set that the "
+            "clips are of, with its rows paired anew.",
+        ),
+    ] = Written.STAMPS,
+    interpolate: Annotated[
+        bool,
+        typer.Option(
+            "--interpolate",
+            help="With --as lerobot: interpolate states and commands to the times of the frames, "
+            "not the nearest row.",
+        ),
+    ] = False,
     partial: Partial = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
@@ -52,6 +76,12 @@ def apply(
 
     - `syncaudit validate corrected/ --out checked/` (what is left)
 
+    A row of LeRobot is one instant: there a lag is mended by pairing the rows anew. `--as lerobot`
+    writes a whole data set in the layout of the same version; its videos are cut or linked, never
+    encoded again.
+
+    - `syncaudit apply out/common_offsets.json out/ --as lerobot --out repaired/`
+
     **Outputs**: manifest.jsonl, corrections.jsonl (what was added to which source), and a folder
     a clip.
     """
@@ -59,9 +89,15 @@ def apply(
 
     from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import load_clips
+    from syncaudit.errors import UsageError
     from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
+    from syncaudit_calibration.apply.lerobot import repair_lerobot
     from syncaudit_calibration.apply.outcomes import Tally, outcome_table
 
+    if interpolate and written is not Written.LEROBOT:
+        raise UsageError(
+            "--interpolate is for rows: stamps need none", hint="Add --as lerobot, or leave it out."
+        )
     known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)
     tally, shown = Tally(), list[ClipOutcome]()
@@ -77,7 +113,10 @@ def apply(
     console = stderr()
     console.quiet = quiet
     with console.status(f"0 of {len(clips)} clips corrected ...") as progress:
-        apply_corrections(clips, known, out, inputs=(corrections, manifest), on_clip=keep)
+        if written is Written.LEROBOT:
+            repair_lerobot(clips, known, out, is_interpolated=interpolate, on_clip=keep)
+        else:
+            apply_corrections(clips, known, out, inputs=(corrections, manifest), on_clip=keep)
     if quiet:
         return
     told = stdout()
@@ -86,5 +125,8 @@ def apply(
         told.print()
     told.print(Text(tally.words()))
     place = printable(str(out))
-    told.print(Text(f"In {place}: manifest.jsonl, corrections.jsonl"), soft_wrap=True)
+    if written is Written.STAMPS:
+        told.print(Text(f"In {place}: manifest.jsonl, corrections.jsonl"), soft_wrap=True)
+    else:
+        told.print(Text(f"In {place}: a LeRobot data set, corrections.jsonl"), soft_wrap=True)
     told.print(Text(f"Check what is left: syncaudit validate {place} --out DIR"), soft_wrap=True)

@@ -1,14 +1,13 @@
 """A whole recording: drive, render, measure, stamp, and write one folder per clip."""
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from syncaudit.writing import replacing
+from syncaudit.writing import copy_file
 
 from .camera_recorder import write_camera
 from .clocks import to_ns
@@ -180,6 +179,5 @@ def place_video(video: Path, folder: Path, transfer: str) -> str:
         target.unlink(missing_ok=True)
         os.link(video, target)
     else:
-        with video.open("rb") as source, replacing(target) as copy:
-            shutil.copyfileobj(source, copy)
+        copy_file(video, target)
     return video.name

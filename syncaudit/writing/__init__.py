@@ -5,6 +5,7 @@ Every command writes through this package; nothing else in the product opens a f
 
 from syncaudit.writing.drafts import (
     append_line,
+    copy_file,
     create_draft,
     draft_of,
     naming_full,
@@ -33,6 +34,7 @@ __all__ = [
     "append_line",
     "check_target",
     "claim_folder",
+    "copy_file",
     "create_draft",
     "draft_of",
     "is_ours",

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -14,6 +15,7 @@ from typing import IO
 
 __all__ = [
     "append_line",
+    "copy_file",
     "create_draft",
     "draft_of",
     "naming_full",
@@ -71,6 +73,12 @@ def replace_text(target: Path, text: str, *, is_durable: bool = False) -> None:
     """Replace a file by a text, as UTF-8 with the newlines that it holds."""
     with replacing(target, is_durable=is_durable) as file:
         file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Replace a file by a copy of another one."""
+    with source.open("rb") as file, replacing(target) as copy:
+        shutil.copyfileobj(file, copy)
 
 
 def write_new(target: Path, data: bytes) -> None:

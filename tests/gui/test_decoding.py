@@ -9,12 +9,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.decoding.cache import FrameCache
 from syncaudit_gui.decoding.video import VideoFrames
 
 from syncaudit.model import FrameFiles
 from testkit.barcodes import barcode, read_barcode, write_barcodes
+from testkit.data_sets.lerobot_data import video
 
 WAIT_S = 20.0
 
@@ -147,3 +149,17 @@ def test_cache_drops_the_least_recently_used():
     assert cache.get(1) == "a"
     cache.put(3, "c", 10)
     assert (1 in cache, 2 in cache, 3 in cache, len(cache)) == (True, False, True, 2)
+
+
+@pytest.mark.parametrize("start", [3, 12])
+def test_video_cut_between_key_frames_is_shown_from_its_first_frame(start, tmp_path):
+    video(tmp_path / "whole.mp4", list(range(40, 70)))
+    VideoPackets(tmp_path / "whole.mp4").write(tmp_path / "cut.mp4", start, 30)
+    frames = VideoFrames(FrameFiles(paths=(str(tmp_path / "cut.mp4"),)))
+    assert frames.n_frames == 30 - start
+    for index in (0, 8, 1, 17):
+        *_, (rank, frame) = frames.until(index, lambda: False)
+        plane = frame.planes[0]
+        level = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:, : frame.width]
+        assert (rank, round(float(level.mean()))) == (index, 40 + start + index)
+    frames.close()

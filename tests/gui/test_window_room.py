@@ -7,7 +7,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.wording import short_names
 from syncaudit_gui.widgets.covers import _columns
-from syncaudit_gui.widgets.tables import tip_of
+from syncaudit_gui.widgets.pane import CameraPane
+from syncaudit_gui.widgets.tables import PAD_PX, ROW_PX, Cell, CellTable, plain_table, tip_of
 
 from testkit.barcode_clips import write_clip, write_manifest
 from testkit.viewer_keys import WAIT_MS, key
@@ -71,6 +72,43 @@ def test_long_message_is_cut_in_the_window_and_told_on_hovering(window):
 )
 def test_short_names_tell_apart(names, short):
     assert short_names(names) == short
+
+
+def test_narrow_pane_puts_the_short_name_over_the_frame_number(qtbot):
+    pane = CameraPane("cam_front_right", short_name="front_right")
+    qtbot.addWidget(pane)
+    assert not pane.needs_two_lines(300)
+    assert pane.needs_two_lines(60)
+    wide_px = pane.box_px()[1]
+    pane.has_two_lines = True
+    assert pane.box_px()[1] < wide_px
+    narrow = pane.fontMetrics().horizontalAdvance("front_right")
+    assert [pane._fitting(px)[1] for px in (3 * narrow, narrow)] == [pane.camera, "front_right"]
+    assert "…" in pane._fitting(narrow // 2)[1]
+
+
+def test_narrow_table_leaves_out_what_all_names_begin_with(qtbot):
+    table = CellTable(("source",))
+    view = plain_table(table, "sources")
+    qtbot.addWidget(view)
+    option = QtWidgets.QStyleOptionViewItem()
+
+    def drawn(text: str, width: int) -> QtGui.QImage:
+        table.set_rows([(Cell(text, short="front_right"),)])
+        image = QtGui.QImage(width, ROW_PX, QtGui.QImage.Format.Format_RGB32)
+        image.fill(QtCore.Qt.GlobalColor.white)
+        option.rect = image.rect()
+        painter = QtGui.QPainter(image)
+        view.itemDelegate().paint(painter, option, table.index(0, 0))
+        painter.end()
+        return image
+
+    wide, narrow = (
+        option.fontMetrics.horizontalAdvance(text) + 2 * PAD_PX
+        for text in ("cam_front_right", "front_right")
+    )
+    assert drawn("cam_front_right", wide) != drawn("front_right", wide)
+    assert drawn("cam_front_right", narrow) == drawn("front_right", narrow)
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3])

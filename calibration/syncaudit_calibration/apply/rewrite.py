@@ -26,6 +26,7 @@ from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
+from syncaudit_calibration.apply.message_times import write_message_times
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.sounds import start_of_sound, write_audio, write_transcript
 from syncaudit_calibration.apply.tables import restamp_part, restamp_table
@@ -148,6 +149,8 @@ def _correct_source(
             if len(written) >= _REMEMBERED:
                 del written[next(iter(written))]
             written[key] = _write_source(task, clip, of_sound)
+            if spec.arrivals is not None:
+                write_message_times(task, spec.arrivals, written[key].correction)
         result = written[key]
     except SyncAuditError as error:
         outcome = SourceOutcome(

@@ -158,13 +158,13 @@ def _packet_times(files: FrameFiles) -> tuple[list[int], list[int], int]:
         time_base = Fraction(stream.time_base or 1)
         try:
             for packet in container.demux(stream):
-                if not packet.size or packet.is_discard:
+                if not packet.size:
                     continue
                 if packet.pts is None:
                     return [], [], 0
                 if packet.is_keyframe:
-                    keys.append(packet.pts)
-                if is_inside(packet.pts, time_base, files.span_ns):
+                    keys.append(packet.pts)  # also one that an edit list hides
+                if not packet.is_discard and is_inside(packet.pts, time_base, files.span_ns):
                     pts.append(packet.pts)
         except (av.FFmpegError, OSError):
             pass  # the container breaks off: what came before can be shown

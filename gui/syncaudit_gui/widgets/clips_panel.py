@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit_gui.viewmodel.batch import Arranging, BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow
-from syncaudit_gui.widgets.tables import Panel, plain_table
+from syncaudit_gui.widgets.tables import Cell, CellModel, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
 __all__ = ["LABEL_GLYPHS", "ClipsPanel"]
@@ -22,15 +22,7 @@ LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
 # Longest stretch that arranging holds the window's thread.
-SLICE_S = 0.004
-_ROLES = frozenset(
-    {
-        QtCore.Qt.ItemDataRole.DisplayRole,
-        QtCore.Qt.ItemDataRole.ForegroundRole,
-        QtCore.Qt.ItemDataRole.ToolTipRole,
-        QtCore.Qt.ItemDataRole.AccessibleTextRole,
-    }
-)
+SLICE_S = 0.002
 _SORT_WORDS = ("verdict, the worst first", "name", "the largest offset", "your label")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
@@ -42,7 +34,7 @@ _SHOWN = (
 )
 
 
-class _ClipTable(QtCore.QAbstractTableModel):
+class _ClipTable(CellModel):
     """Lines of a batch list, asked for as they come on screen."""
 
     def __init__(self) -> None:
@@ -74,27 +66,26 @@ class _ClipTable(QtCore.QAbstractTableModel):
         return None
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
-        if self.batch is None or role not in _ROLES:
-            return None
-        row, column = self.batch[index.row()], index.column()
-        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return self.words_on(row, sign=False)
-        is_hidden = self.is_hidden(row.clip_id)
-        verdict = None if is_hidden else row.verdict
-        given = None if self.labels is None else self.labels.of(row.clip_id)
-        label = None if given is None else given.label
-        if role == QtCore.Qt.ItemDataRole.ForegroundRole:
-            shown = verdict if column == 0 else None
-            if column == 3 and label is not None:
-                shown = LABEL_VERDICTS[label]
-            text = self.theme.text if column == 1 else self.theme.verdict(shown)
-            return QtGui.QBrush(self.theme.color(text))
-        return (
-            GLYPHS.get(verdict, "·"),
-            row.clip_id,
-            "" if is_hidden else row.brief,
-            "" if label is None else LABEL_GLYPHS[label],
-        )[column]
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole and self.batch is not None:
+            return self.words_on(self.batch[index.row()], sign=False)
+        return super().data(index, role)
+
+    def cell(self, row: int, column: int) -> Cell:
+        if self.batch is None:
+            return Cell("")
+        clip, theme = self.batch[row], self.theme
+        if column == 1:
+            return Cell(clip.clip_id, theme.text)
+        if column == 3:
+            given = None if self.labels is None else self.labels.of(clip.clip_id)
+            if given is None or given.label is None:
+                return Cell("")
+            return Cell(LABEL_GLYPHS[given.label], theme.verdict(LABEL_VERDICTS[given.label]))
+        is_hidden = self.is_hidden(clip.clip_id)
+        if column == 2:
+            return Cell("" if is_hidden else clip.brief, theme.dim)
+        verdict = None if is_hidden else clip.verdict
+        return Cell(GLYPHS.get(verdict, "·"), theme.verdict(verdict))
 
     def words_on(self, row: ClipRow, *, sign: bool = True) -> str:
         """Return all that the list shows of a clip."""

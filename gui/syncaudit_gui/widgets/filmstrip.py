@@ -13,7 +13,7 @@ from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import ShownFrame
 from syncaudit_gui.viewmodel.wording import short_names, word_age
-from syncaudit_gui.widgets.pane import CAPTION_PX, CameraPane
+from syncaudit_gui.widgets.pane import CAPTION_PX, LINE_PX, CameraPane
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["Arrangement", "Filmstrip"]
@@ -212,8 +212,14 @@ class Filmstrip(QtWidgets.QWidget):
             return round(0.62 * room)
         columns = min(n, STRIP_COLUMNS) if n > 2 else 3
         rows = -(-n // STRIP_COLUMNS)
-        pane_px = (width - (columns - 1) * GAP_PX) / columns / self._aspect() + CAPTION_PX
+        pane_width = (width - (columns - 1) * GAP_PX) / columns
+        caption_px = CAPTION_PX + LINE_PX * self._needs_two_lines(pane_width)
+        pane_px = pane_width / self._aspect() + caption_px
         return min(round(rows * pane_px + (rows - 1) * GAP_PX), round(0.5 * room))
+
+    def _needs_two_lines(self, pane_width: float) -> bool:
+        """Return whether captions have two lines: all of them, where one needs them."""
+        return any(pane.needs_two_lines(int(pane_width)) for pane in self.panes.values())
 
     def _aspect(self) -> float:
         model = self._model
@@ -232,6 +238,7 @@ class Filmstrip(QtWidgets.QWidget):
             large = self._selected if self._selected in self.panes else names[0]
             for name in names:
                 self.panes[name].setVisible(name == large)
+            self.panes[large].has_two_lines = False
             self.panes[large].setGeometry(self.rect())
             return
         n = len(names)
@@ -242,7 +249,9 @@ class Filmstrip(QtWidgets.QWidget):
         rows = max(1, -(-n // columns))
         width = (self.width() - (columns - 1) * GAP_PX) / columns
         height = (self.height() - (rows - 1) * GAP_PX) / rows
+        has_two_lines = self._needs_two_lines(width)
         for k, name in enumerate(names):
+            self.panes[name].has_two_lines = has_two_lines
             row, column = divmod(k, columns)
             left, top = round(column * (width + GAP_PX)), round(row * (height + GAP_PX))
             self.panes[name].setGeometry(left, top, int(width), int(height))

@@ -83,6 +83,8 @@ class _Row:
     lane: Lane
     plot: pg.PlotItem
     axis: LaneAxis
+    height: tuple[int, bool] | None = None
+    """Its least height, and whether it may grow."""
     curves: list[pg.PlotCurveItem] = field(default_factory=list)
     seen: tuple[float, float] | None = None
     """Values that the axis was fitted to."""
@@ -130,54 +132,68 @@ class LanePlots(pg.GraphicsLayoutWidget):
         has_turning = model is not None and bool(model.turning)
         return height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
 
-    def set_model(self, model: ClipModel | None) -> None:
-        """Make the plots of a clip."""
+    def set_model(self, model: ClipModel | None) -> bool:
+        """Show the lanes of a clip, in the plots of the one before as far as there are any.
+
+        Returns
+        -------
+        bool
+            Whether they are laid out anew.
+        """
         self._model = model
-        self._put_away()
-        for number, lane in enumerate(() if model is None else model.lanes):
-            plot, axis = self._spare.pop() if self._spare else make_plot(lane, self._theme, self)
-            axis.set_lane(lane)
-            self.addItem(plot, row=number, col=0)
-            plot.show()
-            least_px, may_grow = self._height_of(lane)
-            self.ci.layout.setRowMinimumHeight(number, least_px)
-            self.ci.layout.setRowPreferredHeight(number, least_px)
-            self.ci.layout.setRowStretchFactor(number, 1 if may_grow else 0)
-            self.ci.layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
-            self._rows.append(_Row(lane=lane, plot=plot, axis=axis))
-        self._fill()
-        self._recolour()
+        lanes = () if model is None else model.lanes
+        heights = [self._height_of(lane) for lane in lanes]
+        is_laid_out = heights == [row.height for row in self._rows]
+        for number in range(len(lanes), len(self._rows)):
+            self._put_away(number)
+        del self._rows[len(lanes) :]
+        for number, (lane, height) in enumerate(zip(lanes, heights, strict=True)):
+            if number == len(self._rows):
+                self._rows.append(self._added_row(number, lane))
+            row = self._rows[number]
+            row.lane, row.seen, row.reach = lane, None, None
+            row.axis.set_lane(lane)
+            if row.height != height:
+                row.height = height
+                self._set_height(number, *height)
+        if not is_laid_out:
+            self._fill()
+        self.select(self.selected)
+        return not is_laid_out
+
+    def _added_row(self, number: int, lane: Lane) -> _Row:
+        plot, axis = self._spare.pop() if self._spare else make_plot(lane, self._theme, self)
+        self.addItem(plot, row=number, col=0)
+        plot.show()
+        return _Row(lane=lane, plot=plot, axis=axis)
+
+    def _set_height(self, number: int, least_px: int, may_grow: bool) -> None:
+        layout = self.ci.layout
+        layout.setRowMinimumHeight(number, least_px)
+        layout.setRowPreferredHeight(number, least_px)
+        layout.setRowStretchFactor(number, 1 if may_grow else 0)
+        layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
 
     def _fill(self) -> None:
         """Lay the plots out over this whole widget: put in one by one they shrink the layout."""
         self.ci.resize(self.width(), self.height())
         self.ci.layout.activate()
 
-    def _put_away(self) -> None:
-        """Take all plots out, and keep them: making one takes 10 ms."""
-        for number, row in enumerate(self._rows):
-            for curve in row.curves:
-                row.plot.removeItem(curve)
-            self.removeItem(row.plot)
-            row.plot.setParentItem(self.ci)  # it ends with the scene, not after it
-            row.plot.hide()
-            self.ci.layout.setRowMinimumHeight(number, 0.0)
-            self.ci.layout.setRowPreferredHeight(number, 0.0)
-            self.ci.layout.setRowMaximumHeight(number, ANY_PX)
-            self._spare.append((row.plot, row.axis))
-        self._rows = []
+    def _put_away(self, number: int) -> None:
+        """Take a plot out, and keep it: making one takes 10 ms."""
+        row = self._rows[number]
+        for curve in row.curves:
+            row.plot.removeItem(curve)
+        self.removeItem(row.plot)
+        row.plot.setParentItem(self.ci)  # it ends with the scene, not after it
+        row.plot.hide()
+        self._set_height(number, 0, may_grow=False)
+        self._spare.append((row.plot, row.axis))
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
         self._theme = theme
-        self._recolour()
-
-    def _recolour(self) -> None:
-        for row in self._rows:
-            row.axis.set_theme(self._theme, is_selected=row.lane.source == self.selected)
-            for curve in row.curves:
-                row.plot.removeItem(curve)
-            row.curves.clear()
+        self.select(self.selected)
 
     def select(self, source: str) -> None:
         """Mark the lanes of a source."""

@@ -65,11 +65,12 @@ class LaneView(QtWidgets.QWidget):
     def rebuild(self) -> None:
         """Make the lanes anew, after the clip got or lost some."""
         self.plots.has_spectrograms = self.spectrograms.is_wanted
-        self.plots.set_model(self.model)
+        is_laid_out_anew = self.plots.set_model(self.model)
         self.setMinimumHeight(max(60, self.plots.least_height()))
         self.rebuilt.emit(max(60, self.plots.most_height()))
         self.refresh()
-        self._settle.start(0)  # the layout of the plots is settled by then
+        if is_laid_out_anew:
+            self._settle.start(0)  # the layout of the plots is settled by then
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""

@@ -10,7 +10,11 @@ from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["CameraPane"]
 
-CAPTION_PX = 20
+# Height of a caption of one line, and of each further one.
+CAPTION_PX, LINE_PX = 20, 13
+NAME_FONT_PX, FIGURES_FONT_PX, SMALL_FONT_PX = 11, 10, 9
+# Room of a frame number, and what is free around the caption.
+NUMBER_PX, MARGIN_PX = 36, 6
 
 
 class CameraPane(QtWidgets.QWidget):
@@ -34,6 +38,8 @@ class CameraPane(QtWidgets.QWidget):
         super().__init__(parent)
         self.camera = camera
         self._short_name = short_name or camera
+        self.has_two_lines = False
+        """Whether the name stands over the frame number, not beside it."""
         self._theme: Theme = DARK
         self._frame: FrameImage | None = None
         self._image: QtGui.QImage | None = None
@@ -47,12 +53,25 @@ class CameraPane(QtWidgets.QWidget):
         self.setAccessibleName(f"camera {camera}")
         self.setMinimumSize(48, 48)
 
+    def needs_two_lines(self, width_px: int) -> bool:
+        """Return whether the name has no room beside the frame number."""
+        name = QtGui.QFontMetrics(self._font_of(NAME_FONT_PX)).horizontalAdvance(self._short_name)
+        return name + NUMBER_PX + 2 * MARGIN_PX > width_px
+
+    def _font_of(self, size_px: int) -> QtGui.QFont:
+        font = QtGui.QFont(self.font())
+        font.setPixelSize(size_px)
+        return font
+
+    def _caption_px(self) -> int:
+        return CAPTION_PX + LINE_PX * self.has_two_lines
+
     def box_px(self) -> tuple[int, int]:
         """Return the room for the image in device pixels."""
         ratio = self.devicePixelRatioF()
         return (
             max(1, round((self.width() - 2) * ratio)),
-            max(1, round((self.height() - CAPTION_PX - 1) * ratio)),
+            max(1, round((self.height() - self._caption_px() - 1) * ratio)),
         )
 
     def set_theme(self, theme: Theme) -> None:
@@ -132,7 +151,7 @@ class CameraPane(QtWidgets.QWidget):
         painter = QtGui.QPainter(self)
         theme = self._theme
         painter.fillRect(self.rect(), theme.color("panel"))
-        room = QtCore.QRect(1, 1, self.width() - 2, self.height() - CAPTION_PX - 1)
+        room = QtCore.QRect(1, 1, self.width() - 2, self.height() - self._caption_px() - 1)
         if self._image is not None:
             size = self._image.deviceIndependentSize()
             left = room.left() + int((room.width() - size.width()) / 2)
@@ -184,27 +203,41 @@ class CameraPane(QtWidgets.QWidget):
         painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
 
     def _paint_caption(self, painter: QtGui.QPainter) -> None:
-        theme = self._theme
-        box = QtCore.QRect(6, self.height() - CAPTION_PX, self.width() - 12, CAPTION_PX)
-        flags = QtCore.Qt.AlignmentFlag
-        small = QtGui.QFont(self.font())
-        small.setPixelSize(10)
-        painter.setFont(small)
+        theme, flags = self._theme, QtCore.Qt.AlignmentFlag
+        margin_px = MARGIN_PX // 2 if self.has_two_lines else MARGIN_PX
+        below_px = self.height() - CAPTION_PX
+        box = QtCore.QRect(margin_px, below_px, self.width() - 2 * margin_px, CAPTION_PX)
+        painter.setFont(self._font_of(FIGURES_FONT_PX))
         painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
         caption, metrics = self._caption, painter.fontMetrics()
-        if metrics.horizontalAdvance(caption) > 0.55 * box.width():
+        share = 1.0 if self.has_two_lines else 0.55
+        if metrics.horizontalAdvance(caption) > share * box.width():
             caption = caption.partition(" ")[0]  # the frame number; its age is in the description
-        painter.drawText(box, int(flags.AlignRight | flags.AlignVCenter), caption)
-        taken = metrics.horizontalAdvance(caption) + 8 if caption else 0
-        small.setPixelSize(11)
-        painter.setFont(small)
-        metrics, room_px = painter.fontMetrics(), max(24, box.width() - taken)
-        name = (
-            self.camera if metrics.horizontalAdvance(self.camera) <= room_px else self._short_name
-        )
-        name = metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideMiddle, room_px)
+        side = flags.AlignLeft if self.has_two_lines else flags.AlignRight
+        painter.drawText(box, int(side | flags.AlignVCenter), caption)
+        room_px = box.width()
+        if self.has_two_lines:
+            box.translate(0, -LINE_PX)
+        elif caption:
+            room_px = max(24, room_px - metrics.horizontalAdvance(caption) - 8)
+        font, name = self._fitting(room_px)
+        painter.setFont(font)
         painter.setPen(theme.color("accent" if self._is_selected else "text"))
         painter.drawText(box, int(flags.AlignLeft | flags.AlignVCenter), name)
+
+    def _fitting(self, room_px: int) -> tuple[QtGui.QFont, str]:
+        """Return a font and as much of the name as has room: all, the short one, that in small."""
+        ways = (
+            (self.camera, NAME_FONT_PX),
+            (self._short_name, NAME_FONT_PX),
+            (self._short_name, SMALL_FONT_PX),
+        )
+        for name, size_px in ways:
+            font = self._font_of(size_px)
+            metrics = QtGui.QFontMetrics(font)
+            if metrics.horizontalAdvance(name) <= room_px:
+                break
+        return font, metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideMiddle, room_px)
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self.selected.emit(self.camera)

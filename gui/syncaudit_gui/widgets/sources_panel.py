@@ -9,7 +9,7 @@ from syncaudit.formatting import word_drift as word_drift_fully
 from syncaudit.formatting import word_offset as word_offset_fully
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
-from syncaudit_gui.viewmodel.wording import word_drift, word_nudge, word_offset
+from syncaudit_gui.viewmodel.wording import short_names, word_drift, word_nudge, word_offset
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
@@ -66,7 +66,13 @@ class SourcesPanel(Panel):
         """
         self._model = model
         names = model.selectable if model is not None else ()
-        rows = [] if model is None else [self._row(model, name, is_hidden) for name in names]
+        cameras = () if model is None else model.cameras
+        short = dict(zip(cameras, short_names(cameras), strict=True))
+        rows = (
+            []
+            if model is None
+            else [self._row(model, name, short.get(name, name), is_hidden) for name in names]
+        )
         self.table.set_rows(rows)
         if selected in names:
             self.view.selectRow(names.index(selected))
@@ -83,7 +89,9 @@ class SourcesPanel(Panel):
         if self._model is not None:
             self.source_selected.emit(self._model.selectable[row])
 
-    def _row(self, model: ClipModel, name: str, is_hidden: bool) -> tuple[Cell, ...]:
+    def _row(
+        self, model: ClipModel, name: str, short_name: str, is_hidden: bool
+    ) -> tuple[Cell, ...]:
         theme, judged = self._theme, None if is_hidden else model.judgement
         estimate = None if judged is None else judged.sources.get(name)
         problems = model.problems.get(name, ())
@@ -96,8 +104,9 @@ class SourcesPanel(Panel):
             )
         tip = "\n".join(problems)
         words, drift = self._figures(model, name, estimate, judged)
+        glyph, color = GLYPHS[verdict], theme.verdict(verdict) if verdict else None
         return (
-            Cell(f"{GLYPHS[verdict]} {name}", theme.verdict(verdict) if verdict else None, tip),
+            Cell(f"{glyph} {name}", color, tip, short=f"{glyph} {short_name}"),
             Cell(words.text, words.color, words.tip, is_number=True),
             Cell(drift.text, drift.color, drift.tip, is_number=True),
             Cell(word_nudge(model.nudges_s.get(name, 0.0)), is_number=True),

@@ -12,48 +12,91 @@ from syncaudit_gui.widgets.elided import heading, wrapped_tip
 __all__ = [
     "Cell",
     "CellDelegate",
+    "CellModel",
     "CellTable",
     "Panel",
     "plain_table",
     "tip_of",
 ]
 
-ROW_PX = 22
+# Height of a row, and what is free on either side of the words of a cell.
+ROW_PX, PAD_PX = 22, 7
+# Whole numbers: Qt's flags are slow to combine.
+_VERTICAL = QtCore.Qt.AlignmentFlag.AlignVCenter
+ALIGN_LEFT = int(QtCore.Qt.AlignmentFlag.AlignLeft | _VERTICAL)
+ALIGN_RIGHT = int(QtCore.Qt.AlignmentFlag.AlignRight | _VERTICAL)
+_MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.ElideRight
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: words, their colour, its tip, and whether it is a figure."""
+    """One cell: words, their colour, its tip, whether it is a figure, and words for less room."""
 
     text: str
     color: str | None = None
     tip: str = ""
     is_number: bool = False
-    is_bold: bool = False
+    short: str = ""
+
+
+class CellModel(QtCore.QAbstractTableModel):
+    """A table of cells, which `CellDelegate` draws and screen readers read."""
+
+    def cell(self, row: int, column: int) -> Cell:
+        """Return what stands at a place."""
+        raise NotImplementedError
+
+    def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
+        if role in (QtCore.Qt.ItemDataRole.DisplayRole, QtCore.Qt.ItemDataRole.AccessibleTextRole):
+            return self.cell(index.row(), index.column()).text
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
+            return self.cell(index.row(), index.column()).tip or None
+        return None
 
 
 class CellDelegate(QtWidgets.QStyledItemDelegate):
-    """Draws selected cells in their own colour, and shows on hovering what has no room.
+    """Draws cells without the style sheet, which would take three times as long.
+
+    On hovering it shows what has no room.
 
     Parameters
     ----------
+    view : QTableView
+        Table of a `CellModel`.
     middle : int, optional
         Column of which the middle is left out: names that differ at their ends.
     """
 
-    def __init__(self, parent: QtWidgets.QTableView, *, middle: int | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, view: QtWidgets.QTableView, *, middle: int | None = None) -> None:
+        super().__init__(view)
         self._middle = middle
 
-    def initStyleOption(
-        self, option: QtWidgets.QStyleOptionViewItem, index: QtCore.QModelIndex
+    def paint(
+        self,
+        painter: QtGui.QPainter,
+        option: QtWidgets.QStyleOptionViewItem,
+        index: QtCore.QModelIndex,
     ) -> None:
-        super().initStyleOption(option, index)
+        column, room, palette = index.column(), option.rect, option.palette
+        cell = _cell(index)
         if option.state & QtWidgets.QStyle.StateFlag.State_Selected:
-            own = option.palette.brush(QtGui.QPalette.ColorRole.Text)
-            option.palette.setBrush(QtGui.QPalette.ColorRole.HighlightedText, own)
-        if index.column() == self._middle:
-            option.textElideMode = QtCore.Qt.TextElideMode.ElideMiddle
+            painter.fillRect(room, palette.highlight())
+        if not cell.text:
+            return
+        room = room.adjusted(PAD_PX, 0, -PAD_PX, 0)
+        metrics, words = option.fontMetrics, cell.text
+        if cell.short and metrics.horizontalAdvance(words) > room.width():
+            words = cell.short
+        elided = _MIDDLE if column == self._middle else _RIGHT
+        words = metrics.elidedText(words, elided, room.width())
+        painter.setPen(palette.text().color() if cell.color is None else QtGui.QColor(cell.color))
+        painter.drawText(room, ALIGN_RIGHT if cell.is_number else ALIGN_LEFT, words)
+
+    def sizeHint(
+        self, option: QtWidgets.QStyleOptionViewItem, index: QtCore.QModelIndex
+    ) -> QtCore.QSize:
+        width = option.fontMetrics.horizontalAdvance(_cell(index).text)
+        return QtCore.QSize(width + 2 * PAD_PX, ROW_PX)
 
     def helpEvent(
         self,
@@ -77,7 +120,12 @@ def tip_of(view: QtWidgets.QAbstractItemView, index: QtCore.QModelIndex) -> str:
     return f"{text}\n{tip}".strip() if is_cut and text not in tip else tip
 
 
-class CellTable(QtCore.QAbstractTableModel):
+def _cell(index: QtCore.QModelIndex) -> Cell:
+    model: CellModel = index.model()
+    return model.cell(index.row(), index.column())
+
+
+class CellTable(CellModel):
     """A model of cells that are there."""
 
     def __init__(self, titles: Sequence[str], tips: Sequence[str] = ()) -> None:
@@ -116,25 +164,8 @@ class CellTable(QtCore.QAbstractTableModel):
             return QtCore.Qt.AlignmentFlag.AlignLeft if section == 0 else ALIGN_RIGHT
         return None
 
-    def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
-        cell = self._rows[index.row()][index.column()]
-        if role in (QtCore.Qt.ItemDataRole.DisplayRole, QtCore.Qt.ItemDataRole.AccessibleTextRole):
-            return cell.text
-        if role == QtCore.Qt.ItemDataRole.ForegroundRole and cell.color is not None:
-            return QtGui.QBrush(QtGui.QColor(cell.color))
-        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return cell.tip or None
-        if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
-            return ALIGN_RIGHT if cell.is_number else ALIGN_LEFT
-        if role == QtCore.Qt.ItemDataRole.FontRole and cell.is_bold:
-            font = QtGui.QFont()
-            font.setBold(True)
-            return font
-        return None
-
-
-ALIGN_LEFT = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
-ALIGN_RIGHT = QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter
+    def cell(self, row: int, column: int) -> Cell:
+        return self._rows[row][column]
 
 
 def plain_table(

@@ -95,8 +95,6 @@ def stylesheet(theme: Theme) -> str:
     QTableView {{ background: {theme.panel}; border: none; outline: none;
         selection-background-color: {theme.raised};
         gridline-color: transparent; }}
-    QTableView::item {{ padding: 0 4px; border: none; }}
-    QTableView::item:selected {{ background: {theme.raised}; }}
     QHeaderView, QHeaderView::section {{ background: {theme.panel}; color: {theme.dim};
         border: none; padding: 1px 4px; font-size: 11px; }}
     QTableCornerButton::section {{ background: {theme.panel}; border: none; }}

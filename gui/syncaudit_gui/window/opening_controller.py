@@ -23,7 +23,7 @@ from syncaudit_gui.window.player import Player
 
 __all__ = ["OpeningController"]
 
-# Panels of the clip before stay until the next one is there: emptied and filled again they flicker.
+# The clip before stays on screen until the next one is there: emptied and filled again it flickers.
 EMPTY_MS = 150
 
 
@@ -79,7 +79,9 @@ class OpeningController(QtCore.QObject):
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
         self._emptying.setInterval(EMPTY_MS)
-        self._emptying.timeout.connect(display.show_panels)
+        self._emptying.timeout.connect(self._show_reading)
+        self._reading = ("", "")
+        self._read: ClipModel | None = None
         self._showing = QtCore.QTimer(self)
         self._showing.setSingleShot(True)
         self._showing.setInterval(0)
@@ -152,7 +154,7 @@ class OpeningController(QtCore.QObject):
         if clip is None:
             self._cannot_read(_why_not_there(session, clip_id))
             return
-        self._panels.show_message("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
+        self._reading = (f"reading {clip_id}", f"{len(clip.sources)} sources")
         self._clips.load(lambda _: build_clip(clip, read_clip(clip, is_tolerant=True)))
 
     def open_neighbour(self, by: int) -> None:
@@ -169,35 +171,41 @@ class OpeningController(QtCore.QObject):
             self.open_clip(row.clip_id)
 
     def close_clip(self) -> None:
-        """Show no clip; audits and decoding end."""
+        """Let go of the clip; it stays on screen until the next one, for at most `EMPTY_MS`."""
         self._panels.labels.end_typing()
         self._clips.drop()
         self._showing.stop()
         self._player.set_timeline(None)
         self._audits.cancel()
-        self._panels.films.set_model(None)
-        self._panels.lanes.set_model(None, None)
         if self._work.session is not None:
             self._work.session.close_clip()
         self._emptying.start()
+
+    def _empty(self) -> None:
+        self._emptying.stop()
+        self._panels.films.set_model(None)
+        self._panels.lanes.set_model(None, None)
         self._display.show_state()
+        self._display.show_panels()
+
+    def _show_reading(self) -> None:
+        self._empty()
+        self._panels.show_message("…", *self._reading)
 
     def _take_clip(self, model: ClipModel) -> None:
-        session = self._work.session
-        if session is None:
+        self._read = model
+        self._showing.start()  # keys are taken, and what waits is drawn, before
+
+    def _show_clip(self) -> None:
+        session, model = self._work.session, self._read
+        self._read = None
+        if session is None or model is None:
             return
         self._emptying.stop()
         session.open_clip(model)
         self._player.set_timeline(session.timeline)
         self._panels.films.set_model(model)
         self._panels.lanes.set_model(model, session.timeline)
-        self._showing.start()  # keys are taken in between
-
-    def _show_clip(self) -> None:
-        opened = self._work.opened
-        if opened is None:
-            return
-        session, model, _ = opened
         self._panels.show_clip()
         self._panels.fit_films()
         self._display.show_selected(session.selected)
@@ -208,7 +216,7 @@ class OpeningController(QtCore.QObject):
         self.clip_shown.emit()
 
     def _cannot_read(self, why: str) -> None:
-        self._display.show_panels()
+        self._empty()
         self._panels.show_message("✕", "This clip cannot be read", why)
         self.refused.emit(why)
 

@@ -17,14 +17,14 @@ from syncaudit.datasets.wording import checked
 from syncaudit.errors import ManifestError
 from syncaudit.model.clip import MOST_EPISODES
 
-__all__ = ["INFO", "STATES", "Info", "Layout", "filled", "read_info"]
+__all__ = ["CHUNK_SIZE", "INFO", "STATES", "Info", "Layout", "filled", "read_info"]
 
 INFO = "meta/info.json"
 _NUMBERS = ("float16", "float32", "float64")
 # What vectors of a robot's state and commands are called: by LeRobot, and by openpi and DROID.
 STATES = ("observation", "action", "state", "joint", "gripper", "cartesian")
 _BOOKKEEPING = frozenset({"timestamp", "frame_index", "episode_index", "index", "task_index"})
-_CHUNK_SIZE = 1000
+CHUNK_SIZE = 1000
 # ``03d``, ``06d``: what templates of LeRobot ask for. A width of strangers may be any.
 _WIDTH = re.compile(r"(0?[1-9]?[0-9]d?)?")
 _LOOSE: dict[str, Any] = {"extra": "ignore", "strict": True}
@@ -100,7 +100,7 @@ class Layout:
             fps=info.fps,
             data_path=info.data_path or "",
             video_path=info.video_path or "",
-            chunks_size=info.chunks_size or _CHUNK_SIZE,
+            chunks_size=info.chunks_size or CHUNK_SIZE,
             total_episodes=total if total is not None and 0 < total <= MOST_EPISODES else None,
             videos={key: names[key] for key in videos},
             images={key: names[key] for key in images},

@@ -23,6 +23,7 @@ _DATA = {
     "v2.1": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
     "v3.0": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
 }
+_TASK = "pick"
 _VIDEO = {
     "v2.1": "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
     "v3.0": "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
@@ -66,13 +67,17 @@ def _info(episodes: Sequence[Episode], version: str, *, has_state: bool) -> dict
     for name in config.cameras:
         width, height = config.size_px
         features[f"observation.images.{name}"] = {"dtype": "video", "shape": [height, width, 3]}
-    for key, kind in (("timestamp", "float32"), ("frame_index", "int64"), ("index", "int64")):
-        features[key] = {"dtype": kind, "shape": [1], "names": None}
+    features["timestamp"] = {"dtype": "float32", "shape": [1], "names": None}
+    for key in ("frame_index", "episode_index", "index", "task_index"):
+        features[key] = {"dtype": "int64", "shape": [1], "names": None}
     return {
         "codebase_version": version,
         "fps": config.fps,
         "features": features,
         "total_episodes": len(episodes),
+        "total_frames": sum(episode.config.n_frames for episode in episodes),
+        "total_tasks": 1,
+        "splits": {"train": f"0:{len(episodes)}"},
         "chunks_size": 1000,
         "data_path": _DATA[version],
         "video_path": _VIDEO[version],
@@ -96,6 +101,7 @@ def _table(episode: Episode, number: int, first: int, has_state: bool) -> Any:
             "frame_index": index,
             "episode_index": np.full(index.size, number),
             "index": index + first,
+            "task_index": np.zeros_like(index),
         }
     )
 
@@ -127,9 +133,11 @@ def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> No
         for name in episode.config.cameras:
             _write_video(folder, _VIDEO["v2.1"], place, name, [episode])
         n = episode.config.n_frames
-        lines.append(json.dumps({"episode_index": number, "tasks": ["pick"], "length": n}))
+        lines.append(json.dumps({"episode_index": number, "tasks": [_TASK], "length": n}))
         first += n
     replace_text(folder / "meta/episodes.jsonl", "\n".join(lines) + "\n")
+    task = json.dumps({"task_index": 0, "task": _TASK})
+    replace_text(folder / "meta/tasks.jsonl", f"{task}\n")
 
 
 def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
@@ -141,7 +149,7 @@ def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) ->
         stop = first + episode.config.n_frames
         row: dict[str, Any] = {
             "episode_index": number,
-            "tasks": ["pick"],
+            "tasks": [_TASK],
             "length": stop - first,
             "dataset_from_index": first,
             "dataset_to_index": stop,
@@ -157,6 +165,8 @@ def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) ->
         tables.append(_table(episode, number, first, has_state))
         first = stop
     _write_parquet(pa.Table.from_pylist(rows), folder / "meta/episodes/chunk-000/file-000.parquet")
+    task = pa.table({"task_index": [0], "__index_level_0__": [_TASK]})
+    _write_parquet(task, folder / "meta/tasks.parquet")
     _write_parquet(pa.concat_tables(tables), folder / _DATA["v3.0"].format(**place))
     for name in episodes[0].config.cameras:
         _write_video(folder, _VIDEO["v3.0"], place, name, episodes)

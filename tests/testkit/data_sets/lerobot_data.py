@@ -70,11 +70,11 @@ def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
     )
 
 
-def video(path: Path, levels: list[int]) -> None:
+def video(path: Path, levels: list[int], **options: str) -> None:
     """Write a video with one frame of even brightness a level."""
     path.parent.mkdir(parents=True, exist_ok=True)
     frames = (exact_frame(np.full((48, 64), level, np.uint8)) for level in levels)
-    write_video(path, frames, rate=FPS, options={"g": "10", "crf": "10"})
+    write_video(path, frames, rate=FPS, options={"g": "10", "crf": "10", **options})
 
 
 def info(version: str, n_episodes: int, data_path: str, video_path: str) -> str:

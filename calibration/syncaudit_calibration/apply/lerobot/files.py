@@ -1,0 +1,77 @@
+"""An episode of LeRobot, and what reads and writes it in the layout of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from syncaudit.writing import make_parent, replacing
+from syncaudit_calibration.apply.lerobot.pairing import Pairing
+from syncaudit_calibration.apply.lerobot.statistics import Stats
+
+__all__ = ["Episode", "Files", "write_parquet"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """One episode as it was.
+
+    Attributes
+    ----------
+    number : int
+        Its number.
+    row : mapping of str to object
+        What the metadata say of it, without statistics.
+    table : pyarrow.Table
+        Its rows.
+    stats : mapping
+        Statistics of its features; empty if there are none.
+    """
+
+    number: int
+    row: Mapping[str, Any]
+    table: pa.Table
+    stats: Stats
+
+
+class Files(Protocol):
+    """Read episodes of one data set, and write them into another."""
+
+    def episode(self, number: int) -> Episode:
+        """Return an episode by its number."""
+        ...
+
+    def fitting(self, episode: Episode, pairing: Pairing, moves: Mapping[str, int]) -> Pairing:
+        """Return the pairing with no more rows than the videos can be cut for.
+
+        `moves`: by video feature, as in `Pairing`.
+        """
+        ...
+
+    def add(
+        self,
+        episode: Episode,
+        pairing: Pairing,
+        *,
+        moves: Mapping[str, int],
+        table: pa.Table,
+        stats: Stats,
+    ) -> None:
+        """Write an episode as the next one."""
+        ...
+
+    def finish(self) -> None:
+        """Write what is said of all episodes."""
+        ...
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table whole or not at all; its folder is made."""
+    make_parent(path)
+    with replacing(path) as file:
+        pq.write_table(table, file)

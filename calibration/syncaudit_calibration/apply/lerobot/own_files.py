@@ -1,0 +1,99 @@
+"""LeRobot version 2: a table and videos of its own for every episode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, filled
+from syncaudit.datasets.json_lines import iter_json_lines
+from syncaudit.datasets.source import Source
+from syncaudit.errors import StreamReadError
+from syncaudit.writing import replace_text
+from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
+from syncaudit_calibration.apply.lerobot.files import Episode, write_parquet
+from syncaudit_calibration.apply.lerobot.pairing import Pairing
+from syncaudit_calibration.apply.lerobot.statistics import Stats
+
+__all__ = ["OwnFiles"]
+
+_EPISODES, _STATS = "meta/episodes.jsonl", "meta/episodes_stats.jsonl"
+
+
+class OwnFiles:
+    """Version 2: a table and videos of its own for every episode."""
+
+    def __init__(self, source: Source, out: Path, info: Mapping[str, Any]) -> None:
+        root = Path(source.base_uri)
+        self._source, self._root, self._out, self._info = source, root, out, info
+        rows = iter_json_lines(source, _EPISODES)
+        self._rows = {row["episode_index"]: row for _, row in rows}
+        told = iter_json_lines(source, _STATS) if source.has(_STATS) else ()
+        self._stats = {row["episode_index"]: row["stats"] for _, row in told}
+        self._lines: list[str] = []
+        self._stats_lines: list[str] = []
+        self._cut: dict[str, VideoPackets] = {}
+
+    def episode(self, number: int) -> Episode:
+        """Return an episode by its number."""
+        return Episode(
+            number=number,
+            row=self._rows[number],
+            table=pq.read_table(self._root / self._place("data_path", number)),
+            stats=self._stats.get(number, {}),
+        )
+
+    def _place(self, template: str, number: int, video_key: str = "") -> str:
+        chunk = number // (self._info.get("chunks_size") or CHUNK_SIZE)
+        place = {"episode_chunk": chunk, "episode_index": number, "video_key": video_key}
+        return filled(self._source, self._info[template], place)
+
+    def fitting(self, episode: Episode, pairing: Pairing, moves: Mapping[str, int]) -> Pairing:
+        """Return the pairing with no more rows than the videos can be cut for."""
+        self._cut = {
+            key: VideoPackets(self._root / self._place("video_path", episode.number, key))
+            for key in moves
+        }
+        for key, video in self._cut.items():
+            if len(video) < pairing.stop + moves[key]:
+                raise StreamReadError(
+                    f"its video {key} holds {len(video)} frames, its table "
+                    f"{len(episode.table)} rows",
+                    path=self._place("video_path", episode.number, key),
+                    hint="Leave the episode out of the manifest.",
+                )
+        stop, before = pairing.stop, -1
+        while stop != before:
+            before = stop
+            for key, video in self._cut.items():
+                stop = min(stop, video.stop_before(stop + moves[key]) - moves[key])
+        return pairing.shortened(max(0, stop - pairing.start))
+
+    def add(
+        self,
+        episode: Episode,
+        pairing: Pairing,
+        *,
+        moves: Mapping[str, int],
+        table: pa.Table,
+        stats: Stats,
+    ) -> None:
+        """Write an episode as the next one."""
+        number = len(self._lines)
+        for key, video in self._cut.items():
+            target = self._out / self._place("video_path", number, key)
+            video.write(target, pairing.start + moves[key], pairing.stop + moves[key])
+        write_parquet(table, self._out / self._place("data_path", number))
+        row = {**episode.row, "episode_index": number, "length": pairing.n_rows}
+        self._lines.append(json.dumps(row, ensure_ascii=False))
+        self._stats_lines.append(json.dumps({"episode_index": number, "stats": stats}))
+
+    def finish(self) -> None:
+        """Write what is said of all episodes."""
+        replace_text(self._out / _EPISODES, "\n".join([*self._lines, ""]))
+        replace_text(self._out / _STATS, "\n".join([*self._stats_lines, ""]))
