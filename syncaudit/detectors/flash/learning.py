@@ -375,7 +375,7 @@ def _first_shape(
 
 def _tailed(shape: RampShape) -> RampShape:
     length = shape.ramp_px
-    return RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, shape.bend)
+    return RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, FIRST_BEND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
