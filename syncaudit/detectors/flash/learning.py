@@ -178,7 +178,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
-    if np.count_nonzero(_shows_peak(fit.light)) < MIN_FRAMES or shape.bend < MIN_BEND:
+    if _n_peaks(fit.light) < MIN_FRAMES or shape.bend < MIN_BEND:
         return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
@@ -225,15 +225,18 @@ def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
     return first | {k + 1: -1 for k in lit_at if k + 1 not in seen}
 
 
-def _shows_peak(light: Floats) -> Bools:
-    """Return which frames show full light, or where it is brightest, away from the border.
+def _n_peaks(light: Floats) -> int:
+    """Return how many frames show full light, or where it is brightest, away from the border.
 
-    What is no more than a part of a ramp looks like a ramp of its own, with another half.
+    What is no more than a part of a ramp looks like a ramp of its own, with another half. Frames
+    that show all of one, from darkness to full light, count twice.
     """
-    peak = light[:, SMOOTH_ROWS:-SMOOTH_ROWS].max(axis=1, initial=0.0)
+    inner = light[:, SMOOTH_ROWS:-SMOOTH_ROWS]
+    peak = inner.max(axis=1, initial=0.0)
     border = np.maximum(light[:, 0], light[:, -1])
-    found: Bools = (peak > 1.0 - DARK_SHARE) | (peak > border + DARK_SHARE)
-    return found
+    is_full = peak > 1.0 - DARK_SHARE
+    is_whole = is_full & (inner.min(axis=1, initial=1.0) < DARK_SHARE)
+    return int(np.count_nonzero(is_full | (peak > border + DARK_SHARE)) + is_whole.sum())
 
 
 def _scale_info(lit: LitFrames) -> Floats:
