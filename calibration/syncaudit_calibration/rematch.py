@@ -142,14 +142,14 @@ def match_with_all(
         None where fewer than two others know instants.
     """
     name = item.source
-    sharp = {o: own.take(np.flatnonzero(own.half_s == 0.0)) for o, own in events.items()}
+    sharp = {o: own.take(own.sharp) for o, own in events.items()}
     others = [o for o in maps if o != name and sharp[o].n]
     if len(others) < 2:
         return None
     times = np.concatenate([maps[o].of(sharp[o].times_s, sharp[o].row_px) for o in others])
     order = np.argsort(times, kind="stable")
     std = np.concatenate([sharp[o].std_s for o in others])[order]
-    sense = np.concatenate([_sense(sharp[o]) for o in others])[order]
+    sense = np.concatenate([sharp[o].senses for o in others])[order]
     times = times[order]
     first = np.concatenate([[True], np.diff(times) > SPLIT_S])
     owner = np.concatenate([np.full(sharp[o].n, k) for k, o in enumerate(others)])[order]
@@ -181,10 +181,6 @@ def match_with_all(
         is_whole=isinstance(item, FlashIntervals),
     )
     return replace(match, why=missed.words(name)) if missed.exceeds() else match
-
-
-def _sense(events: Instants) -> Ints:
-    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
 
 
 def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:

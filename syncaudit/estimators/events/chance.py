@@ -94,7 +94,7 @@ def chance_of_match(
         return Chance(probability=1.0)
     gates = 2.0 * gates_s(source, target, i, j)
     gate_s, sharpest_s = float(np.mean(gates)), float(np.min(gates))
-    kinds = _kinds(source), _kinds(target)
+    kinds = source.senses, target.senses
     predicted = found.fit.predict(source.times_s, source.row_px)
     returned = found.fit.source_of(target.times_s + target.row_px * found.fit.target_line_s)
     shares = _shares(predicted, target.times_s, kinds, i, gates)
@@ -153,7 +153,7 @@ def _tail_of_pairs(
 ) -> float:
     if not pairs[0].size:
         return 1.0
-    kinds = _kinds(own), _kinds(other)
+    kinds = own.senses, other.senses
     shares = _shares(predicted, other.times_s, kinds, pairs[0], gates)
     return _tail(predicted, other.times_s, kinds, pairs, gates, shares)
 
@@ -192,10 +192,6 @@ def _shares(
     all_gates[own] = gates
     shares: Floats = np.where(inside, np.minimum(n_alike / span_s * all_gates, 1.0), 0.0)
     return shares
-
-
-def _kinds(events: Instants) -> Ints:
-    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
 
 
 def _tail(

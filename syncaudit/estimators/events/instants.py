@@ -98,6 +98,11 @@ class Instants:
         """Return the positions of the events that are points."""
         return np.flatnonzero(self.half_s == 0.0).astype(np.int64)
 
+    @property
+    def senses(self) -> Ints:
+        """Return the `sense` of each event, 0 where it is not known, shape (n,)."""
+        return np.zeros(self.n, dtype=np.int64) if self.sense is None else self.sense
+
     def take(self, which: Ints) -> Instants:
         """Return the events at these positions, in their order."""
         columns = ("times_s", "std_s", "half_s", "row_px", "item")
