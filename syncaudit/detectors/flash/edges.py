@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, band_height_px, fit_rows
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
 
@@ -104,7 +104,7 @@ def time_edges(
         Shape of all ramps.
     """
     found: list[Edge] = []
-    height_px = _band_height(rough, fit)
+    height_px = band_height_px(rough, fit.rows.tolist()) or 0.0
     for i, edges in enumerate(rough):
         n = len(edges.rows)
         if n and lit.clipped_share[i] < MAX_CLIPPED:
@@ -113,17 +113,6 @@ def time_edges(
             frame = _FrameFit(lit, i, levels, unsure, edges, fit.light[i], shape)
             found += frame.edges(height_px)
     return found
-
-
-def _band_height(rough: Sequence[FrameEdges], fit: RampFit) -> float:
-    """Return how far apart the edges of bands are, 0 where no frame shows both."""
-    heights = [
-        fit.rows[i, j + 1] - fit.rows[i, j]
-        for i, edges in enumerate(rough)
-        for j in range(len(edges.rows) - 1)
-        if edges.signs[j : j + 2] == (1, -1)
-    ]
-    return float(np.median(heights)) if heights else 0.0
 
 
 class _FrameFit:

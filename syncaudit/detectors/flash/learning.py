@@ -15,7 +15,7 @@ from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import DARK_SHARE, find_exposures, find_pattern, row_light
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, band_height_px, fit_rows, rough_edges
 from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["MIN_FRAMES", "Learnt", "learn"]
@@ -326,13 +326,8 @@ class _Sample:
     @property
     def band_px(self) -> float:
         """Return how high bands are, by the first guesses of their edges."""
-        heights = [
-            own.rows[j + 1] - own.rows[j]
-            for own in self.edges
-            for j in range(len(own.rows) - 1)
-            if own.signs[j : j + 2] == (1, -1)
-        ]
-        return float(np.median(heights)) if heights else float(self.light.shape[1])
+        height_px = band_height_px(self.edges, [own.rows for own in self.edges])
+        return height_px or float(self.light.shape[1])
 
     def settled(self, shape: RampShape, band_px: float | None) -> _Sample:
         """Return the frames in bins of their rows, with their edges where a shape fits them."""

@@ -11,7 +11,7 @@ from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.shape import RampShape, shown, shown_slope
 
-__all__ = ["FrameEdges", "RampFit", "fit_rows", "rough_edges"]
+__all__ = ["FrameEdges", "RampFit", "band_height_px", "fit_rows", "rough_edges"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -144,7 +144,7 @@ def fit_rows(
     rows = bin_px * (np.arange(light.shape[1], dtype=np.float64) + 0.5) - 0.5
     limit = max(4.0, 0.3 * shape.length_px)
     moving = np.arange(len(edges) if at.size else 0)
-    is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0) & (band_px is not None)
+    is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0)
     for _ in range(n):
         if not moving.size:
             break
@@ -165,6 +165,25 @@ def fit_rows(
         moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
     curve, slope = _drawn(at, signs, is_lit, bend, rows, shape)
     return RampFit(rows=at, light=curve, slope=slope)
+
+
+def band_height_px(edges: Sequence[FrameEdges], rows: Sequence[Sequence[float]]) -> float | None:
+    """Return how far apart the edges of bands are, None where no frame shows both.
+
+    Parameters
+    ----------
+    edges : sequence of FrameEdges
+        Of each frame.
+    rows : sequence of sequence of float
+        Where they are, as far as that is known by now.
+    """
+    heights = [
+        at[j + 1] - at[j]
+        for own, at in zip(edges, rows, strict=True)
+        for j in range(len(own.signs) - 1)
+        if own.signs[j : j + 2] == (1, -1)
+    ]
+    return float(np.median(heights)) if heights else None
 
 
 def _padded(values: Sequence[tuple[float, ...]]) -> Floats:
