@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syncaudit.model import Clip
-    from syncaudit.splits import Duplicate, Lookalike, SharedData, Split, VideoSet
+    from syncaudit.splits import Duplicate, SharedData, Split, VideoPair, VideoSet
 
 __all__ = ["check_split"]
 
@@ -216,7 +216,7 @@ def _first_clip(found: tuple[str, Sequence[str]]) -> str:
     return f"{name}: {clips[0]}" + (f" and {len(clips) - 1:,} more" if clips[1:] else "")
 
 
-def _pair(pair: Duplicate | Lookalike, sign: str) -> str:
+def _pair(pair: VideoPair, sign: str) -> str:
     first, second = (
         f"{split}: {clip} {source}"
         for split, clip, source in zip(pair.splits, pair.clips, pair.sources, strict=True)

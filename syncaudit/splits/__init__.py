@@ -3,6 +3,7 @@
 from syncaudit.splits.duplicates import (
     Duplicate,
     Lookalike,
+    VideoPair,
     VideoSet,
     count_videos,
     find_duplicates,
@@ -21,6 +22,7 @@ __all__ = [
     "Lookalike",
     "SharedData",
     "Split",
+    "VideoPair",
     "VideoSet",
     "count_videos",
     "find_duplicates",

@@ -19,6 +19,7 @@ __all__ = [
     "Duplicate",
     "Lookalike",
     "Video",
+    "VideoPair",
     "VideoSet",
     "compared",
     "count_videos",
@@ -40,13 +41,26 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duplicate:
-    """Two videos of different splits that show the same.
+class VideoPair:
+    """Two videos of different splits.
 
     Parameters
     ----------
     splits, clips, sources : tuple of str
         Split, clip and camera of both.
+    """
+
+    splits: tuple[str, str]
+    clips: tuple[str, str]
+    sources: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate(VideoPair):
+    """Two videos that show the same.
+
+    Parameters
+    ----------
     agreement : float
         Correlation of how both change, 1 for exact copies.
     start_s : float
@@ -55,31 +69,23 @@ class Duplicate:
         How much they have in common.
     """
 
-    splits: tuple[str, str]
-    clips: tuple[str, str]
-    sources: tuple[str, str]
     agreement: float
     start_s: float
     common_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookalike:
-    """Two videos of different splits of one scene, of which one changes too little to tell.
+class Lookalike(VideoPair):
+    """Two videos of one scene, of which one changes too little to tell.
 
     Parameters
     ----------
-    splits, clips, sources : tuple of str
-        Split, clip and camera of both.
     likeness : float
         Correlation of how both look where they are most alike.
     why : str
         Why nothing tells a copy from another recording of the scene.
     """
 
-    splits: tuple[str, str]
-    clips: tuple[str, str]
-    sources: tuple[str, str]
     likeness: float
     why: str
 

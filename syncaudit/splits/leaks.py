@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from syncaudit.splits.duplicates import Duplicate, Lookalike
+from syncaudit.splits.duplicates import VideoPair
 from syncaudit.splits.shared import SharedData
 from syncaudit.splits.split_lists import Split
 
@@ -14,7 +14,7 @@ __all__ = ["leaked_clips"]
 def leaked_clips(
     splits: Sequence[Split],
     shared: Iterable[SharedData],
-    copies: Iterable[Duplicate | Lookalike],
+    copies: Iterable[VideoPair],
 ) -> list[str]:
     """Return the clips of later splits that share something with an earlier one, in order.
 
@@ -24,7 +24,7 @@ def leaked_clips(
     ----------
     splits : sequence of Split
         In the order of the user: the first keeps all of its clips.
-    shared, copies : iterable of SharedData, of Duplicate or Lookalike
+    shared, copies : iterable of SharedData, of VideoPair
         What was found, or is not to be risked.
     """
     place = {split.name: k for k, split in enumerate(splits)}
