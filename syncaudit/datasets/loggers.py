@@ -208,7 +208,7 @@ class _Log:
         """Return where the samples of some columns are read: in the log if it is a plain table."""
         stamps = self.logger.stamps
         texts = self.samples.select([stamps, *columns])
-        whole = texts.filter(_has_all(texts))
+        whole = texts.drop_null()
         dated = whole.num_rows > 0 and bool(_DATE.match(whole.column(0)[0].as_py()))
         if self.is_plain and whole.num_rows == texts.num_rows and not dated:
             return {"uri": name, "stamps": stamps, "units": {STAMPS_KEY: "s", **units}}
@@ -270,17 +270,6 @@ def _texts(text: str, names: Sequence[str], delimiter: str) -> pa.Table:
             column_types=dict.fromkeys(unique, pa.string()), strings_can_be_null=True
         ),
     )
-
-
-def _has_all(texts: pa.Table) -> pa.Array:
-    """Return which rows have no blank cell."""
-    import pyarrow.compute as pc
-
-    filled = [pc.is_valid(texts.column(name)) for name in texts.column_names]
-    both = filled[0]
-    for more in filled[1:]:
-        both = pc.and_(both, more)
-    return both
 
 
 def _number(cell: str) -> float:

@@ -52,9 +52,7 @@ EXAMPLES: dict[str, Example] = {
     "ulog": Example(write=write_ulog),
     "ardupilot": Example(write=write_ardupilot),
     "xdf": Example(write=write_xdf),
-    "telemetry": Example(
-        write=write_telemetry,
-    ),
+    "telemetry": Example(write=write_telemetry),
     "webdataset": Example(
         write=write_webdataset,
         broken=(
