@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from tokenize import TokenError
 
+from syncaudit.datasets.formats.nested import inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -57,15 +58,11 @@ class Comma2k19Format:
             )
 
 
-def _segments(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
-    prefix = f"{folder}/" if folder else ""
-    if source.file is not None:
-        return
-    if any(source.has(f"{prefix}{_LOG}/{part}") for part in ("IMU", "CAN")):
-        yield folder
-    elif depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _segments(source, child, depth + 1)
+def _segments(source: Source) -> Iterator[str]:
+    def is_one(folder: str) -> bool:
+        return any(source.has(inside(folder, f"{_LOG}/{part}")) for part in ("IMU", "CAN"))
+
+    return recordings(source, is_one, depth=_DEPTH)
 
 
 def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.datasets.formats.nested import inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
 from syncaudit.errors import ManifestError, one_line
@@ -86,19 +87,17 @@ class _Session:
         return [f"corrupt: {text}{self.damage[0]}"]
 
 
-def _tubs(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
-    if source.files("*.catalog", folder) or source.files("record_*.json", folder):
-        yield folder
-    elif depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _tubs(source, child, depth + 1)
+def _tubs(source: Source) -> Iterator[str]:
+    def is_one(folder: str) -> bool:
+        return bool(source.files("*.catalog", folder) or source.files("record_*.json", folder))
+
+    return recordings(source, is_one, depth=_DEPTH)
 
 
 def _note_deleted(source: Source, folder: str, job: Import) -> None:
     """Tell of records that people took out; they were recorded, so their times count."""
-    name = f"{folder}/manifest.json" if folder else "manifest.json"
     try:
-        *_, last = source.read(name).splitlines()
+        *_, last = source.read(inside(folder, "manifest.json")).splitlines()
         if parse_json(last)["deleted_indexes"]:
             job.note(
                 "records marked as deleted are read as well: without them times would have gaps"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.datasets.formats.nested import inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
@@ -52,7 +53,7 @@ class DroidFormat:
 
         require_h5py(self.name)
         for folder in _folders(source):
-            clip_id = folder or source.base_uri.split("::")[0].rstrip("/").rpartition("/")[2]
+            clip_id = name_of(source, folder)
             prefix = f"{folder}/" if folder else ""
             try:
                 with open_hdf5(source, f"{prefix}{_FILE}") as file:
@@ -69,12 +70,8 @@ class DroidFormat:
             )
 
 
-def _folders(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
-    if source.has(f"{folder}/{_FILE}" if folder else _FILE):
-        yield folder
-    elif depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _folders(source, child, depth + 1)
+def _folders(source: Source) -> Iterator[str]:
+    return recordings(source, lambda folder: source.has(inside(folder, _FILE)), depth=_DEPTH)
 
 
 def _sources(

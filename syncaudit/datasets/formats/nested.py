@@ -17,7 +17,7 @@ def recordings(
     source: Source, is_one: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
 ) -> Iterator[str]:
     """Yield the folders that are a recording, "" for that of the source, at most `depth` below."""
-    waiting = [] if source.file is not None else [("", depth)]
+    waiting = [("", depth)]
     while waiting and most > 0:
         folder, left = waiting.pop()
         most -= 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from syncaudit.datasets.formats.nested import inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.tfrecord import Value, iter_records, read_example
 from syncaudit.datasets.source import Source
@@ -56,13 +57,11 @@ class RldsFormat:
                 yield from _episodes(source, name, shapes, rate_hz, job)
 
 
-def _folders(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
-    name = f"{folder}/{_FEATURES}" if folder else _FEATURES
-    if source.has(name) and _shards(source, folder):
-        yield folder
-    elif depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _folders(source, child, depth + 1)
+def _folders(source: Source) -> Iterator[str]:
+    def is_one(folder: str) -> bool:
+        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
+
+    return recordings(source, is_one, depth=_DEPTH)
 
 
 def _shards(source: Source, folder: str) -> list[str]:
@@ -134,7 +133,7 @@ def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) 
 
 def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...]]:
     """Return the shape of what each feature that is read holds a step."""
-    name = f"{folder}/{_FEATURES}" if folder else _FEATURES
+    name = inside(folder, _FEATURES)
     content = source.read_json(name)
     try:
         found = {key: _shape(feature) for key, feature in _leaves(content, "")}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from syncaudit.datasets.formats.nested import inside
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
@@ -57,7 +58,7 @@ class ZarrFormat:
 
 def _buffers(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the folders and files that are a buffer; "" is the source itself."""
-    if source.has(f"{folder}/{_ENDS}" if folder else _ENDS):
+    if source.has(inside(folder, _ENDS)):
         yield folder
         return
     yield from source.files(f"*{_PACKED}", folder)
