@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
-    USUAL_READOUT_S,
+    usual_line_delay,
 )
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.association import Map
@@ -245,7 +245,7 @@ def _edges(
     used = flash >= 0
     line_delay_s = item.line_delay_s
     if line_delay_s is None:
-        line_delay_s = USUAL_READOUT_S / max(1, item.height_px)
+        line_delay_s, _ = usual_line_delay(item)
     exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
     nothing: Floats = np.zeros(int(used.sum()))
     half_s = nothing if item.half_s is None else item.half_s[used]

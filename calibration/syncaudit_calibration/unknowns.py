@@ -13,8 +13,7 @@ from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
     USUAL_EXPOSURE_STD_S,
     USUAL_HALF_LIGHT_S,
-    USUAL_READOUT_S,
-    USUAL_READOUT_STD_S,
+    usual_line_delay,
 )
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
@@ -92,8 +91,8 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
 
 
 def _of_camera(item: FlashEdges) -> list[Unknown]:
-    usual_s = USUAL_READOUT_S / max(1, item.height_px)
-    found = [_stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item))]
+    usual_s, usual_std_s = usual_line_delay(item)
+    found = [_stated("line_delay", item.source, item.line_delay_s, usual_s, usual_std_s)]
     # Lights that stay on date rows without the exposure; the way from the stamp may need it.
     if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
         found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
@@ -110,10 +109,6 @@ def _exposure(item: FlashEdges, line_delay_s: float) -> Unknown:
         "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
     )
     return replace(unknown, prior_std=max(unknown.prior_std, EDGE_SHIFT_PX * line_delay_s))
-
-
-def _readout_std(item: FlashEdges) -> float:
-    return USUAL_READOUT_STD_S / max(1, item.height_px)
 
 
 def _stated(

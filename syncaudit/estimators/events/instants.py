@@ -20,19 +20,19 @@ __all__ = [
     "USUAL_EXPOSURE_S",
     "USUAL_EXPOSURE_STD_S",
     "USUAL_HALF_LIGHT_S",
-    "USUAL_READOUT_S",
-    "USUAL_READOUT_STD_S",
     "EventEvidence",
     "Instants",
     "instants_of",
     "opposite_polarity_mask",
+    "usual_line_delay",
 ]
 
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
 
-# Read-outs of rolling shutters are 5 to 33 ms, exposures 1 to 15 ms: where nothing is stated.
-USUAL_READOUT_S = 0.018
-USUAL_READOUT_STD_S = 0.008
+# Rolling shutters read out within 4 to 32 ms, fast ones in a quarter of their frame period and
+# none in more than all of it; exposures are 1 to 15 ms: where nothing is stated.
+READOUT_S = 0.004, 0.032
+LEAST_READOUT = 0.25
 USUAL_EXPOSURE_S = 0.008
 USUAL_EXPOSURE_STD_S = 0.005
 # Half of a flash's light has come this long after its onset (LED pulses, xenon tails), both ways.
@@ -274,9 +274,23 @@ def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[
             return edges.line_delay_s, 0.0
         assert edges.exposure_s is not None  # noqa: S101  # nothing else contradicts it
         apart_s = abs(edges.exposure_s / height[0] - edges.line_delay_s)
-        return edges.line_delay_s, min(apart_s, USUAL_READOUT_STD_S / max(1, edges.height_px))
+        return edges.line_delay_s, min(apart_s, usual_line_delay(edges)[1])
     if edges.exposure_s is not None and height is not None:
         line_delay_s = edges.exposure_s / height[0]
         return line_delay_s, line_delay_s * height[1] / height[0]
+    return usual_line_delay(edges)
+
+
+def usual_line_delay(edges: FlashEdges) -> tuple[float, float]:
+    """Return mean and standard deviation of a line delay that nothing states, in seconds.
+
+    A sensor reads every row once a frame: the read-out lasts a frame period at most.
+    """
+    period_s = float(np.median(np.diff(edges.watched_s))) if edges.watched_s.size else np.inf
+    longest_s = min(READOUT_S[1], period_s)
+    shortest_s = min(READOUT_S[0], LEAST_READOUT * longest_s)
     n_rows = max(1, edges.height_px)
-    return USUAL_READOUT_S / n_rows, USUAL_READOUT_STD_S / n_rows
+    return (
+        0.5 * (shortest_s + longest_s) / n_rows,
+        (longest_s - shortest_s) / math.sqrt(12.0) / n_rows,
+    )
