@@ -145,7 +145,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             full = _scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
             shape = _first_shape(light, info, is_clear, rough_of)
-        rough = rough_of(light / _peak(shape, band_px), info, shape)
+        rough = rough_of(light / shape.peak, info, shape)
         told = np.where(is_full[:, None], _scale_info(foretold), info)
         sample = _Sample.of(light, told, rough, is_clear, is_full)
         if not sample.edges:
@@ -166,7 +166,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
                 fitted, band_px = _fit_shape(sample, rising), None
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
-        rough = rough_of(light / _peak(shape, band_px), info, shape)
+        rough = rough_of(light / shape.peak, info, shape)
         fit = fit_rows(light, info, rough, shape, band_px=band_px)
         misfit = np.sqrt(np.average((light - fit.light) ** 2, axis=1, weights=info + 1e-12))
         has_edges = np.array([bool(edges.rows) for edges in rough])
@@ -190,16 +190,11 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
-        # No tone curve bends as far as the bound.
-        shape_std_px=UNPOOLED_SHARE * shape.half_px if shape.bend > MAX_BEND - BOUND else 0.0,
+        # What no row shows of the light is drawn by the shape alone.
+        shape_std_px=UNPOOLED_SHARE * shape.half_px * (1.0 - shape.peak),
         whole=whole,
         is_light=is_light,
     )
-
-
-def _peak(shape: RampShape, band_px: float | None) -> float:
-    """Return the most light that a row shows: not all of it where bands are short."""
-    return 1.0 if band_px is None else float(shape.cdf(np.array(band_px - shape.half_px)))
 
 
 def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
@@ -394,15 +389,16 @@ def _fit_shape(sample: _Sample, start: RampShape, band_px: float | None = None) 
     """
     settled, has_tail = sample.settled(start, band_px), band_px is not None
 
-    def shape_of(x: Floats) -> RampShape:
-        length = float(np.exp(x[0]))
-        part = float(x[3]) if has_tail else 0.0
-        if part < MIN_TAIL:
-            return RampShape(length, 0.0, float(x[1]), start.blur_px)
-        return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
-
     def height_of(x: Floats) -> float | None:
         return float(np.exp(x[4])) if has_tail else None
+
+    def shape_of(x: Floats) -> RampShape:
+        length, height_px = float(np.exp(x[0])), height_of(x)
+        if height_px is None:
+            return RampShape(length, 0.0, float(x[1]), start.blur_px)
+        part = float(x[3]) if x[3] >= MIN_TAIL else 0.0
+        shape = RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
+        return replace(shape, peak=float(shape.cdf(np.array([height_px - shape.half_px]))[0]))
 
     def residuals(x: Floats) -> Floats:
         return settled.misfit(shape_of(x), 2, float(x[2]), height_of(x))

@@ -200,5 +200,5 @@ def _drawn(
     apart = rows - at[..., None]
     signs = signs[..., None]
     light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=1), 0.0, 1.0)
-    slope = -shape.slope(apart) * signs * shown_slope(light, bend)[:, None]
-    return shown(light, bend), slope
+    slope = -shape.slope(apart) * signs * shown_slope(light, bend, shape.peak)[:, None]
+    return shown(light, bend, shape.peak), slope

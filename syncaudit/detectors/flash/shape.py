@@ -29,8 +29,8 @@ class RampShape:
         F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
 
     A light that stays, and rises evenly for a time, draws a ramp of that time, and each instant of
-    it one of E: the mean of F over the last `blur` rows instead. A picture shows
-    ``F + bend * F * (1 - F)`` of its full change: tone curves bend upwards.
+    it one of E: the mean of F over the last `blur` rows instead. Of what rows show at most, P, a
+    picture shows ``F + bend * F * (1 - F / P)``: tone curves bend upwards.
 
     Parameters
     ----------
@@ -42,12 +42,15 @@ class RampShape:
         Bend of the tone curve, in (-1, 1).
     blur_px : float
         Rows that the light is averaged over; it has no tail then.
+    peak : float
+        Most light that a row shows, as a share of all: not all of it where bands are short.
     """
 
     ramp_px: float
     tail_px: float = 0.0
     bend: float = 0.0
     blur_px: float = 0.0
+    peak: float = 1.0
 
     @cached_property
     def half_px(self) -> float:
@@ -92,11 +95,11 @@ class RampShape:
         return arrived
 
 
-def shown(light: Floats, bend: Floats) -> Floats:
+def shown(light: Floats, bend: Floats, peak: float) -> Floats:
     """Return what a picture shows of a share of light; what goes dark bends the other way."""
-    return light + bend * light * (1.0 - light)
+    return light + bend * light * (1.0 - light / peak)
 
 
-def shown_slope(light: Floats, bend: Floats) -> Floats:
+def shown_slope(light: Floats, bend: Floats, peak: float) -> Floats:
     """Return the derivative of `shown`."""
-    return 1.0 + bend * (1.0 - 2.0 * light)
+    return 1.0 + bend * (1.0 - 2.0 * light / peak)
