@@ -221,10 +221,12 @@ def fit_pair(
         aim = values - (measured - design) @ x
         x = np.linalg.solve(design.T @ weighted + ridge, weighted.T @ aim)
         scaled = (values - measured @ x) / std
-        weights = cauchy_weights(scaled / max(1.0, mad_std(scaled))) / variance
-    chi2 = float(np.sum(weights * variance * scaled**2)) / max(1, i.size - n_clock)
-    # Scatter beyond the stated errors widens everything but the priors of the line delays.
-    weighted = design * (weights / max(1.0, chi2))[:, None]
+        # Scatter beyond the stated errors widens everything but the priors of the line delays.
+        excess = max(1.0, mad_std(scaled))
+        weights = cauchy_weights(scaled / excess) / (variance * excess**2)
+    robust = weights * variance * excess**2
+    chi2 = float(np.sum(robust * scaled**2)) / max(1, i.size - n_clock)
+    weighted = design * (robust / (variance * max(1.0, chi2)))[:, None]
     size = N_PLAIN + len(steps)
     covariance = np.zeros((size, size))
     covariance[np.ix_(unknowns, unknowns)] = np.linalg.inv(design.T @ weighted + ridge) * np.outer(
