@@ -178,7 +178,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
-    if _n_peaks(fit.light) < MIN_FRAMES or shape.bend < MIN_BEND:
+    if _n_peaks(fit.light / shape.peak) < MIN_FRAMES or shape.bend < MIN_BEND:
         return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
