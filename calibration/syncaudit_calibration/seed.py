@@ -16,6 +16,7 @@ from syncaudit.estimators.events import (
     EventEvidence,
     EventMatch,
     Instants,
+    band_height_px,
     instants_of,
     period_of,
     shortened,
@@ -146,7 +147,7 @@ def find_seed(
     for name in sorted(set(events) - set(maps) - links.contradicted):
         _try_merged(items[name], root, maps, events, links, max_offset_s)
     for name in sorted(set(events) - set(maps)):
-        refused[name] = _why_apart(name, root, links)
+        refused[name] = _why_apart(items[name], root, links)
     if len(maps) < 2:
         refused.setdefault(root, "no other source shares enough events with it")
         return refused
@@ -245,9 +246,21 @@ def _try_merged(
         links.reasons[min(name, root), max(name, root)] = match.why
 
 
-def _why_apart(name: str, root: str, links: Links) -> str:
+def _why_apart(item: EventEvidence, root: str, links: Links) -> str:
+    name = item.source
     why = links.reasons.get((min(name, root), max(name, root)), "no events in common")
     return (
-        f"{name} could not be connected with {root}: {why}. Record more flashes that both see "
-        "(irregular gaps, several pulses a frame period)"
+        f"{name} could not be connected with {root}: {why}. {_what_to_state(item)}Record more "
+        "flashes that both see (irregular gaps, several pulses a frame period)"
     )
+
+
+def _what_to_state(item: EventEvidence) -> str:
+    """Return what the manifest should say of a camera, by which its edges differ in time."""
+    if not isinstance(item, FlashEdges):
+        return ""
+    unknown = ["line_delay_s"] if item.line_delay_s is None else []
+    # An upper edge dates the end of an exposure, a lower one its beginning.
+    if item.exposure_s is None and band_height_px(item) is None and item.exposure_part.any():
+        unknown.append("exposure_s")
+    return f"State its {' and '.join(unknown)}. " if unknown else ""

@@ -83,6 +83,18 @@ def test_a_source_of_another_recording_is_refused_alone(rig):
     assert "mic" not in found.sources
 
 
+def test_what_a_refused_camera_does_not_state_is_asked_for(rig):
+    rng = np.random.default_rng(5)
+    # The exposure is longer than the read-out: no frame shows both edges of a band.
+    other = camera(rng, irregular_onsets(rng), name="cam_9", rate_hz=12.0, exposure_s=0.03)
+    asked = dataclasses.replace(other, exposure_s=None, line_delay_s=None)
+    assert (
+        "State its line_delay_s and exposure_s. "
+        in (calibrate_events([*rig[0], asked]).refused["cam_9"])
+    )
+    assert "State its" not in calibrate_events([*rig[0], other]).refused["cam_9"]
+
+
 def test_a_periodic_train_is_refused_with_its_period():
     rng = np.random.default_rng(6)
     pulses = np.arange(0.3, 44.0, 0.617)

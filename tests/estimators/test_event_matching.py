@@ -404,3 +404,33 @@ def test_intervals_confirm_no_offset_of_another_light():
         rng = np.random.default_rng([seed, 22])
         seen = _torch(rng, _lamp_onsets(rng), offset_s=0.4)
         assert match_events(seen, _instants(_lamp_onsets(rng))).why is not None
+
+
+def _rolling(rng: np.random.Generator, onsets: Floats, name: str, *, line_delay_s: float):
+    """Return what a camera of 60 Hz dates by a usual line delay, of a third of the onsets."""
+    row_px = rng.uniform(-240.0, 240.0, onsets.size)
+    assumed = {"line_delay_s": 2.15e-5, "line_delay_std_s": 7.6e-6}
+    off_s = row_px * (assumed["line_delay_s"] - line_delay_s) + rng.normal(0.0, 5e-5, onsets.size)
+    events = replace(_instants(onsets, name, std_s=3e-6), times_s=onsets + off_s, row_px=row_px)
+    kept = np.sort(rng.choice(onsets.size, onsets.size // 3, replace=False))
+    return replace(events, **assumed).take(kept).in_order()
+
+
+def test_line_delays_that_nothing_states_are_searched():
+    rng = np.random.default_rng(21)
+    for _ in range(12):
+        onsets = irregular_onsets(rng)
+        a = _rolling(rng, onsets, "a", line_delay_s=rng.uniform(9e-6, 3.4e-5))
+        b = _rolling(rng, onsets + 1.5, "b", line_delay_s=rng.uniform(9e-6, 3.4e-5))
+        match = match_events(a, b)
+        assert match.why is None
+        error_s = match.fit.offset_s + match.fit.drift * (20.0 - match.fit.anchor_s) - 1.5
+        assert abs(error_s) < 4.0 * match.fit.offset_std_s + 1e-4
+
+
+def test_line_delays_that_nothing_states_join_no_unrelated_trains():
+    rng = np.random.default_rng(22)
+    for _ in range(25):
+        a = _rolling(rng, irregular_onsets(rng), "a", line_delay_s=1e-5)
+        b = _rolling(rng, irregular_onsets(rng), "b", line_delay_s=3e-5)
+        assert match_events(a, b).why is not None
