@@ -77,13 +77,7 @@ def _next_part(
         unlike=opposite_polarity_mask(left, seen),
     )
     candidates = [
-        replace(
-            found,
-            offset_s=found.offset_s + offset_s,
-            drift=found.drift + fit.drift,
-            source_line_s=fit.source_line_s,
-            target_line_s=fit.target_line_s,
-        )
+        replace(found, offset_s=found.offset_s + offset_s, drift=found.drift + fit.drift)
         for found in candidates
     ]
     for found in fit_candidates(

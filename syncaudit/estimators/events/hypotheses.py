@@ -61,11 +61,11 @@ def fit_candidates(
     apart = opposite_polarity_mask(source, target)
     hypotheses: list[Hypothesis] = []
     for candidate in candidates:
-        times = source.times_s + source.row_px * candidate.source_line_s
-        predicted = times + candidate.offset_s + candidate.drift * (times - anchor_s)
-        seen = target.times_s + target.row_px * candidate.target_line_s
-        i, j = _nearest(predicted, seen, apart)
-        off_s = np.abs(seen[j] - predicted[i])
+        predicted = (
+            source.times_s + candidate.offset_s + candidate.drift * (source.times_s - anchor_s)
+        )
+        i, j = _nearest(predicted, target.times_s, apart)
+        off_s = np.abs(target.times_s[j] - predicted[i])
         keep = off_s <= gates_s(source, target, i, j, loose_s=1.5 * window_s)
         i, j = i[keep], j[keep]
         found: Hypothesis | None = None
@@ -130,7 +130,10 @@ def matched_by(
     """Return which events of both are one under a clock map, within their gates and so much."""
     predicted = fit.predict(source.times_s, source.row_px)
     seen = target.times_s + target.row_px * fit.target_line_s
-    i, j = _nearest(predicted, seen, opposite_polarity_mask(source, target))
+    order = np.argsort(seen, kind="stable")
+    apart = opposite_polarity_mask(source, target)
+    i, nearest = _nearest(predicted, seen[order], None if apart is None else apart[:, order])
+    j = order[nearest]
     off_s = np.abs(seen[j] - predicted[i])
     keep = off_s <= gates_s(source, target, i, j, loose_s=loose_s)
     return i[keep], j[keep]
@@ -139,10 +142,9 @@ def matched_by(
 def _nearest(predicted: Floats, seen: Floats, apart: Bools | None) -> tuple[Ints, Ints]:
     """Return the pairs that are each other's nearest, of those that may be pairs."""
     if apart is None:
-        order = np.argsort(seen, kind="stable")
-        right = np.clip(np.searchsorted(seen, predicted, sorter=order), 1, seen.size - 1)
-        is_left = predicted - seen[order[right - 1]] < seen[order[right]] - predicted
-        j = order[np.where(is_left, right - 1, right)]
+        right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)
+        is_left = predicted - seen[right - 1] < seen[right] - predicted
+        j = np.where(is_left, right - 1, right)
     else:
         distance = np.where(apart, np.inf, np.abs(seen[None, :] - predicted[:, None]))
         j = np.argmin(distance, axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -21,9 +20,8 @@ from syncaudit.estimators.events.hypotheses import (
 from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
 from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
-from syncaudit.estimators.events.voting import Candidate, vote
+from syncaudit.estimators.events.voting import vote
 from syncaudit.formatting import word_duration
-from syncaudit.model.arrays import Floats
 
 __all__ = ["match_events", "period_of"]
 
@@ -41,9 +39,6 @@ MAX_CHANCE = 3e-4
 # false ones, leave a fifth): less is luck among very many events.
 MIN_MATCHED_SHARE = 0.1
 N_CANDIDATES = 6
-# Where a line delay is not stated: neighbours on its grid propose the same offsets.
-N_CANDIDATES_OF_LINES = 4 * N_CANDIDATES
-MAX_LINE_DELAYS = 9
 MIN_WINDOW_S = 1e-3
 MAX_WINDOW_S = 0.03
 # Of two recordings that share no epoch, at least this part of the shorter one must be in common.
@@ -77,9 +72,8 @@ def match_events(
 
     1. A train that is periodic in a source's own events is refused: any multiple of the period
        would fit.
-    2. All pairs vote on the offset, for every drift of a grid (`vote`) and every line delay of one
-       where it is not stated; no event is taken to be the same as another because of its
-       position in the list.
+    2. All pairs vote on the offset, for every drift of a grid (`vote`); no event is taken to be
+       the same as another because of its position in the list.
     3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
     4. The best must not be chance (`chance_of_match`): below 3e-4 over all distinct windows of the
        search, and a tenth of the shorter train.
@@ -127,16 +121,18 @@ def match_events(
             period_s = period_of(events, max_offset_s=0.5 * (highest_s - lowest_s))
             if period_s is not None:
                 return _modulo(source, target, events.source, period_s)
-    window_s = float(np.clip(_spread_s(source) + _spread_s(target), MIN_WINDOW_S, MAX_WINDOW_S))
+    window_s = float(np.clip(source.tolerance_s + target.tolerance_s, MIN_WINDOW_S, MAX_WINDOW_S))
     anchor_s = 0.5 * float(source.times_s[0] + source.times_s[-1])
-    candidates = _candidates(
-        source,
-        target,
+    candidates = vote(
+        source.times_s,
+        target.times_s,
         window_s=window_s,
         lowest_s=lowest_s - window_s,
         highest_s=highest_s + window_s,
         max_drift=1e-6 * max_drift_ppm,
         anchor_s=anchor_s,
+        n_best=N_CANDIDATES,
+        unlike=opposite_polarity_mask(source, target),
     )
     hypotheses = fit_candidates(
         source,
@@ -180,52 +176,6 @@ def match_events(
         )
         return _refused(source, target, why, figures)
     return _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
-
-
-def _spread_s(events: Instants) -> float:
-    """Return how far a typical instant may be off where the line delay is right."""
-    return float(np.median(events.half_s + 2.0 * events.std_s))
-
-
-def _candidates(
-    source: Instants,
-    target: Instants,
-    *,
-    window_s: float,
-    lowest_s: float,
-    highest_s: float,
-    max_drift: float,
-    anchor_s: float,
-) -> list[Candidate]:
-    """Return what most pairs agree on, for every line delay where one is not stated."""
-    found = []
-    lines = (_line_delays(events, window_s) for events in (source, target))
-    for source_line_s, target_line_s in itertools.product(*lines):
-        found += [
-            replace(candidate, source_line_s=source_line_s, target_line_s=target_line_s)
-            for candidate in vote(
-                source.times_s + source_line_s * source.row_px,
-                target.times_s + target_line_s * target.row_px,
-                window_s=window_s,
-                lowest_s=lowest_s,
-                highest_s=highest_s,
-                max_drift=max_drift,
-                anchor_s=anchor_s,
-                n_best=N_CANDIDATES,
-                unlike=opposite_polarity_mask(source, target),
-            )
-        ]
-    found.sort(key=lambda candidate: -candidate.votes)
-    is_known = source.line_delay_std_s + target.line_delay_std_s == 0.0
-    return found[: N_CANDIDATES if is_known else N_CANDIDATES_OF_LINES]
-
-
-def _line_delays(events: Instants, window_s: float) -> Floats:
-    """Return corrections of a line delay so close that each event keeps within a window."""
-    reach_s = math.sqrt(3.0) * events.line_delay_std_s
-    rows = 0.5 * float(np.ptp(events.row_px))
-    n = max(1, min(MAX_LINE_DELAYS, math.ceil(reach_s * rows / window_s)))
-    return reach_s * (2.0 * np.arange(n) + 1.0 - n) / n
 
 
 def _by_sharp_events(

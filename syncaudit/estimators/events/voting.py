@@ -35,15 +35,11 @@ class Candidate:
         Change of the offset per second of source time.
     votes : int
         Pairs within the window.
-    source_line_s, target_line_s : float
-        What line delays they voted with, beyond the assumed ones.
     """
 
     offset_s: float
     drift: float
     votes: int
-    source_line_s: float = 0.0
-    target_line_s: float = 0.0
 
 
 def vote(
@@ -69,7 +65,7 @@ def vote(
     Parameters
     ----------
     source_s, target_s : ndarray, shape (n,) and (m,)
-        Instants.
+        Sorted instants.
     window_s : float
         Width of half a ballot: pairs within one to two of it count together.
     lowest_s, highest_s : float
