@@ -191,6 +191,17 @@ def test_grey_parts_and_cut_off_pictures_are_damage() -> None:
     assert the_spell(audit(pictures), PictureFault.HALF) == (30, 31)
 
 
+def test_a_wall_that_an_exposure_brings_to_grey_is_no_damage() -> None:
+    pictures = moving()
+    # Auto-exposure dims the frames from 30 on, past the grey of decoders.
+    for k, picture in enumerate(pictures):
+        gain = float(np.clip(1.0 - 0.03 * (k - 28), 0.7, 1.0))
+        picture[60:] = 150
+        pictures[k] = np.round(gain * picture).astype(np.uint8)
+    assert any((picture[60:] >= 126).all() and (picture[60:] < 131).all() for picture in pictures)
+    assert PictureFault.GREY not in audit(pictures).counts
+
+
 def test_bars_that_are_always_there_are_no_damage() -> None:
     pictures = moving()
     for picture in pictures:

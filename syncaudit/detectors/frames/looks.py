@@ -26,6 +26,9 @@ MOST_NOISE_STD = 12.0
 WHITE_LUMA, WHITE_SHARE = 230, 0.95
 # Decoders put mid-grey where they have nothing; scenes have it too, so compared with the clip.
 GREY_LUMA, N_GREY_LEVELS, GREY_SHARE = 126, 5, 0.3
+# A wall or a screen that an exposure brings into these levels was plain before: most of it within
+# twice as many levels, for exposures hardly halve from frame to frame.
+PLAIN_PERCENTILES, PLAIN_LEVELS = (10, 90), 10.0
 # Lower rows that all repeat one row, as a share of the height, beyond what is usual.
 HALF_SHARE = 0.12
 # Plain rows that are cut off begin at an edge of so many levels; the night's black ground fades.
@@ -49,6 +52,7 @@ class ImageLooks:
     """
 
     _figures: list[Floats] = field(default_factory=list)
+    _clear: Floats | None = None  # the last image that is not grey
 
     def update(self, images: Sequence[NDArray[np.uint8]]) -> None:
         """Take rows of some images, each shape (n, w), the same of each."""
@@ -63,6 +67,11 @@ class ImageLooks:
         white = _means((luma >= WHITE_LUMA).view(np.uint8))
         is_grey = luma - np.uint8(GREY_LUMA) < N_GREY_LEVELS  # wraps below it
         grey = _means(is_grey.view(np.uint8))
+        for k in range(len(images)):
+            if grey[k] <= GREY_SHARE:
+                self._clear = flat[k]
+            elif self._clear is not None and _is_flat(self._clear[is_grey[k]]):
+                grey[k] = 0.0
         plain, cut = _is_plain(levels, variance), _repeated_shares(levels)
         columns = (mean, np.sqrt(variance), white, grey, plain, cut)
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
@@ -91,6 +100,10 @@ def _means(values: NDArray[np.uint8]) -> Floats:
     """Return the mean of each row; sums are exact."""
     sums = cv2.reduce(values, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
     return np.asarray(sums[:, 0] / values.shape[1], dtype=np.float32)
+
+
+def _is_flat(luma: Floats) -> bool:
+    return bool(np.ptp(np.percentile(luma, PLAIN_PERCENTILES)) <= PLAIN_LEVELS)
 
 
 def _is_plain(levels: Floats, variance: Floats) -> Flags:
