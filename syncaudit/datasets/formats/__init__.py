@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from syncaudit.datasets.formats.ardupilot import ArduPilotFormat
 from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
+from syncaudit.datasets.formats.comma import CommaFormat
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
 from syncaudit.datasets.formats.droid import DroidFormat
@@ -45,6 +46,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
+    CommaFormat(),
     EurocFormat(),
     KittiFormat(),
     Argoverse2Format(),

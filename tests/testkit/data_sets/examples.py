@@ -18,6 +18,7 @@ from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
 from testkit.data_sets.hdf5_data import write_aloha
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
+from testkit.data_sets.openpilot_data import write_comma
 from testkit.data_sets.plain_folder import write_plain_folder
 from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
@@ -46,6 +47,7 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "comma2k19": Example(write=write_comma2k19),
+    "comma": Example(write=write_comma),
     "euroc": Example(write=write_euroc),
     "kitti": Example(write=write_kitti),
     "argoverse2": Example(write=write_argoverse2),
