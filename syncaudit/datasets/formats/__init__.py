@@ -25,6 +25,7 @@ from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
 from syncaudit.datasets.formats.ulog import UlogFormat
+from syncaudit.datasets.formats.videoimu import VideoImuFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.formats.xdf import XdfFormat
 from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
@@ -53,6 +54,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     UlogFormat(),
     ArduPilotFormat(),
     XdfFormat(),
+    VideoImuFormat(),
     DonkeycarFormat(),
     WebDatasetFormat(),
     TelemetryFormat(),

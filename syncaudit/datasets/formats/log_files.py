@@ -74,8 +74,8 @@ class LogFileFormat:
     takes_rules = False
     _suffixes: tuple[str, ...]
     _magics: tuple[bytes, ...]
-    _module: str  # the package as Python calls it, and as pip does
-    _package: str
+    _module: str | None = None  # the package as Python calls it, and as pip does
+    _package: str = ""
 
     def probe(self, source: Source) -> str | None:
         """Accept a log, or a folder of logs, by their first bytes."""
@@ -86,7 +86,7 @@ class LogFileFormat:
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the logs in the order of their names; one of which nothing can be read as well."""
-        if find_spec(self._module) is None:
+        if self._module is not None and find_spec(self._module) is None:
             purpose = f"the format {self.name}"
             raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
         for name in files_below(source, self._suffixes, depth=_DEPTH):
@@ -104,14 +104,13 @@ class LogFileFormat:
             try:
                 with source.local(name) as path, quiet():
                     content = self._load(path)
+                logged, findings = self._sources_of(content, log, job.note)
+                row |= self._about(content, log)
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
             except Exception as error:  # noqa: BLE001  # damage breaks a package in many ways
                 why = f"is no intact log ({one_line(error) or type(error).__name__})"
                 findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
-            else:
-                logged, findings = self._sources_of(content, log, job.note)
-                row |= self._about(content, log)
             if logged or findings:
                 row["sources"] = _rows(log, logged, findings, job)
                 yield clip_from_row(row, base_uri=source.base_uri, where=name)

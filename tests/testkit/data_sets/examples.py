@@ -23,6 +23,7 @@ from testkit.data_sets.plain_folder import write_plain_folder
 from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
+from testkit.data_sets.videoimu_data import write_videoimu
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
 from testkit.data_sets.xdf_data import write_xdf
@@ -54,6 +55,7 @@ EXAMPLES: dict[str, Example] = {
     "ulog": Example(write=write_ulog),
     "ardupilot": Example(write=write_ardupilot),
     "xdf": Example(write=write_xdf),
+    "videoimu": Example(write=write_videoimu),
     "telemetry": Example(write=write_telemetry),
     "webdataset": Example(
         write=write_webdataset,
