@@ -102,7 +102,6 @@ def _cameras(content: CommaLog, log: Log, note: Callable[[str], None]) -> dict[s
         logged[name] = Logged(
             columns={"timestamp_ns": stop_ns}, row=row, findings=findings, video=video
         )
-        note(f"{video} -> camera {name}")
     return logged
 
 

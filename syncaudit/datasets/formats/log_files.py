@@ -164,5 +164,5 @@ def _rows(
             rows[name]["arrivals"] = uri
         if findings or found.findings:
             rows[name]["findings"] = [*findings, *found.findings]
-        job.note(f"{name} -> {found.row['kind']}")
+        job.note(f"{found.video or name} -> {found.row['kind']}")
     return rows

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import shutil
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +35,10 @@ from testkit.videos import exact_frame, write_video
 imported = partial(import_clips, format_name="comma")
 LATE_S = 0.04
 HEIGHT = 64
+# Of the simulated drive: 240 rows, 50 us each. The audit does not know the exposure, 8 ms.
+SAMPLES = Path(__file__).parents[3] / "sample_data"
+DRIVE_READOUT_NS, EXPOSURE_NS, FOCAL_PX = 12_000_000, 8_000_000, 278.89
+TOLERANCE_S = 2e-3
 
 
 @pytest.fixture
@@ -72,7 +79,7 @@ def test_a_segment_is_a_clip_of_its_route(tmp_path):
     assert {clip.recording_id for clip in clips} == {ROUTE}
     assert clips[0].about == {"device": "0123456789abcdef", "software": "0.9.7"}
     assert {*clips[0].sources} == {"road", "gyro", "accel", "car"}
-    assert notes["fcamera.hevc -> camera road"] == 2
+    assert notes["fcamera.hevc -> camera"] == 2
 
 
 def test_frames_are_dated_by_the_end_of_their_read_out(segment, tmp_path):
@@ -83,6 +90,30 @@ def test_frames_are_dated_by_the_end_of_their_read_out(segment, tmp_path):
     assert stream.stamp_at == "end_of_frame"
     assert stream.line_delay_s == pytest.approx(READOUT_NS * 1e-9 / HEIGHT, abs=1e-12)
     assert clip.sources["road"].fov_deg == 40.0
+
+
+def test_a_camera_in_time_passes(tmp_path):
+    """A simulated drive, told as openpilot does: by the ends of the read-out of its frames."""
+    drive, folder = SAMPLES / "good", tmp_path / "data" / f"{ROUTE}--0"
+    folder.mkdir(parents=True)
+    shutil.copy(drive / "cam_front.mp4", folder / "qcamera.ts")
+    middle = np.loadtxt(drive / "cam_front.csv", np.int64, skiprows=1)
+    ends = middle - middle[0] + BOOT_NS + (EXPOSURE_NS + DRIVE_READOUT_NS) // 2
+    index = [
+        (stop, {"roadEncodeIdx": {"segmentId": k, "timestampSof": stop - DRIVE_READOUT_NS,
+                                  "timestampEof": stop}})
+        for k, stop in enumerate(ends.tolist())
+    ]  # fmt: skip
+    table = np.genfromtxt(drive / "imu.csv", delimiter=",", names=True, dtype=None)
+    rates = np.stack([table[f"gyro_{axis}"] for axis in "xyz"], axis=1)
+    gyro = sensor(table["timestamp_ns"] - middle[0] + BOOT_NS, rates, "gyroUncalibrated")
+    (folder / "rlog").write_bytes(packed([*index, *gyro]))
+    clip = imported(folder.parent, tmp_path)[0][0]
+    road = replace(clip.sources["road"], focal_px=FOCAL_PX)
+    verdict = audit(replace(clip, sources={**clip.sources, "road": road}))
+    assert verdict.verdict is Verdict.PASS
+    (pair,) = verdict.pairs
+    assert abs(pair.offset_s) < TOLERANCE_S
 
 
 def test_older_logs_date_them_by_another_message(segment, tmp_path):
