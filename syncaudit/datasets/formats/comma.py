@@ -61,13 +61,10 @@ class CommaFormat(LogFileFormat):
         return read_comma_log(path)
 
     def _about(self, content: Any, log: Log) -> Mapping[str, Any]:
-        clip_id = log.clip_id.rstrip("-_")
-        said = {}
-        for _, device, _, software in content.rows["init"][:1]:
-            said = {"device": device, "software": software}
+        _, device, _, software = next(iter(content.rows["init"]), (0, "", 0, ""))
+        said = {"device": device, "software": software}
         return {
-            "clip_id": clip_id,
-            "recording_id": _SEGMENT.sub("", clip_id),
+            "recording_id": _SEGMENT.sub("", log.clip_id),
             "about": {key: text for key, text in said.items() if text},
         }
 

@@ -55,7 +55,7 @@ class Log:
     @property
     def clip_id(self) -> str:
         """Return what its clip is called."""
-        return self.stem.rstrip("/") or name_of(self.source, "")
+        return self.stem.rstrip("/-_") or name_of(self.source, "")
 
     def first_of(self, endings: Iterable[str]) -> str | None:
         """Return the first ending with which there is a file beside the log."""
@@ -99,20 +99,21 @@ class LogFileFormat:
             if not self._is_one(source, name):
                 job.note(f"left out {name}: it is empty, or no log of this kind")
                 continue
-            row: dict[str, Any] = {"clip_id": log.clip_id}
+            about: Mapping[str, Any] = {}
             logged: dict[str, Logged] = {}
             try:
                 with source.local(name) as path, quiet():
                     content = self._load(path)
                 logged, findings = self._sources_of(content, log, job.note)
-                row |= self._about(content, log)
+                about = self._about(content, log)
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
             except Exception as error:  # noqa: BLE001  # damage breaks a package in many ways
                 why = f"is no intact log ({one_line(error) or type(error).__name__})"
                 findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
             if logged or findings:
-                row["sources"] = _rows(log, logged, findings, job)
+                rows = _rows(log, logged, findings, job)
+                row = {"clip_id": log.clip_id, **about, "sources": rows}
                 yield clip_from_row(row, base_uri=source.base_uri, where=name)
             else:
                 job.note("left out a log in which no source is known")
