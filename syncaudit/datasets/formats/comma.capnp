@@ -61,6 +61,13 @@ struct EncodeIndex {
   timestampEof @7 :UInt64;
 }
 
+struct CanData {
+  address @0 :UInt32;
+  unread1 @1 :UInt16;
+  dat @2 :Data;
+  src @3 :UInt8;
+}
+
 struct SensorEventData {
   unread0 @0 :Int32;
   unread1 @1 :Int32;

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.datasets.formats.comma_can import raw_can
 from syncaudit.datasets.formats.comma_log import MAGICS, CommaLog, read_comma_log
 from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 from syncaudit.decode.header import read_header
@@ -72,6 +73,7 @@ class CommaFormat(LogFileFormat):
         self, content: Any, log: Log, note: Callable[[str], None]
     ) -> tuple[dict[str, Logged], list[str]]:
         logged = _cameras(content, log, note) | _inertial(content) | _vehicle(content)
+        logged |= raw_can(content.rows["can"], log, note)
         findings = []
         if content.is_damaged:
             findings.append(

@@ -35,7 +35,8 @@ _CAR = ("CarState", attrgetter("vEgoRaw", "vEgo", "yawRate", "steeringAngleDeg",
 _READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
     1: ("init", "InitData", attrgetter("dongleId", "deviceType", "version")),
     2: ("road_frame", *_FRAME),
-    11: ("sensor", *_SENSOR),  # a list of them
+    5: ("can", "CanData", attrgetter("address", "src", "dat")),
+    11: ("sensor", *_SENSOR),
     15: ("road_encoded", *_ENCODED),
     21: ("gps", *_GPS),
     22: ("car", *_CAR),
@@ -46,7 +47,7 @@ _READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
     77: ("wide_encoded", *_ENCODED),
     **dict.fromkeys((98, 99, 100, 101), ("sensor", *_SENSOR)),
 }
-_LISTS = (11,)
+_LISTS = (5, 11)
 # Kinds of events are counted in the order of their numbers, without the two fields of all events.
 _OF_ALL = (0, 67)
 

@@ -35,10 +35,12 @@ Columns = Mapping[str, NDArray[Any]]
 class Logged:
     """A source of a log: its table, what else the manifest says of it, and what is wrong.
 
-    The table of a camera stamps the frames of `video`, a file whose name begins as that of the log.
+    The `text` of a raw log stands for a table. The table of a camera stamps the frames of `video`,
+    a file whose name begins as that of the log.
     """
 
-    columns: Columns
+    columns: Columns = field(default_factory=dict)
+    text: str | None = None
     row: Mapping[str, Any] = field(default_factory=lambda: {"kind": "imu"})
     findings: Sequence[str] = ()
     video: str | None = None
@@ -157,7 +159,10 @@ def _rows(
         logged = {"log": Logged(columns=nothing, row={"kind": "events"})}
     rows: dict[str, dict[str, Any]] = {}
     for name, found in logged.items():
-        uri = job.sidecars.write_table(f"{log.clip_id}/{name}.parquet", found.columns)
+        if found.text is not None:
+            uri = job.sidecars.write_text(f"{log.clip_id}/{name}.log", found.text)
+        else:
+            uri = job.sidecars.write_table(f"{log.clip_id}/{name}.parquet", found.columns)
         rows[name] = {**found.row, "uri": uri}
         if found.video is not None:
             rows[name] |= {"uri": log.stem + found.video, "timestamps": uri}

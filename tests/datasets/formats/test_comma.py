@@ -17,6 +17,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.model import Verdict
 from syncaudit.pipeline import audit
 from syncaudit.readers import read_source
+from testkit.bus_logs import DBC
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.openpilot_data import (
     BOOT_NS,
@@ -195,6 +196,36 @@ def test_a_late_bus_is_measured_against_the_gyroscope(segment, tmp_path):
     (pair,) = [pair for pair in audit(clip).pairs if pair.offset_s is not None]
     late_s = pair.offset_s if pair.source == "gyro" else -pair.offset_s
     assert late_s == pytest.approx(LATE_S, abs=3e-3)
+
+
+def test_raw_can_is_read_by_a_dbc_above_it(segment, tmp_path):
+    """Of two buses the one of which the DBC knows more; what openpilot sent counts for neither."""
+    (segment.parent / "car.dbc").write_text(DBC)
+    raw = bytes([0x01, 0xF4, 100, 0, 0, 0, 0, 0])  # 500 * 0.25 - 125 deg/s, 1 km/h
+    motion, other = {"address": 36, "dat": raw}, {"address": 64, "dat": raw}
+    events = [
+        (time, {"can": [motion | {"src": 1}, other | {"src": 1}, motion | {"src": 129}, *extra]})
+        for time, extra in ((BOOT_NS, []), (BOOT_NS + 10**7 + 1, [motion | {"src": 2}]))
+    ]
+    (segment / "rlog").write_bytes(packed(events))
+    (clip,), notes = imported(segment.parent, tmp_path)
+    assert dict(clip.sources["can"].signals) == {
+        "yaw_rate": "MOTION.YawRate",
+        "speed": "MOTION.Speed",
+    }
+    assert notes["car.dbc: MOTION.YawRate -> yaw_rate"] == 1
+    stream = read(clip, "can")
+    assert (stream.findings, stream.stamp_kind) == ((), "receive")
+    assert stream.channel("yaw_rate").values.ravel().tolist() == [0.0, 0.0]
+    assert np.unique(stream.time_ns).tolist() == [BOOT_NS, BOOT_NS + 10**7 + 1]
+
+
+def test_raw_can_without_a_dbc_is_left_out(segment, tmp_path):
+    frame = {"address": 36, "dat": bytes(8)}
+    (segment / "rlog").write_bytes(packed([*frames(10), (BOOT_NS, {"can": [frame]})]))
+    (clip,), notes = imported(segment.parent, tmp_path)
+    assert {*clip.sources} == {"road"}
+    assert any(note.startswith("left out raw CAN: no DBC beside the log") for note in notes)
 
 
 def test_the_fuller_log_and_the_larger_video_are_taken(segment, tmp_path):

@@ -29,7 +29,7 @@ _FIELDS = {
     99: "gyroscope :SensorEventData",
 }
 _SCHEMA = """@0xb1c2d3e4f5a69788;
-struct CanData { address @0 :UInt32; dat @1 :Data; }
+struct CanData { address @0 :UInt32; busTime @1 :UInt16; dat @2 :Data; src @3 :UInt8; }
 struct InitData {
   kernelArgs @0 :List(Text); b @1 :Text; dongleId @2 :Text; deviceType @3 :DeviceType;
   version @4 :Text; f @5 :Text;
