@@ -16,9 +16,9 @@ from recordings import (
     REALDATA,
     drive_clip,
     gimbal_clip,
+    gopro_samples,
     mocap_clip,
     phone_clip,
-    read_gpmf,
     two_imus_clip,
 )
 from recordings_of_others import RACEBOX_S, cabin_clip, humanoid_clips
@@ -492,11 +492,13 @@ def _long_loggers(wanted: set[str]) -> Iterator[Found]:
         rates = np.stack([table[f"gyro_{axis}"] for axis in "xyz"], axis=1)
         later = times_s > PHONE_CLIP_S
         yield from _windows("phone, 72 s", "gyro", times_s[later], rates[later])
-        yield from _windows("action camera", "gyro", *read_gpmf(video), (log_s, turned))
+        yield from _windows("action camera", "gyro", *gopro_samples(video), (log_s, turned))
     if "force" in wanted:
         drone = REALDATA / "drone_gimbal" / "karma.mp4"
-        yield from _windows("drone", "force", *read_gpmf(drone, b"ACCL"), span_s=6.0)
-        yield from _windows("action camera", "force", *read_gpmf(video, b"ACCL"), (log_s, pushed))
+        yield from _windows("drone", "force", *gopro_samples(drone, "accel"), span_s=6.0)
+        yield from _windows(
+            "action camera", "force", *gopro_samples(video, "accel"), (log_s, pushed)
+        )
     if "bus" in wanted:
         yield from _windows("action camera", "bus", log_s, turned[:, 2:])
 

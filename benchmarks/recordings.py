@@ -9,8 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip
+from syncaudit.readers.telemetry import read_telemetry
 
 __all__ = [
     "EPOCH_NS",
@@ -27,11 +27,11 @@ __all__ = [
     "clip_of",
     "drive_clip",
     "gimbal_clip",
+    "gopro_samples",
     "mocap_clip",
     "phone_clip",
     "pose_clip",
     "rate_of_orientation",
-    "read_gpmf",
     "two_imus_clip",
     "write_csv",
     "write_gyro",
@@ -160,7 +160,7 @@ def pose_clip(folder: Path) -> Clip:
 def gimbal_clip(folder: Path, *, fov_deg: float | None = None) -> Clip:
     """Return the drone's video and the gyro of its body, which the camera does not follow."""
     path = REALDATA / "drone_gimbal" / "karma.mp4"
-    times_s, gyro = read_gpmf(path)
+    times_s, gyro = gopro_samples(path)
     folder.mkdir(parents=True, exist_ok=True)
     write_gyro(folder / "imu.csv", times_s, gyro)
     camera: dict[str, Any] = {"kind": "camera", "uri": str(path), "start_ns": EPOCH_NS}
@@ -199,72 +199,20 @@ def rate_of_orientation(times_s: Floats, quaternions: Floats) -> tuple[Floats, F
     return 0.5 * (times_s[1:] + times_s[:-1]), vector * (factor / step_s)[:, None]
 
 
-def read_gpmf(path: Path, wanted: bytes = b"GYRO") -> tuple[Floats, Floats]:
-    """Read one sensor of a GoPro's metadata track (GPMF; github.com/gopro/gpmf-parser).
-
-    Payloads come about once a second and their times mislead by up to 9 ms, so the clock is a
-    line through (samples before the payload, payload's time).
+def gopro_samples(path: Path, sensor: str = "gyro") -> tuple[Floats, Floats]:
+    """Return the telemetry of a GoPro as the product reads it.
 
     Returns
     -------
     times_s : ndarray, shape (n,)
         Seconds of the container.
     values : ndarray, shape (n, 3)
-        rad/s of ``GYRO``, m/s^2 of ``ACCL``.
+        rad/s of ``gyro``, m/s^2 of ``accel``.
     """
-    import av
-
-    chunks: list[Floats] = []
-    begins_s: list[float] = []
-    with av.open(str(path)) as container:
-        for stream in container.streams:
-            if stream.type != "data" or "MET" not in stream.metadata.get("handler_name", ""):
-                continue
-            for packet in container.demux(stream):
-                if packet.size and packet.pts is not None and packet.time_base is not None:
-                    samples = _sensor_of(bytes(packet), wanted)
-                    if samples is not None:
-                        chunks.append(samples)
-                        begins_s.append(float(packet.pts * packet.time_base))
-    counts = np.array([len(chunk) for chunk in chunks])
-    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    slope, start_s = np.polyfit(before, np.array(begins_s), 1)
-    values = np.concatenate(chunks)
-    return start_s + slope * np.arange(len(values)), values
-
-
-def _sensor_of(payload: bytes, wanted: bytes) -> Floats | None:
-    for key, _, _, content in _klv(payload):
-        if key != b"DEVC":
-            continue
-        for inner, _, _, stream in _klv(content):
-            if inner != b"STRM":
-                continue
-            scale = np.ones(1)
-            for name, kind, size, data in _klv(stream):
-                if name == b"SCAL":
-                    scale = _numbers(kind, data)
-                elif name == wanted:
-                    values = _numbers(kind, data).reshape(-1, size // struct.calcsize(_CODES[kind]))
-                    return np.asarray(values / scale, dtype=np.float64)
-    return None
-
-
-_CODES = {b"s": "h", b"S": "H", b"l": "i", b"L": "I", b"f": "f"}
-
-
-def _numbers(kind: bytes, data: bytes) -> Floats:
-    return np.frombuffer(data, np.dtype(f">{_CODES[kind]}")).astype(np.float64)
-
-
-def _klv(content: bytes) -> Iterator[tuple[bytes, bytes, int, bytes]]:
-    """Yield key, type, size of one sample and data of each GPMF entry; nested ones have type 0."""
-    place = 0
-    while place + 8 <= len(content):
-        key, kind, size, repeat = struct.unpack(">4scBH", content[place : place + 8])
-        length = size * repeat
-        yield key, kind, size, content[place + 8 : place + 8 + length]
-        place += 8 + (length + 3) // 4 * 4
+    telemetry = read_telemetry(str(path))
+    assert telemetry is not None, path
+    samples = telemetry.sensors[sensor]
+    return samples.times_s, samples.values
 
 
 def write_gyro(path: Path, times_s: Floats, rates: Floats, *, epoch_ns: int = EPOCH_NS) -> None:

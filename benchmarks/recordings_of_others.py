@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recordings import EPOCH_NS, REALDATA, clip_of, read_gpmf, write_csv, write_gyro
+from recordings import EPOCH_NS, REALDATA, clip_of, gopro_samples, write_csv, write_gyro
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
@@ -46,7 +46,7 @@ def decoded_drive_clip(folder: Path) -> Clip:
 def knocks_clip(folder: Path) -> Clip:
     """Return the drone's microphone and its accelerometer: one device, no bump."""
     path = REALDATA / "drone_gimbal" / "karma.mp4"
-    times_s, forces = read_gpmf(path, b"ACCL")
+    times_s, forces = gopro_samples(path, "accel")
     folder.mkdir(parents=True, exist_ok=True)
     _write_triples(folder / "accel.csv", times_s, forces, "accel")
     return clip_of(
@@ -64,7 +64,7 @@ def racing_clip(folder: Path, *, span_s: tuple[float, float] = (0.0, 1e4)) -> Cl
     The logger's times are those of the video by the offset that is known to 0.1 s.
     """
     source = REALDATA / "hero8_racebox"
-    times_s, rates = read_gpmf(source / "gopro-hero8-black.mp4")
+    times_s, rates = gopro_samples(source / "gopro-hero8-black.mp4")
     log = np.genfromtxt(source / "racebox.csv", delimiter=",", names=True)
     log_s = log["Time"] - RACEBOX_S
     turned = np.radians(np.stack([log["GyroX"], log["GyroY"], log["GyroZ"]], axis=1))
@@ -100,7 +100,7 @@ def racing_clip(folder: Path, *, span_s: tuple[float, float] = (0.0, 1e4)) -> Cl
 def cabin_clip(folder: Path) -> Clip:
     """Return the video of a cabin, which turns with its camera, and the camera's gyroscope."""
     path = REALDATA / "hero8_racebox" / "gopro-hero8-black.mp4"
-    times_s, rates = read_gpmf(path)
+    times_s, rates = gopro_samples(path)
     folder.mkdir(parents=True, exist_ok=True)
     write_gyro(folder / "imu.csv", times_s, rates)
     return clip_of(

@@ -18,10 +18,10 @@ from recordings import (
     REALDATA,
     drive_clip,
     gimbal_clip,
+    gopro_samples,
     mocap_clip,
     phone_clip,
     pose_clip,
-    read_gpmf,
     two_imus_clip,
 )
 
@@ -120,4 +120,4 @@ def _racebox() -> Iterator[tuple[str, str, NDArray[np.int64]]]:
         times = np.array([float(row["Time"]) for row in csv.DictReader(file)])
     yield "hero8_racebox log", "imu", _nanos(times)
     for path in sorted(folder.glob("*.mp4")):
-        yield "hero8_racebox gyro", "imu", _nanos(read_gpmf(path)[0])
+        yield "hero8_racebox gyro", "imu", _nanos(gopro_samples(path)[0])

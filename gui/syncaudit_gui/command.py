@@ -18,6 +18,9 @@ def view(
         typer.Argument(help="Manifest, data set, or output folder of a run; none: the start page."),
     ] = None,
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to open.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="Naming rules for the data set, as 'manifest'.")
+    ] = None,
     verdicts: Annotated[
         Path | None,
         typer.Option("--verdicts", help="Output folder of 'validate' for the manifest."),
@@ -72,6 +75,7 @@ def view(
     - `syncaudit view out/ --clip cam_rear_early --at 8 --span 2 --shot cam_rear.png`
     """
     _check_qt()
+    from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.rooted import roots_of
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import hold_process_to
@@ -82,6 +86,7 @@ def view(
         hold_process_to(roots_of("", root))
     start = Start(
         source=clip_or_manifest,
+        rules=load_rules(rules),
         clip_id=clip,
         verdicts=verdicts,
         labels=labels,

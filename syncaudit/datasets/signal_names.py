@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["names_in_dbc", "roles_of"]
+__all__ = ["messages_in_dbc", "names_in_dbc", "roles_of"]
 
-_SIGNAL = re.compile(r"^\s*SG_\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+# A message with its identifier and name, or a signal of the one above.
+_ENTRY = re.compile(r"^\s*(?:BO_\s+(\d{1,10})\s+(\w+)|SG_\s+([A-Za-z_]\w*))", re.MULTILINE)
+_IDENTIFIER = 0x1FFFFFFF
 
 # Matched against names in lower case without anything but letters and digits.
 _ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -41,4 +43,18 @@ def roles_of(names: Iterable[str]) -> dict[str, str]:
 
 def names_in_dbc(data: bytes) -> list[str]:
     """Return the signal names of a DBC in the order of the file, each once."""
-    return list(dict.fromkeys(_SIGNAL.findall(data.decode("latin-1"))))
+    return list(
+        dict.fromkeys(name for _, names in messages_in_dbc(data).values() for name in names)
+    )
+
+
+def messages_in_dbc(data: bytes) -> dict[int, tuple[str, list[str]]]:
+    """Return identifier to (message, its signals) of a DBC in the order of the file."""
+    found: dict[int, tuple[str, list[str]]] = {}
+    names: list[str] = []
+    for number, message, signal in _ENTRY.findall(data.decode("latin-1")):
+        if number:
+            names = found.setdefault(int(number) & _IDENTIFIER, (message, []))[1]
+        else:
+            names.append(signal)
+    return found

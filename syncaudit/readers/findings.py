@@ -74,7 +74,7 @@ def assumed_start(uri: str) -> Finding:
 def assumed_rate() -> Finding:
     """Return the doubt about a source whose samples are numbered only: seconds are of a guess."""
     return Finding(
-        code=ReasonCode.MANIFEST,
+        code=ReasonCode.RATE,
         message="its samples are numbered, and nothing states a time or a rate: a number is no "
         "clock. Import it with timestamps, or with its rate (rate_hz in --rules).",
         severity=Severity.DOUBT,

@@ -18,7 +18,7 @@ REASONS = {
     "missing_frames": "frames are missing",
     "duplicate": "stamps or frames occur twice",
     "backwards": "stamps run backwards",
-    "rate": "the rate is not what it should be",
+    "rate": "the rate is wrong, or not known",
     "unreadable": "a file cannot be read",
     "corrupt": "a file is damaged",
     "non_finite": "samples are NaN or infinite",
@@ -49,7 +49,8 @@ CURES = {
     "duplicate": "Look for a frame grabber that repeats its last frame, or an export run twice.",
     "backwards": "Keep the order of capture on export; do not let a time server set the clock "
     "backwards while recording.",
-    "rate": "Correct the stated rate, or the sensor's setting.",
+    "rate": "State the rate (numbered samples: `rate_hz` in --rules), or correct the sensor's "
+    "setting. A number is no clock: record timestamps.",
     "unreadable": "Copy the files again; rebuild what was never closed.",
     "corrupt": "Copy the files again and compare checksums.",
     "non_finite": "Export again without the invalid samples.",
@@ -74,7 +75,7 @@ ACTIONS = {
     "missing_frames": ("frames missing", "check the recorder"),
     "duplicate": ("duplicates", "check the export"),
     "backwards": ("runs backwards", "keep capture order"),
-    "rate": ("wrong rate", "correct the rate"),
+    "rate": ("rate unclear", "state the rate"),
     "unreadable": ("unreadable", "copy it again"),
     "corrupt": ("damaged", "copy it again"),
     "non_finite": ("NaN or infinite", "export it again"),

@@ -211,3 +211,19 @@ def test_folder_without_verdicts_says_what_is_expected(tmp_path):
     write_run(tmp_path / "out")
     with pytest.raises(UsageError, match=r"no verdicts.jsonl.*validate"):
         open_collection(str(tmp_path / "out" / "rejected.jsonl"), verdicts=tmp_path)
+
+
+def test_a_data_set_is_opened_by_its_rules(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "imu.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n1,0,0,0\n")
+    rules = {"source": [{"match": "imu.csv", "kind": "imu", "name": "board"}]}
+    (clip,) = open_collection(str(data), rules=rules).clips
+    assert {*clip.sources} == {"board"}
+
+
+def test_a_run_takes_no_rules(tmp_path: Path) -> None:
+    (tmp_path / "verdicts.jsonl").write_text("")
+    (tmp_path / "manifest.jsonl").write_text("")
+    with pytest.raises(UsageError, match="this is a manifest, which takes no rules"):
+        open_collection(str(tmp_path), rules={"source": []})

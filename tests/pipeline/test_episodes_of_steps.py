@@ -51,6 +51,6 @@ def test_at_a_known_rate_the_lag_is_found(root, tmp_path):
 def test_without_a_rate_nothing_is_decided(root, tmp_path):
     verdict = judged(root, tmp_path, {})
     assert str(verdict.verdict) == "unverified"
-    assert {str(reason.code) for reason in verdict.reasons} == {"manifest"}
+    assert {str(reason.code) for reason in verdict.reasons} == {"rate"}
     assert all("a number is no clock" in reason.message for reason in verdict.reasons)
     assert not any(pair.accepted for pair in verdict.pairs)

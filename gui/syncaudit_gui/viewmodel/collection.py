@@ -86,6 +86,7 @@ class Collection:
 def open_collection(
     source: str,
     *,
+    rules: Mapping[str, Any] | None = None,
     verdicts: Path | None = None,
     labels: Path | None = None,
     on_progress: Callable[[str], None] = ignore_progress,
@@ -96,6 +97,8 @@ def open_collection(
     ----------
     source : str
         A manifest, a data set, an output folder or its ``verdicts.jsonl``.
+    rules : mapping, optional
+        Of a data set, as for `import_dataset`.
     verdicts : Path, optional
         Output folder whose verdicts belong to the manifest.
     labels : Path, optional
@@ -110,11 +113,11 @@ def open_collection(
         If it is neither, or broken.
     """
     folder = None if "://" in source else _run_folder(Path(source))
-    if folder is not None:
+    if folder is not None and not rules:
         clips: Sequence[Clip] = ClipTable(_counted(_clips_of(folder), on_progress))
         verdict_file: Path | None = folder / VERDICTS
     else:
-        clips = _load(source)
+        clips = _load(source, rules)
         verdict_file = None if verdicts is None else _verdict_file(verdicts)
     places = {clip.clip_id: k for k, clip in enumerate(clips)}
     rows = [ClipRow(clip_id=name) for name in places]
@@ -146,14 +149,20 @@ def open_collection(
     )
 
 
-def _load(source: str) -> Sequence[Clip]:
+def _load(source: str, rules: Mapping[str, Any] | None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of a data set of any format that `validate` takes.
 
     The manifest of a data set is kept in the user's own folder: its URIs start there.
     """
     folder, mark = _own_home(source if "://" in source else str(Path(source).resolve()))
     manifest = import_if_needed(
-        source, folder / mark, format_name=None, limit=None, is_quiet=True, force=True
+        source,
+        folder / mark,
+        format_name=None,
+        limit=None,
+        rules=rules,
+        is_quiet=True,
+        force=True,
     )
     return load_clips(manifest)
 

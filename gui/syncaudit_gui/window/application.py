@@ -6,8 +6,10 @@ import atexit
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -44,6 +46,8 @@ class Start:
     ----------
     source : str, optional
         Manifest or output folder.
+    rules : mapping
+        Of the data set that `source` is.
     clip_id : str, optional
         Clip; default is the first.
     verdicts, labels : Path, optional
@@ -65,6 +69,7 @@ class Start:
     """
 
     source: str | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
     clip_id: str | None = None
     verdicts: Path | None = None
     labels: Path | None = None
@@ -134,6 +139,7 @@ def run_viewer(start: Start) -> int:
         window.opening.refused.connect(refuse)
         window.opening.open_source(
             start.source,
+            rules=start.rules,
             verdicts=start.verdicts,
             labels=start.labels,
             clip_id=start.clip_id,

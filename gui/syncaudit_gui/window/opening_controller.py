@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -91,6 +92,7 @@ class OpeningController(QtCore.QObject):
         self,
         source: str,
         *,
+        rules: Mapping[str, Any] | None = None,
         verdicts: Path | None = None,
         labels: Path | None = None,
         clip_id: str | None = None,
@@ -106,7 +108,7 @@ class OpeningController(QtCore.QObject):
         self._collections.load(
             partial(
                 _session_of,
-                partial(open_collection, source, verdicts=verdicts, labels=labels),
+                partial(open_collection, source, rules=rules, verdicts=verdicts, labels=labels),
                 is_blind=is_blind,
             )
         )

@@ -97,6 +97,7 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     window.opening.refused.connect(failures.append)
     window.opening.open_source(
         start.source or "",
+        rules=start.rules,
         verdicts=start.verdicts,
         labels=start.labels,
         clip_id=start.clip_id,

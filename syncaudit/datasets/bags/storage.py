@@ -195,7 +195,7 @@ def _unpacked(path: Path, on_damage: OnDamage) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
         plain = Path(folder) / path.stem
-        fault = unpack_file(path, plain)
+        fault = unpack_file("zstd", path, plain)
         if fault is not None:
             on_damage(fault)
         yield plain

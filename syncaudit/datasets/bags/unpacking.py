@@ -77,11 +77,11 @@ def unpack(kind: str, data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def unpack_file(packed: Path, plain: Path) -> str | None:
-    """Write the plain bytes of a ``.zst`` file; return what is wrong with the rest."""
+def unpack_file(kind: str, packed: Path, plain: Path) -> str | None:
+    """Write the plain bytes of a packed file; return what is wrong with the rest."""
     limit = max(UNPACKED_FILE_BYTES, UNPACKED_FOLD * packed.stat().st_size)
     with packed.open("rb") as source, plain.open("wb") as target:
-        stream = _zstd(source)
+        stream = _OPENERS[kind](source)
         while True:
             try:
                 part = stream.read(_PIECE)

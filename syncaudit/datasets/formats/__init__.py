@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from syncaudit.datasets.formats.ardupilot import ArduPilotFormat
 from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
+from syncaudit.datasets.formats.comma import CommaFormat
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
 from syncaudit.datasets.formats.droid import DroidFormat
@@ -24,6 +25,7 @@ from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
 from syncaudit.datasets.formats.ulog import UlogFormat
+from syncaudit.datasets.formats.videoimu import VideoImuFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.formats.xdf import XdfFormat
 from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
@@ -45,12 +47,14 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     McapFormat(),
     RosbagFormat(),
     Comma2k19Format(),
+    CommaFormat(),
     EurocFormat(),
     KittiFormat(),
     Argoverse2Format(),
     UlogFormat(),
     ArduPilotFormat(),
     XdfFormat(),
+    VideoImuFormat(),
     DonkeycarFormat(),
     WebDatasetFormat(),
     TelemetryFormat(),

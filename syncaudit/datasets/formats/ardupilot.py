@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.log_files import Columns, LogFileFormat, Logged, quiet
+from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Logged, quiet
 
 __all__ = ["ArduPilotFormat"]
 
@@ -34,7 +34,7 @@ class ArduPilotFormat(LogFileFormat):
     name = "ardupilot"
     summary = "logs of ArduPilot: *.bin (DataFlash)"
     _suffixes = (".bin",)
-    _magic = b"\xa3\x95"
+    _magics = (b"\xa3\x95",)
     _module = _package = "pymavlink"
 
     def _load(self, path: Path) -> Any:
@@ -53,7 +53,8 @@ class ArduPilotFormat(LogFileFormat):
     def _sources_of(
         self,
         content: Any,
-        note: Callable[[str], None],  # noqa: ARG002  # one signature
+        log: Log,  # noqa: ARG002  # one signature
+        note: Callable[[str], None],  # noqa: ARG002
     ) -> tuple[dict[str, Logged], list[str]]:
         samples, is_damaged = content
         is_raw = any(sensor != "imu" for sensor, _ in samples)

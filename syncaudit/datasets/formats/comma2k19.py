@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from tokenize import TokenError
 
-from syncaudit.datasets.formats.nested import inside, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -36,7 +37,7 @@ class Comma2k19Format:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a segment in it, at most three levels down."""
-        if next(_segments(source), None) is not None:
+        if next(_segments(source, most=MOST), None) is not None:
             return None
         return f"no folder with {_LOG}/IMU or {_LOG}/CAN, up to {_DEPTH} levels down"
 
@@ -58,11 +59,11 @@ class Comma2k19Format:
             )
 
 
-def _segments(source: Source) -> Iterator[str]:
+def _segments(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     def is_one(folder: str) -> bool:
         return any(source.has(inside(folder, f"{_LOG}/{part}")) for part in ("IMU", "CAN"))
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import inside, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
 from syncaudit.errors import ManifestError, one_line
@@ -45,7 +46,7 @@ class DonkeycarFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a tub, or a folder of tubs, at most two levels down."""
-        if next(_tubs(source), None) is not None:
+        if next(_tubs(source, most=MOST), None) is not None:
             return None
         return f"no folder with *.catalog or record_*.json, up to {_DEPTH} levels down"
 
@@ -87,11 +88,11 @@ class _Session:
         return [f"corrupt: {text}{self.damage[0]}"]
 
 
-def _tubs(source: Source) -> Iterator[str]:
+def _tubs(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     def is_one(folder: str) -> bool:
         return bool(source.files("*.catalog", folder) or source.files("record_*.json", folder))
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _note_deleted(source: Source, folder: str, job: Import) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import inside, name_of, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
@@ -42,7 +43,7 @@ class DroidFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with a trajectory in it, at most five levels down."""
-        if next(_folders(source), None) is not None:
+        if next(_folders(source, most=MOST), None) is not None:
             return None
         return f"no folder with {_FILE}, up to {_DEPTH} levels down"
 
@@ -70,8 +71,11 @@ class DroidFormat:
             )
 
 
-def _folders(source: Source) -> Iterator[str]:
-    return recordings(source, lambda folder: source.has(inside(folder, _FILE)), depth=_DEPTH)
+def _folders(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
+    def is_one(folder: str) -> bool:
+        return source.has(inside(folder, _FILE))
+
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _sources(

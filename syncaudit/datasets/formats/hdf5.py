@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from syncaudit.datasets.formats.nested import MOST, files_below
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Hdf5Format"]
 
-_SUFFIXES = ("*.hdf5", "*.h5")
+_SUFFIXES = (".hdf5", ".h5")
 _DEPTH = 2  # suite, task
 _PROBED = 5
 _ACTIONS = ("action", "actions")
@@ -42,9 +43,9 @@ class Hdf5Format:
         """Accept a file or folder in which an HDF5 file holds demonstrations."""
         from syncaudit.datasets.steps.hdf5_file import open_hdf5
 
-        names = list(islice(_files(source), _PROBED))
+        names = list(islice(files_below(source, _SUFFIXES, depth=_DEPTH, most=MOST), _PROBED))
         if not names:
-            return f"no {' or '.join(_SUFFIXES)} file, up to {_DEPTH} levels down"
+            return f"no *{' or *'.join(_SUFFIXES)} file, up to {_DEPTH} levels down"
         if find_spec("h5py") is None:
             return None  # the import says what it needs
         reasons = []
@@ -66,7 +67,7 @@ class Hdf5Format:
 
         require_h5py(self.name)
         rate_hz = rate_of_rules(job.rules)
-        for name in _files(source):
+        for name in files_below(source, _SUFFIXES, depth=_DEPTH):
             stem = name.rpartition(".")[0]
             try:
                 with open_hdf5(source, name) as file:
@@ -74,14 +75,6 @@ class Hdf5Format:
             except ManifestError as error:
                 fault = f"corrupt: {name} {error.message}. {error.hint}"
                 yield broken_clip(stem, [fault], job, source.base_uri)
-
-
-def _files(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
-    for suffix in _SUFFIXES:
-        yield from source.files(suffix, folder)
-    if depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _files(source, child, depth + 1)
 
 
 def _episodes(file: h5py.File) -> list[str]:

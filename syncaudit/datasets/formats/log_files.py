@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import MOST, files_below
+from syncaudit.datasets.formats.nested import MOST, files_below, name_of
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
-from syncaudit.datasets.naming import stem_of
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
-__all__ = ["Columns", "LogFileFormat", "Logged", "quiet"]
+__all__ = ["Columns", "Log", "LogFileFormat", "Logged", "quiet"]
 
 _DEPTH = 3  # sub-001/ses-001/eeg/run.xdf, log/2026-07-01/10_15_00.ulg
 _PROBED = 5
+_MAGIC_BYTES = 16
 
 Columns = Mapping[str, NDArray[Any]]
 """A table: ``timestamp_ns``, samples, and ``receive_ns`` where the log knows that as well."""
@@ -33,26 +33,51 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Logged:
-    """A source of a log: its table, what else the manifest says of it, and what is wrong."""
+    """A source of a log: its table, what else the manifest says of it, and what is wrong.
 
-    columns: Columns
+    The `text` of a raw log stands for a table. The table of a camera stamps the frames of `video`,
+    a file whose name begins as that of the log.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    text: str | None = None
     row: Mapping[str, Any] = field(default_factory=lambda: {"kind": "imu"})
     findings: Sequence[str] = ()
+    video: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Where a log lies."""
+
+    source: Source
+    name: str
+    stem: str  # what its name and those of the files that belong to it begin with
+
+    @property
+    def clip_id(self) -> str:
+        """Return what its clip is called."""
+        return self.stem.rstrip("/-_") or name_of(self.source, "")
+
+    def first_of(self, endings: Iterable[str]) -> str | None:
+        """Return the first ending with which there is a file beside the log."""
+        return next((end for end in endings if self.source.has(self.stem + end)), None)
 
 
 class LogFileFormat:
     """One clip a log. Every sensor is a source on a clock of its own, so that they are compared.
 
-    A subclass says what the files are called, how they begin, and what reads them.
+    A subclass says what the files are called (of those of one stem the first is read), how they
+    begin, and what reads them.
     """
 
     name: str
     summary: str
     takes_rules = False
     _suffixes: tuple[str, ...]
-    _magic: bytes
-    _module: str  # the package as Python calls it, and as pip does
-    _package: str
+    _magics: tuple[bytes, ...]
+    _module: str | None = None  # the package as Python calls it, and as pip does
+    _package: str = ""
 
     def probe(self, source: Source) -> str | None:
         """Accept a log, or a folder of logs, by their first bytes."""
@@ -63,28 +88,34 @@ class LogFileFormat:
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the logs in the order of their names; one of which nothing can be read as well."""
-        if find_spec(self._module) is None:
+        if self._module is not None and find_spec(self._module) is None:
             purpose = f"the format {self.name}"
             raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
         for name in files_below(source, self._suffixes, depth=_DEPTH):
+            ending = next(end for end in self._suffixes if name.lower().endswith(end))
+            log = Log(source=source, name=name, stem=name[: -len(ending)])
+            better = self._suffixes[: self._suffixes.index(ending)]
+            if other := log.first_of(better):
+                job.note(f"left out {ending}: {other} lies beside it")
+                continue
             if not self._is_one(source, name):
                 job.note(f"left out {name}: it is empty, or no log of this kind")
                 continue
-            clip_id = stem_of(name)
+            about: Mapping[str, Any] = {}
             logged: dict[str, Logged] = {}
             try:
                 with source.local(name) as path, quiet():
                     content = self._load(path)
+                logged, findings = self._sources_of(content, log, job.note)
+                about = self._about(content, log)
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
             except Exception as error:  # noqa: BLE001  # damage breaks a package in many ways
                 why = f"is no intact log ({one_line(error) or type(error).__name__})"
                 findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
-            else:
-                logged, findings = self._sources_of(content, job.note)
             if logged or findings:
-                rows = _rows(clip_id, logged, findings, job)
-                row = {"clip_id": clip_id, "sources": rows}
+                rows = _rows(log, logged, findings, job)
+                row = {"clip_id": log.clip_id, **about, "sources": rows}
                 yield clip_from_row(row, base_uri=source.base_uri, where=name)
             else:
                 job.note("left out a log in which no source is known")
@@ -93,7 +124,7 @@ class LogFileFormat:
         """Tell by its first bytes whether a file is a log of this kind."""
         try:
             with source.open(name) as file:
-                return file.read(len(self._magic)) == self._magic
+                return file.read(_MAGIC_BYTES).startswith(self._magics)
         except (ManifestError, OSError):
             return False
 
@@ -102,10 +133,14 @@ class LogFileFormat:
         raise NotImplementedError
 
     def _sources_of(
-        self, content: Any, note: Callable[[str], None]
+        self, content: Any, log: Log, note: Callable[[str], None]
     ) -> tuple[dict[str, Logged], list[str]]:
         """Return the sources of a log by name, and what is wrong with it as ``code: text``."""
         raise NotImplementedError
+
+    def _about(self, content: Any, log: Log) -> Mapping[str, Any]:  # noqa: ARG002  # one signature
+        """Return what else the manifest says of the clip."""
+        return {}
 
 
 @contextmanager
@@ -117,18 +152,23 @@ def quiet() -> Iterator[io.StringIO]:
 
 
 def _rows(
-    clip_id: str, logged: Mapping[str, Logged], findings: Sequence[str], job: Import
+    log: Log, logged: Mapping[str, Logged], findings: Sequence[str], job: Import
 ) -> dict[str, dict[str, Any]]:
     if not logged:  # so that it gets its verdict
         nothing = {"timestamp_ns": np.empty(0, np.int64)}
         logged = {"log": Logged(columns=nothing, row={"kind": "events"})}
     rows: dict[str, dict[str, Any]] = {}
     for name, found in logged.items():
-        uri = job.sidecars.write_table(f"{clip_id}/{name}.parquet", found.columns)
+        if found.text is not None:
+            uri = job.sidecars.write_text(f"{log.clip_id}/{name}.log", found.text)
+        else:
+            uri = job.sidecars.write_table(f"{log.clip_id}/{name}.parquet", found.columns)
         rows[name] = {**found.row, "uri": uri}
+        if found.video is not None:
+            rows[name] |= {"uri": log.stem + found.video, "timestamps": uri}
         if "receive_ns" in found.columns:
             rows[name]["arrivals"] = uri
         if findings or found.findings:
             rows[name]["findings"] = [*findings, *found.findings]
-        job.note(f"{name} -> {found.row['kind']}")
+        job.note(f"{found.video or name} -> {found.row['kind']}")
     return rows

@@ -7,39 +7,44 @@ from collections.abc import Callable, Iterator
 
 from syncaudit.datasets.source import Source
 
-__all__ = ["MOST", "files_below", "inside", "name_of", "recordings"]
+__all__ = ["MOST", "files_below", "inside", "name_of", "recordings", "walk"]
 
 MOST = 100
 """Folders that a probe looks into: another format may have any number."""
 
 
-def recordings(
-    source: Source, is_one: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
-) -> Iterator[str]:
-    """Yield the folders that are a recording, "" for that of the source, at most `depth` below."""
+def walk(
+    source: Source, is_leaf: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
+) -> Iterator[tuple[str, bool]]:
+    """Yield the folders of a source and whether each is a leaf, below which nothing is looked for.
+
+    "" is the source itself. At most `depth` levels down, and at most `most` folders.
+    """
     waiting = [("", depth)]
     while waiting and most > 0:
         folder, left = waiting.pop()
         most -= 1
-        if is_one(folder):
-            yield folder
-        elif left > 0:
+        is_one = is_leaf(folder)
+        yield folder, is_one
+        if not is_one and left > 0:
             waiting += [(child, left - 1) for child in reversed(source.folders(folder))]
+
+
+def recordings(
+    source: Source, is_one: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
+) -> Iterator[str]:
+    """Yield the folders that are a recording."""
+    return (folder for folder, found in walk(source, is_one, depth=depth, most=most) if found)
 
 
 def files_below(
     source: Source, suffixes: tuple[str, ...], *, depth: int, most: int = sys.maxsize
 ) -> Iterator[str]:
     """Yield the files with one of some suffixes, of either case, in folders and those below."""
-    waiting = [("", depth)]
-    while waiting and most > 0:
-        folder, left = waiting.pop()
-        most -= 1
+    for folder, _ in walk(source, lambda _: False, depth=depth, most=most):
         for name in source.files(folder=folder):
             if name.lower().endswith(suffixes):
                 yield name
-        if left > 0:
-            waiting += [(child, left - 1) for child in reversed(source.folders(folder))]
 
 
 def inside(folder: str, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import inside, recordings
+from syncaudit.datasets.formats.nested import MOST, inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.tfrecord import Value, iter_records, read_example
 from syncaudit.datasets.source import Source
@@ -38,7 +39,7 @@ class RldsFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with features and records, at most two levels down."""
-        if next(_folders(source), None) is not None:
+        if next(_folders(source, most=MOST), None) is not None:
             return None
         return f"no folder with {_FEATURES} and *.tfrecord files, up to {_DEPTH} levels down"
 
@@ -57,11 +58,11 @@ class RldsFormat:
                 yield from _episodes(source, name, shapes, rate_hz, job)
 
 
-def _folders(source: Source) -> Iterator[str]:
+def _folders(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     def is_one(folder: str) -> bool:
         return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
 
-    return recordings(source, is_one, depth=_DEPTH)
+    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _shards(source: Source, folder: str) -> list[str]:

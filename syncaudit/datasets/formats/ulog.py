@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.log_files import Columns, LogFileFormat, Logged
+from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Logged
 
 __all__ = ["UlogFormat"]
 
@@ -30,7 +30,7 @@ class UlogFormat(LogFileFormat):
     name = "ulog"
     summary = "logs of PX4: *.ulg"
     _suffixes = (".ulg", ".ulog")
-    _magic = b"ULog\x01\x12\x35"
+    _magics = (b"ULog\x01\x12\x35",)
     _module = _package = "pyulog"
 
     def _load(self, path: Path) -> Any:
@@ -42,7 +42,8 @@ class UlogFormat(LogFileFormat):
     def _sources_of(
         self,
         content: Any,
-        note: Callable[[str], None],  # noqa: ARG002  # one signature
+        log: Log,  # noqa: ARG002  # one signature
+        note: Callable[[str], None],  # noqa: ARG002
     ) -> tuple[dict[str, Logged], list[str]]:
         tables: dict[str, Columns] = {}
         for topic in content.data_list:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.log_files import LogFileFormat, Logged
+from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 from syncaudit.datasets.starter_rules import guess_source
 from syncaudit.model.arrays import Floats
 
@@ -38,7 +38,7 @@ class XdfFormat(LogFileFormat):
     name = "xdf"
     summary = "recordings of the Lab Streaming Layer: *.xdf"
     _suffixes = (".xdf",)
-    _magic = b"XDF:"
+    _magics = (b"XDF:",)
     _module = _package = "pyxdf"
 
     def _load(self, path: Path) -> Any:
@@ -53,7 +53,10 @@ class XdfFormat(LogFileFormat):
         return pyxdf.load_xdf(str(path), on_chunk=keep, dejitter_timestamps=False)[0], recorded_s
 
     def _sources_of(
-        self, content: Any, note: Callable[[str], None]
+        self,
+        content: Any,
+        log: Log,  # noqa: ARG002  # one signature
+        note: Callable[[str], None],
     ) -> tuple[dict[str, Logged], list[str]]:
         streams, recorded_s = content
         logged: dict[str, Logged] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import inside
+from syncaudit.datasets.formats.nested import MOST, inside, walk
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
@@ -40,7 +41,7 @@ class ZarrFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a buffer, or a folder with one, at most two levels down."""
-        if next(_buffers(source), None) is not None:
+        if next(_buffers(source, most=MOST), None) is not None:
             return None
         return f"no {_ENDS} and no *{_PACKED}, up to {_DEPTH} levels down"
 
@@ -56,15 +57,14 @@ class ZarrFormat:
                 yield from _clips(source, buffer, group, names, rate_hz, job)
 
 
-def _buffers(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
+def _buffers(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     """Yield the folders and files that are a buffer; "" is the source itself."""
-    if source.has(inside(folder, _ENDS)):
-        yield folder
-        return
-    yield from source.files(f"*{_PACKED}", folder)
-    if depth < _DEPTH:
-        for child in source.folders(folder):
-            yield from _buffers(source, child, depth + 1)
+
+    def is_one(folder: str) -> bool:
+        return source.has(inside(folder, _ENDS))
+
+    for folder, found in walk(source, is_one, depth=_DEPTH, most=most):
+        yield from [folder] if found else source.files(f"*{_PACKED}", folder)
 
 
 @contextmanager

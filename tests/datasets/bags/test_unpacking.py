@@ -48,15 +48,18 @@ def test_unknown_compressions_are_named():
 def test_a_file_is_unpacked_as_far_as_recordings_go(tmp_path, monkeypatch):
     packed = tmp_path / "a.mcap.zst"
     packed.write_bytes(PACKED["zstd"])
-    assert unpack_file(packed, tmp_path / "a.mcap") is None
+    assert unpack_file("zstd", packed, tmp_path / "a.mcap") is None
     assert (tmp_path / "a.mcap").read_bytes() == DATA
     monkeypatch.setattr(unpacking, "UNPACKED_FILE_BYTES", 1 << 20)
     monkeypatch.setattr(unpacking, "UNPACKED_FOLD", 1)
-    assert "more than 1 MiB" in str(unpack_file(packed, tmp_path / "b.mcap"))
+    assert "more than 1 MiB" in str(unpack_file("zstd", packed, tmp_path / "b.mcap"))
     assert (tmp_path / "b.mcap").stat().st_size < 4 << 20
     with io.BytesIO(PACKED["zstd"]) as whole:
         packed.write_bytes(whole.read(200))
-    assert unpack_file(packed, tmp_path / "c.mcap") in (None, "it can be unpacked to byte 0 only")
+    assert unpack_file("zstd", packed, tmp_path / "c.mcap") in (
+        None,
+        "it can be unpacked to byte 0 only",
+    )
 
 
 BASE, NAME, ARRAY = 1, 2, 3

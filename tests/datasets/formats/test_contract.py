@@ -12,6 +12,7 @@ import pytest
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.formats import Import, all_formats
+from syncaudit.datasets.formats.nested import MOST
 from syncaudit.datasets.importing import import_dataset, pick_format
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
@@ -171,3 +172,25 @@ def test_a_broken_source_is_told_with_file_and_cure(name, number, tmp_path):
     with pytest.raises(SyncAuditError, match=pattern):
         import_dataset(str(source), tmp_path / "out" / "m.jsonl", format_name=name)
     assert not (tmp_path / "out" / "m.jsonl").exists()
+
+
+class _Wide(Source):
+    """A folder of so many others that no probe should look into all of them."""
+
+    def __init__(self, uri):
+        super().__init__(uri)
+        self.looked_at = Counter()
+
+    def folders(self, folder="", pattern="*"):  # noqa: ARG002  # one signature
+        self.looked_at["folders"] += 1
+        return [f"{folder}/{k}" if folder else str(k) for k in range(1000)]
+
+    def has(self, name):  # noqa: ARG002
+        return False
+
+
+@each_format
+def test_a_probe_looks_into_few_of_many_folders(name, tmp_path):
+    source = _Wide(str(tmp_path))
+    assert all_formats()[name].probe(source)
+    assert source.looked_at["folders"] <= MOST

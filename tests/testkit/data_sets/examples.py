@@ -18,10 +18,12 @@ from testkit.data_sets.flight_logs import write_ardupilot, write_ulog
 from testkit.data_sets.hdf5_data import write_aloha
 from testkit.data_sets.lerobot_data import write_lerobot_v3
 from testkit.data_sets.nuscenes_data import write_nuscenes
+from testkit.data_sets.openpilot_data import write_comma
 from testkit.data_sets.plain_folder import write_plain_folder
 from testkit.data_sets.rlds_data import write_rlds
 from testkit.data_sets.slam_data import write_argoverse2, write_euroc, write_kitti
 from testkit.data_sets.telemetry_data import write_telemetry
+from testkit.data_sets.videoimu_data import write_videoimu
 from testkit.data_sets.webdataset_data import write_webdataset
 from testkit.data_sets.written_bags import write_mcaps, write_rosbags
 from testkit.data_sets.xdf_data import write_xdf
@@ -46,12 +48,14 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "comma2k19": Example(write=write_comma2k19),
+    "comma": Example(write=write_comma),
     "euroc": Example(write=write_euroc),
     "kitti": Example(write=write_kitti),
     "argoverse2": Example(write=write_argoverse2),
     "ulog": Example(write=write_ulog),
     "ardupilot": Example(write=write_ardupilot),
     "xdf": Example(write=write_xdf),
+    "videoimu": Example(write=write_videoimu),
     "telemetry": Example(write=write_telemetry),
     "webdataset": Example(
         write=write_webdataset,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from syncaudit.writing import make_parent, replacing
+from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
-__all__ = ["Episode", "Files", "write_parquet"]
+__all__ = ["Episode", "Files", "PairedEpisode", "write_parquet"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,28 @@ class Episode:
     stats: Stats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedEpisode:
+    """An episode whose rows are paired anew.
+
+    Attributes
+    ----------
+    episode : Episode
+        As it was.
+    pairing : Pairing
+        Of its sources.
+    moves : mapping of str to int
+        By how many frames each video feature moves, as in `Pairing`.
+    cuts : mapping of str to VideoPackets
+        Its videos by feature, where they have to be cut.
+    """
+
+    episode: Episode
+    pairing: Pairing
+    moves: Mapping[str, int]
+    cuts: Mapping[str, VideoPackets] = field(default_factory=dict)
+
+
 class Files(Protocol):
     """Read episodes of one data set, and write them into another."""
 
@@ -46,23 +69,12 @@ class Files(Protocol):
         """Return an episode by its number."""
         ...
 
-    def fitting(self, episode: Episode, pairing: Pairing, moves: Mapping[str, int]) -> Pairing:
-        """Return the pairing with no more rows than the videos can be cut for.
-
-        `moves`: by video feature, as in `Pairing`.
-        """
+    def fitting(self, paired: PairedEpisode) -> PairedEpisode:
+        """Return an episode with no more rows than its videos can be cut for."""
         ...
 
-    def add(
-        self,
-        episode: Episode,
-        pairing: Pairing,
-        *,
-        moves: Mapping[str, int],
-        table: pa.Table,
-        stats: Stats,
-    ) -> None:
-        """Write an episode as the next one."""
+    def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
+        """Write an episode as the next one, its rows being `table`."""
         ...
 
     def finish(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError
 from syncaudit.writing import replace_text
 from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
-from syncaudit_calibration.apply.lerobot.files import Episode, write_parquet
-from syncaudit_calibration.apply.lerobot.pairing import Pairing
+from syncaudit_calibration.apply.lerobot.files import Episode, PairedEpisode, write_parquet
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
 __all__ = ["OwnFiles"]
@@ -37,7 +37,6 @@ class OwnFiles:
         self._stats = {row["episode_index"]: row["stats"] for _, row in told}
         self._lines: list[str] = []
         self._stats_lines: list[str] = []
-        self._cut: dict[str, VideoPackets] = {}
 
     def episode(self, number: int) -> Episode:
         """Return an episode by its number."""
@@ -53,13 +52,14 @@ class OwnFiles:
         place = {"episode_chunk": chunk, "episode_index": number, "video_key": video_key}
         return filled(self._source, self._info[template], place)
 
-    def fitting(self, episode: Episode, pairing: Pairing, moves: Mapping[str, int]) -> Pairing:
-        """Return the pairing with no more rows than the videos can be cut for."""
-        self._cut = {
+    def fitting(self, paired: PairedEpisode) -> PairedEpisode:
+        """Return an episode with no more rows than its videos can be cut for."""
+        episode, pairing, moves = paired.episode, paired.pairing, paired.moves
+        cuts = {
             key: VideoPackets(self._root / self._place("video_path", episode.number, key))
             for key in moves
         }
-        for key, video in self._cut.items():
+        for key, video in cuts.items():
             if len(video) < pairing.stop + moves[key]:
                 raise StreamReadError(
                     f"its video {key} holds {len(video)} frames, its table "
@@ -70,26 +70,20 @@ class OwnFiles:
         stop, before = pairing.stop, -1
         while stop != before:
             before = stop
-            for key, video in self._cut.items():
+            for key, video in cuts.items():
                 stop = min(stop, video.stop_before(stop + moves[key]) - moves[key])
-        return pairing.shortened(max(0, stop - pairing.start))
+        fitting = pairing.shortened(max(0, stop - pairing.start))
+        return replace(paired, pairing=fitting, cuts=cuts)
 
-    def add(
-        self,
-        episode: Episode,
-        pairing: Pairing,
-        *,
-        moves: Mapping[str, int],
-        table: pa.Table,
-        stats: Stats,
-    ) -> None:
+    def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
         """Write an episode as the next one."""
-        number = len(self._lines)
-        for key, video in self._cut.items():
+        number, pairing = len(self._lines), paired.pairing
+        for key, video in paired.cuts.items():
+            move = paired.moves[key]
             target = self._out / self._place("video_path", number, key)
-            video.write(target, pairing.start + moves[key], pairing.stop + moves[key])
+            video.write(target, pairing.start + move, pairing.stop + move)
         write_parquet(table, self._out / self._place("data_path", number))
-        row = {**episode.row, "episode_index": number, "length": pairing.n_rows}
+        row = {**paired.episode.row, "episode_index": number, "length": pairing.n_rows}
         self._lines.append(json.dumps(row, ensure_ascii=False))
         self._stats_lines.append(json.dumps({"episode_index": number, "stats": stats}))
 

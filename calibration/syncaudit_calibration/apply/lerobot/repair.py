@@ -17,7 +17,7 @@ from syncaudit.model import Clip
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import copy_file, make_parent, replace_text
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
-from syncaudit_calibration.apply.lerobot.files import Episode, Files
+from syncaudit_calibration.apply.lerobot.files import Files, PairedEpisode
 from syncaudit_calibration.apply.lerobot.own_files import OwnFiles
 from syncaudit_calibration.apply.lerobot.pairing import Pairing, pair_rows
 from syncaudit_calibration.apply.lerobot.rows import ORIGINAL, numbers_in, paired_rows
@@ -125,13 +125,14 @@ class _Repair:
     def add(self, clip: Clip, known: Mapping[str, SourceCorrection]) -> ClipOutcome:
         """Write an episode as the next one; one that cannot be paired is left out."""
         try:
-            episode, pairing, moves = self._paired(clip, known)
+            paired = self._paired(clip, known)
         except SyncAuditError as error:
             why = f"left out: {error}"
             sources = (SourceOutcome(source=name, why=why, is_failure=True) for name in known)
             outcome = ClipOutcome(clip_id=clip.clip_id, sources=tuple(sources))
             self._record.append(json.dumps(outcome.to_json(), ensure_ascii=False))
             return outcome
+        episode, pairing = paired.episode, paired.pairing
         table = paired_rows(
             episode.table,
             pairing,
@@ -144,7 +145,7 @@ class _Repair:
         # What needs no look at frames; theirs are those of the few frames more that there were.
         numbers = of_episode(numbers_in(table, self._all_features()), has_quantiles=has_quantiles)
         stats = {**episode.stats, **numbers}
-        self._files.add(episode, pairing, moves=moves, table=table, stats=stats)
+        self._files.add(paired, table, stats)
         outcome = ClipOutcome(
             clip_id=clip.clip_id,
             sources=tuple(
@@ -165,10 +166,8 @@ class _Repair:
         self._n_rows += pairing.n_rows
         return outcome
 
-    def _paired(
-        self, clip: Clip, known: Mapping[str, SourceCorrection]
-    ) -> tuple[Episode, Pairing, dict[str, int]]:
-        """Return an episode, how its rows are paired, and by how many frames videos move."""
+    def _paired(self, clip: Clip, known: Mapping[str, SourceCorrection]) -> PairedEpisode:
+        """Return an episode and how its rows are paired, as far as its videos can be cut."""
         try:
             episode = self._files.episode(_number_of(clip))
         except (pa.ArrowException, OSError, LookupError) as error:
@@ -192,14 +191,14 @@ class _Repair:
             key: int(pairing.moves[self._sources[key]]) if key in self._sources else 0
             for key in self._videos
         }
-        pairing = self._files.fitting(episode, pairing, moves)
-        if not pairing.n_rows:
+        paired = self._files.fitting(PairedEpisode(episode=episode, pairing=pairing, moves=moves))
+        if not paired.pairing.n_rows:
             raise StreamReadError(
                 f"none of its {word_count(n, 'row')} keeps a partner",
                 path=self._source.uri,
                 hint="Leave the episode out of the manifest.",
             )
-        return episode, pairing, moves
+        return paired
 
     def _outcome(
         self, name: str, known: SourceCorrection, pairing: Pairing, n_before: int

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from syncaudit.datasets.formats.lerobot_info import filled
 from syncaudit.datasets.source import Source
 from syncaudit.writing import copy_file, make_parent
-from syncaudit_calibration.apply.lerobot.files import Episode, write_parquet
-from syncaudit_calibration.apply.lerobot.pairing import Pairing
+from syncaudit_calibration.apply.lerobot.files import Episode, PairedEpisode, write_parquet
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
 __all__ = ["SharedFiles"]
@@ -66,27 +65,14 @@ class SharedFiles:
             stats=stats,
         )
 
-    def fitting(
-        self,
-        episode: Episode,  # noqa: ARG002  # of a shared video any span will do
-        pairing: Pairing,
-        moves: Mapping[str, int],  # noqa: ARG002
-    ) -> Pairing:
-        """Return the pairing as it is: any span of a shared video will do."""
-        return pairing
+    def fitting(self, paired: PairedEpisode) -> PairedEpisode:
+        """Return an episode as it is: any span of a shared video will do."""
+        return paired
 
-    def add(
-        self,
-        episode: Episode,
-        pairing: Pairing,
-        *,
-        moves: Mapping[str, int],
-        table: pa.Table,
-        stats: Stats,
-    ) -> None:
+    def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
         """Write an episode as the next one."""
-        fps, row = self._info["fps"], dict(episode.row)
-        for key, move in moves.items():
+        fps, row, pairing = self._info["fps"], dict(paired.episode.row), paired.pairing
+        for key, move in paired.moves.items():
             prefix = f"videos/{key}"
             begin_s = row[f"{prefix}/from_timestamp"] + (pairing.start + move) / fps
             row[f"{prefix}/from_timestamp"] = begin_s

@@ -1,0 +1,209 @@
+"""Segments that openpilot recorded on devices of comma: a log, and a video of each camera."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.formats.comma_can import raw_can
+from syncaudit.datasets.formats.comma_log import MAGICS, CommaLog, read_comma_log
+from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
+from syncaudit.decode.header import read_header
+from syncaudit.errors import StreamReadError
+from syncaudit.model import FrameFiles
+from syncaudit.readers.uris import local_path
+
+__all__ = ["CommaFormat"]
+
+# Videos of each camera, the better first.
+_VIDEOS = {
+    "road": ("fcamera.hevc", "qcamera.ts"),
+    "wide": ("ecamera.hevc",),
+    "driver": ("dcamera.hevc",),
+}
+# Of the road camera, from width and focal length (common/transformations/camera.py), by its sensor;
+# older devices did not state that.
+_FOV_OF_SENSOR_DEG = {1: 40.0, 2: 40.0, 3: 61.0}
+_FOV_OF_DEVICE_DEG = {1: 65.2, 4: 40.0}
+# Kinds of `SensorEventData`, the best first: without the bias, or with it.
+_TRIPLES = {"gyro": (3, 6), "accel": (0,)}
+_CHIPS = {0: "android", 5: "lsm6ds3", 8: "bmx055", 10: "lsm6ds3trc"}
+_HAS_FIX = 1  # of the flags of a position, before there was a field for it
+# Ends of frames that were computed from their start and the read-out of the sensor scatter less.
+_MOST_SCATTER_NS = 10_000
+_SEGMENT = re.compile(r"(--|/)\d+$")
+
+
+class CommaFormat(LogFileFormat):
+    """One clip a segment (a minute); a route is the recording.
+
+    All times are of one clock, nanoseconds since the device booted. Frames are dated by the end of
+    their read-out, samples of inertial sensors by their interrupt; what comes from the car or the
+    GPS, by when openpilot published it.
+    """
+
+    name = "comma"
+    summary = "segments of openpilot: rlog or qlog, and fcamera.hevc, qcamera.ts ..."
+    _suffixes = tuple(
+        f"{log}{packing}" for log in ("rlog", "qlog") for packing in ("", ".bz2", ".zst")
+    )
+    _magics = MAGICS
+    _module, _package = "capnp", "pycapnp"
+
+    def _load(self, path: Path) -> Any:
+        return read_comma_log(path)
+
+    def _about(self, content: Any, log: Log) -> Mapping[str, Any]:
+        _, device, _, software = next(iter(content.rows["init"]), (0, "", 0, ""))
+        said = {"device": device, "software": software}
+        return {
+            "recording_id": _SEGMENT.sub("", log.clip_id),
+            "about": {key: text for key, text in said.items() if text},
+        }
+
+    def _sources_of(
+        self, content: Any, log: Log, note: Callable[[str], None]
+    ) -> tuple[dict[str, Logged], list[str]]:
+        logged = _cameras(content, log, note) | _inertial(content) | _vehicle(content)
+        logged |= raw_can(content.rows["can"], log, note)
+        findings = []
+        if content.is_damaged:
+            findings.append(
+                f"corrupt: {log.name} breaks off or is damaged after {content.n_messages:,} "
+                "messages; what is before that was read. Copy it again."
+            )
+        return logged, findings
+
+
+def _cameras(content: CommaLog, log: Log, note: Callable[[str], None]) -> dict[str, Logged]:
+    logged = {}
+    for name, videos in _VIDEOS.items():
+        frames = content.rows[f"{name}_encoded"]
+        video = log.first_of(videos)
+        if video is None:
+            if frames:
+                note(f"left out the {name} camera: {' or '.join(videos)} is not there")
+            continue
+        start_ns, stop_ns, findings = _frame_times(frames, content.rows[f"{name}_frame"])
+        row: dict[str, Any] = {"kind": "camera", "stamp_at": "end_of_frame"}
+        if name == "road" and (fov_deg := _fov_deg(content)) is not None:
+            row["fov_deg"] = fov_deg
+        if (line_delay_s := _line_delay_s(start_ns, stop_ns, log, video)) is not None:
+            row["line_delay_s"] = line_delay_s
+        logged[name] = Logged(
+            columns={"timestamp_ns": stop_ns}, row=row, findings=findings, video=video
+        )
+    return logged
+
+
+def _frame_times(
+    encoded: Sequence[tuple[Any, ...]], exposed: Sequence[tuple[Any, ...]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+    """Return when the first and the last row of every frame of a video were read out.
+
+    Once the index of the video did not state it, but another message did. From a frame on of which
+    nothing is known, rows would no longer be those of the frames: there the table ends.
+    """
+    segments = Counter(segment for _, segment, *_ in encoded).most_common(1)
+    by_id = {frame_id: times for _, frame_id, *times, _ in exposed}
+    frames = {
+        number: times if times[1] else by_id.get(frame_id, times)
+        for _, segment, number, frame_id, *times in encoded
+        if segment == segments[0][0]
+    }
+    known = [frames[number] for number in takewhile(lambda n: frames.get(n, (0, 0))[1], count())]
+    findings = []
+    if len(known) < len(frames):
+        findings = [
+            f"missing_frames: the log does not tell when frame {len(known)} of the video was "
+            "taken: from there on it has no times. Name the rlog, or copy the log again."
+        ]
+    start_ns, stop_ns = np.array(known, np.int64).reshape(-1, 2).T
+    return start_ns, stop_ns, findings
+
+
+def _line_delay_s(
+    start_ns: NDArray[np.int64], stop_ns: NDArray[np.int64], log: Log, video: str
+) -> float | None:
+    """Return the time from row to row of a video, where the log states its read-out.
+
+    Older versions stated no start, or took the end when the frame arrived: then it scatters.
+    """
+    path = local_path(log.source.uri_of(log.stem + video))
+    readout_ns = (stop_ns - start_ns)[start_ns > 0]
+    if path is None or not readout_ns.any() or np.ptp(readout_ns) > _MOST_SCATTER_NS:
+        return None
+    with suppress(StreamReadError):  # the audit says what is wrong with it
+        n_rows = read_header(FrameFiles(paths=(str(path),))).height_px
+        return float(readout_ns[0]) * 1e-9 / n_rows if n_rows else None
+    return None
+
+
+def _fov_deg(content: CommaLog) -> float | None:
+    """Return the horizontal field of view of the road camera."""
+    sensor = next((row[-1] for row in content.rows["road_frame"]), 0)
+    device = next((row[2] for row in content.rows["init"]), 0)
+    return _FOV_OF_SENSOR_DEG.get(sensor, _FOV_OF_DEVICE_DEG.get(device))
+
+
+def _inertial(content: CommaLog) -> dict[str, Logged]:
+    """Return the gyroscope and accelerometer of every chip."""
+    rows: defaultdict[tuple[int, int], list[tuple[Any, ...]]] = defaultdict(list)
+    for logged_ns, kind, chip, *sample in content.rows["sensor"]:
+        if len(sample) == len(("time", *"xyz")):
+            rows[kind, chip].append((logged_ns, *sample))
+    logged = {}
+    for triple, kinds in _TRIPLES.items():
+        chips = {chip: rows[kind, chip] for kind in kinds[::-1] for k, chip in rows if k == kind}
+        for chip, samples in chips.items():
+            name = triple if len(chips) == 1 else f"{triple}_{_CHIPS.get(chip, chip)}"
+            times = np.array([row[:2] for row in samples], np.int64)
+            values = np.array([row[2:] for row in samples], np.float64)
+            columns = {
+                "timestamp_ns": times[:, 1],
+                "receive_ns": times[:, 0],
+                **{f"{triple}_{axis}": values[:, k] for k, axis in enumerate("xyz")},
+            }
+            logged[name] = Logged(columns=columns, row={"kind": "imu", "clock": f"imu_{chip}"})
+    return logged
+
+
+def _vehicle(content: CommaLog) -> dict[str, Logged]:
+    """Return the state of the car, and the speed of the GPS that gave more positions."""
+    logged = {}
+    if car := content.rows["car"]:
+        raw, filtered, *others = np.array([row[1:] for row in car], np.float64).T
+        roles = ("yaw_rate", "steering_angle", "brake")
+        signals = {"speed": raw if raw.any() else filtered, **dict(zip(roles, others, strict=True))}
+        # What a car does not tell is 0 throughout.
+        signals = {role: values for role, values in signals.items() if values.any()}
+        if signals:
+            logged["car"] = _bus([row[0] for row in car], signals)
+    fixes = [
+        [(logged_ns, speed) for logged_ns, speed, has_fix, flags in content.rows[name]
+         if has_fix or flags & _HAS_FIX]
+        for name in ("gps_external", "gps")
+    ]  # fmt: skip
+    if gps := max(fixes, key=len):
+        times, speed = zip(*gps, strict=True)
+        logged["gps"] = _bus(times, {"speed": np.array(speed, np.float64)})
+    return logged
+
+
+def _bus(logged_ns: Sequence[int], signals: Mapping[str, NDArray[np.float64]]) -> Logged:
+    row: dict[str, Any] = {
+        "kind": "can",
+        "signals": {role: role for role in signals},
+        "stamp_kind": "receive",
+    }
+    if "steering_angle" in signals:
+        row["units"] = {"steering_angle": "deg"}
+    return Logged(columns={"timestamp_ns": np.array(logged_ns, np.int64), **signals}, row=row)
