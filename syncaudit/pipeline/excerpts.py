@@ -80,7 +80,7 @@ def choose_excerpt(
     frames = np.arange(n_frames) if wanted is None else np.flatnonzero(wanted)
     times_s = seconds_since(stream.time_ns[frames], int(stream.time_ns[frames[0]]))
     steps_s = np.diff(times_s)
-    if np.ptp(steps_s) > MAX_UNEVEN * np.median(steps_s):
+    if np.ptp(steps_s) >= MAX_UNEVEN * np.median(steps_s):
         return None  # whose jitter it is, and what is missing, takes all frames to tell
     coded = list_coded(stream.files if wanted is None else part_of(stream, wanted))
     if coded is None or coded.is_key.size != frames.size or _n_quiet(coded) >= MIN_QUIET:

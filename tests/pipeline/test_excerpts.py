@@ -120,13 +120,14 @@ def late(time_ns: np.ndarray) -> np.ndarray:
     "change",
     [
         lambda camera: replace(camera, time_ns=late(camera.time_ns)),
+        lambda camera: replace(camera, time_ns=np.full_like(camera.time_ns, camera.time_ns[0])),
         lambda camera: replace(camera, pts_s=None),
         lambda camera: replace(camera, pts_s=camera.pts_s[1:]),
         lambda camera: replace(
             camera, files=FrameFiles(paths=("gone.mp4",)), n_frames_container=None
         ),
     ],
-    ids=["uneven", "untimed", "uncounted", "unreadable"],
+    ids=["uneven", "one instant", "untimed", "uncounted", "unreadable"],
 )
 def test_there_is_no_excerpt_of(change: Callable[[CameraStream], CameraStream]) -> None:
     camera = seen("synthetic_stamps").streams["cam_front"]
