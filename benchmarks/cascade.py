@@ -60,6 +60,7 @@ def main() -> int:
     parser.add_argument("--gops", help="code clips again so in turn, like 12,24")
     parser.add_argument("--variants", type=int, default=4, help="of each clip, with other stamps")
     parser.add_argument("--size", default="428x240")
+    parser.add_argument("--rate", type=float, default=12.0, help="of cameras, Hz")
     parser.add_argument("--seed", type=int, default=31000)
     parser.add_argument("--limit-s", type=float, default=1e9, help="begin no clip after so long")
     parser.add_argument("--out", type=Path, default=OUT / "cascade.json")
@@ -75,11 +76,16 @@ def main() -> int:
         if time.monotonic() - begun_s > options.limit_s:
             break
         gop = gops[index // 2 % len(gops)] if gops else None
-        base = gop_clip(index, size_px=(width, height), seed=options.seed, gop=gop)
+        base = gop_clip(
+            index, size_px=(width, height), rate_hz=options.rate, seed=options.seed, gop=gop
+        )
         found += _outcomes(index, base, options.variants)
         print(f"clip {index}: {time.monotonic() - begun_s:.0f} s", file=sys.stderr)
     _print(found)
-    write_json(options.out, {"size": options.size, "outcomes": [vars(one) for one in found]})
+    write_json(
+        options.out,
+        {"size": options.size, "rate_hz": options.rate, "outcomes": [vars(one) for one in found]},
+    )
     return 0
 
 

@@ -17,7 +17,12 @@ CAMERAS = ("cam_front", "cam_rear_left", "cam_rear")
 
 
 def gop_clip(
-    index: int, *, size_px: tuple[int, int] = (428, 240), seed: int, gop: int | None = None
+    index: int,
+    *,
+    size_px: tuple[int, int] = (428, 240),
+    rate_hz: float = 12.0,
+    seed: int,
+    gop: int | None = None,
 ) -> BaseClip:
     """Return a clip of 20 s; city and highway in turn, a key frame every `GOPS` frames in turn.
 
@@ -25,7 +30,7 @@ def gop_clip(
     """
     base = base_config(index, size_px=size_px, seed=seed)
     own = GOPS[index // 2 % len(GOPS)]
-    cameras = {name: replace(base.cameras[name], gop=own) for name in CAMERAS}
+    cameras = {name: replace(base.cameras[name], gop=own, fps=rate_hz) for name in CAMERAS}
     config = replace(base, clip_id=f"gop{own}-{index:03d}", cameras=cameras)
     folder = rendered(config, seed + index)
     if gop is not None and gop != own:
