@@ -73,12 +73,6 @@ def validate(
             "--thorough", help="Track every frame of every camera: smaller errors, slower."
         ),
     ] = False,
-    sparse: Annotated[
-        bool,
-        typer.Option(
-            "--sparse", help="Decode parts of videos where these clear a camera: faster, sees less."
-        ),
-    ] = False,
     decoder: Decoder = "auto",
     calibration: Annotated[
         Path | None,
@@ -163,16 +157,11 @@ def validate(
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
-    from syncaudit.errors import UsageError
     from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import within_roots
     from syncaudit.writing import Signature
 
-    if sparse and (thorough or screen):
-        raise UsageError(
-            "--sparse cannot be combined with --thorough or --screen: choose how much is decoded"
-        )
     limits = load_policy(None if policy is None else str(policy), profile=profile)
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
@@ -217,7 +206,6 @@ def validate(
                     "shard": None if part is None else {"number": part[0], "count": part[1]},
                     "screen": screen,
                     "thorough": thorough,
-                    "sparse": sparse,
                     "decoder": choice.to_json(),
                     "roots": roots.places,
                 },
@@ -225,9 +213,7 @@ def validate(
                 roots=roots,
                 settings={"is_screen": True}
                 if screen
-                else choice.settings
-                | ({"is_thorough": True} if thorough else {})
-                | ({"is_sparse": True} if sparse else {}),
+                else choice.settings | ({"is_thorough": True} if thorough else {}),
                 engine=engine,
                 address=address,
                 prune=prune,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from syncaudit.decode.coded_frames import CodedFrames, list_coded
 from syncaudit.decode.cpu import CpuDecoder
-from syncaudit.decode.luma import FrameDecoder, LumaFrames, chained
+from syncaudit.decode.luma import FrameDecoder, LumaFrames
 from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.decode.picture import Picture
 from syncaudit.decode.still import decode_still
@@ -15,29 +14,20 @@ from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
 
-__all__ = [
-    "DECODERS",
-    "CodedFrames",
-    "FrameDecoder",
-    "LumaFrames",
-    "Picture",
-    "decode_still",
-    "iter_luma",
-    "list_coded",
-]
+__all__ = ["DECODERS", "FrameDecoder", "LumaFrames", "Picture", "decode_still", "iter_luma"]
 
 DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
     {"cpu": CpuDecoder, "nvdec": NvdecDecoder, "torchcodec": TorchcodecDecoder}
 )
 
 
-def iter_luma(*parts: FrameFiles, decoder: str = "cpu") -> LumaFrames:
+def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
     """Decode the frames of a camera in order.
 
     Parameters
     ----------
-    *parts : FrameFiles
-        Where the frames lie; several are parts of one camera, in order.
+    files : FrameFiles
+        Where the frames lie.
     decoder : str
         Back end, a key of `DECODERS`; what it cannot decode, the CPU does.
 
@@ -57,4 +47,4 @@ def iter_luma(*parts: FrameFiles, decoder: str = "cpu") -> LumaFrames:
         raise UsageError(
             f"decoder is {decoder!r}, which does not exist", hint=nearest_name(decoder, DECODERS)
         )
-    return chained(DECODERS[decoder]().open, parts)
+    return DECODERS[decoder]().open(files)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from syncaudit.decode.picture import Picture
 from syncaudit.model import FrameFiles
 
-__all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError", "chained"]
+__all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError"]
 
 
 class UnfitError(Exception):
@@ -83,32 +83,6 @@ class LumaFrames(Iterator[Picture]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def chained(
-    open_part: Callable[[FrameFiles], LumaFrames], parts: Sequence[FrameFiles]
-) -> LumaFrames:
-    """Return the frames of all parts of a camera, one after the other.
-
-    The first part is opened now, so that a file that is no video fails here.
-    """
-    first = open_part(parts[0])
-    if len(parts) == 1:
-        return first
-    tally = DecodeTally()
-
-    def frames() -> Generator[Picture, None, None]:
-        for number, files in enumerate(parts):
-            with first if number == 0 else open_part(files) as part:
-                for picture in part:
-                    tally.n_decoded += 1
-                    yield picture
-                tally.n_corrupt += part.n_corrupt
-                tally.n_errors += part.n_errors
-                tally.first_error = tally.first_error or part.first_error
-                tally.fallback = tally.fallback or part.fallback
-
-    return LumaFrames(frames(), tally)
 
 
 class FrameDecoder(Protocol):

@@ -12,10 +12,7 @@ from syncaudit.detectors.frames.motion import PictureMotionDetector
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.protocol import Detector
 from syncaudit.detectors.rotation.detector import RotationDetector
-from syncaudit.detectors.rotation.increment_choice import (
-    choose_increments,
-    increment_information,
-)
+from syncaudit.detectors.rotation.increment_choice import choose_increments
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.speech.band_energy import find_band_energies
 from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
@@ -48,7 +45,6 @@ __all__ = [
     "find_strobe",
     "find_taps",
     "find_triggers",
-    "increment_information",
     "spoken_tier",
     "why_no_state",
 ]

@@ -20,7 +20,6 @@ from syncaudit.estimators.rotation.measure import (
     measure_yaw_camera,
 )
 from syncaudit.estimators.rotation.pairs import MAX_HUBS, ROTATION, rank_by_motion
-from syncaudit.estimators.rotation.pieces import offsets_of_pieces
 from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states
@@ -43,7 +42,6 @@ __all__ = [
     "measure_speech",
     "measure_states",
     "measure_yaw_camera",
-    "offsets_of_pieces",
     "rank_by_motion",
 ]
 

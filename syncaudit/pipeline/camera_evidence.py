@@ -29,11 +29,10 @@ from syncaudit.model import (
     Severity,
 )
 from syncaudit.model.time import spans_too_long
-from syncaudit.pipeline.excerpts import choose_excerpt
 from syncaudit.pipeline.pictures import PictureLook
 from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.window import parts_of
+from syncaudit.pipeline.window import part_of
 
 __all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
 
@@ -56,7 +55,6 @@ def find_in_pictures(
     is_robot: bool,
     wanted: Mapping[str, NDArray[np.bool_]],
     decoder: str,
-    is_sparse: bool = False,
 ) -> tuple[ClipEvidence, PictureLook | None]:
     """Return what happened in one camera, and how its pictures look.
 
@@ -74,8 +72,6 @@ def find_in_pictures(
         Frames to look at, of cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
-    is_sparse : bool
-        Whether an excerpt of the frames may do (`choose_excerpt`).
 
     Returns
     -------
@@ -86,14 +82,7 @@ def find_in_pictures(
     """
     part = ClipEvidence()
     seen = wanted.get(stream.name)
-    chosen = excerpt = None
-    if gyro is not None and is_sparse and not is_robot:
-        excerpt = choose_excerpt(stream, gyro, wanted=seen)
-    if excerpt is not None:
-        part.excerpts[stream.name] = seen = excerpt
-        chosen = excerpt & np.concatenate(([False], excerpt[:-1]))
-    elif gyro is not None:
-        chosen = choose_increments(stream, gyro, wanted=seen)
+    chosen = None if gyro is None else choose_increments(stream, gyro, wanted=seen)
     if chosen is not None:
         part.sampled.add(stream.name)
     rotation, flash = RotationDetector(stream, chosen), FlashDetector(stream)
@@ -207,8 +196,8 @@ def _decode_once(
     watchers = (*detectors, auditor)
     try:
         with stages.timed("decode"):
-            parts = (stream.files,) if wanted is None else parts_of(stream, wanted)
-            frames = iter_luma(*parts, decoder=decoder)
+            files = stream.files if wanted is None else part_of(stream, wanted)
+            frames = iter_luma(files, decoder=decoder)
         seen = frames if wanted is None else _wanted(frames, wanted)
         with at_work_on(f"decoding source {stream.name!r}"):
             for picture in stages.split("decode", seen, "detect"):

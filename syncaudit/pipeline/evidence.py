@@ -33,7 +33,7 @@ from syncaudit.pipeline.cameras import look_at_each
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
 
-__all__ = ["decode_whole", "find_events", "find_evidence", "track_all_frames"]
+__all__ = ["find_events", "find_evidence", "track_all_frames"]
 
 
 def find_evidence(
@@ -43,7 +43,6 @@ def find_evidence(
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
     decoder: str = "cpu",
     is_thorough: bool = False,
-    is_sparse: bool = False,
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
@@ -62,8 +61,6 @@ def find_evidence(
         Back end, a key of `syncaudit.decode.DECODERS`.
     is_thorough : bool
         Track every frame of every camera.
-    is_sparse : bool
-        Decode excerpts of cameras where these may do; `decode_whole` decodes the rest.
 
     Returns
     -------
@@ -86,7 +83,6 @@ def find_evidence(
         is_robot=_is_robot(streams),
         wanted=wanted or {},
         decoder=decoder,
-        is_sparse=is_sparse,
     )
     cameras = [stream for stream in streams.values() if isinstance(stream, CameraStream)]
     seen = iter(look_at_each(look, cameras, stages, decoder=decoder))
@@ -106,48 +102,6 @@ def find_evidence(
     with stages.timed("detect"):
         evidence.pictures = audit_pictures(looks, streams, evidence.motion, evidence.rotations)
     return evidence
-
-
-def decode_whole(
-    evidence: ClipEvidence,
-    streams: Mapping[str, Stream],
-    names: Collection[str],
-    stages: Stages,
-    *,
-    wanted: Mapping[str, NDArray[np.bool_]],
-    decoder: str,
-) -> None:
-    """Decode cameras of which an excerpt did not do, and forget what was found in it.
-
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        Gets what happened in all frames in place of what it has of these cameras.
-    names : collection of str
-        Of `evidence.excerpts`.
-    streams, stages, wanted, decoder
-        As for `find_evidence`.
-    """
-    for name in names:
-        for found in (evidence.rotations, evidence.flashes, evidence.pictures, evidence.excerpts):
-            found.pop(name, None)
-    evidence.sampled.difference_update(names)
-    evidence.findings = [one for one in evidence.findings if one.source not in names]
-    look = partial(
-        find_in_pictures,
-        gyro=_gyroscope(evidence),
-        is_robot=_is_robot(streams),
-        wanted=wanted,
-        decoder=decoder,
-    )
-    cameras = [stream for name in names if isinstance(stream := streams[name], CameraStream)]
-    looks = []
-    for part, pictures in look_at_each(look, cameras, stages, decoder=decoder):
-        evidence.add(part)
-        if pictures is not None:
-            looks.append(pictures)
-    with stages.timed("detect"):
-        evidence.pictures |= audit_pictures(looks, streams, evidence.motion, evidence.rotations)
 
 
 def track_all_frames(

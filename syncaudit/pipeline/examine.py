@@ -28,8 +28,7 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.conditions import conditions_of
-from syncaudit.pipeline.evidence import decode_whole, find_evidence, track_all_frames
-from syncaudit.pipeline.excerpts import not_cleared, told_in_part
+from syncaudit.pipeline.evidence import find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (
     apply_calibration,
     check_calibration,
@@ -102,7 +101,6 @@ def audit(
     is_screen: bool = False,
     decoder: str = "cpu",
     is_thorough: bool = False,
-    is_sparse: bool = False,
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -121,9 +119,6 @@ def audit(
         Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
     is_thorough : bool
         Track the rotation of every camera through all of its frames: dearer, with smaller errors.
-    is_sparse : bool
-        Decode excerpts of videos where these show that a camera agrees with the gyroscope: cheaper,
-        with larger errors; what is wrong with the other frames does not come to light.
 
     Returns
     -------
@@ -144,7 +139,6 @@ def audit(
         is_screen=is_screen,
         decoder=decoder,
         is_thorough=is_thorough,
-        is_sparse=is_sparse,
     ).verdict
 
 
@@ -156,7 +150,6 @@ def examine(
     is_screen: bool = False,
     decoder: str = "cpu",
     is_thorough: bool = False,
-    is_sparse: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
@@ -199,29 +192,11 @@ def examine(
         evidence = ClipEvidence(findings=[SCREENED])
     else:
         evidence = find_evidence(
-            streams,
-            stages,
-            wanted=wanted,
-            decoder=decoder,
-            is_thorough=is_thorough,
-            is_sparse=is_sparse,
+            streams, stages, wanted=wanted, decoder=decoder, is_thorough=is_thorough
         )
     evidence.clocks.update(
         {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
     )
-    intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
-    while True:
-        with stages.timed("estimate"), at_work_on("comparing sources"):
-            measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-            unclear = not_cleared(evidence, measured, intended_s)
-        if unclear:
-            decode_whole(evidence, streams, unclear, stages, wanted=wanted, decoder=decoder)
-            continue
-        undecided = cameras_to_track(evidence, measured, intended_s)
-        if not undecided:
-            break
-        track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
-    measurements = (*_of_dated(measured, streams), *texts.measurements)
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
@@ -234,20 +209,28 @@ def examine(
             )
             for name, audit in evidence.pictures.items()
         },
-        measurements=measurements,
         findings=(
             *read.findings,
             *texts.findings,
             *(from_manifest(finding, clip.base_uri) for finding in doubtful),
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
-            *told_in_part(evidence, wanted),
-            *find_own_starts(evidence, measurements),
         ),
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
         extents=covered,
         conditions=conditions_of(evidence),
     )
+    intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
+    while True:
+        with stages.timed("estimate"), at_work_on("comparing sources"):
+            measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
+        undecided = cameras_to_track(evidence, measured, intended_s)
+        if not undecided:
+            break
+        track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
+    measurements = (*_of_dated(measured, streams), *texts.measurements)
+    found = (*record.findings, *find_own_starts(evidence, measurements))
+    record = replace(record, measurements=measurements, findings=found)
     solution, verdict = conclude(clip, record, policy)
     return Examination(
         clip=clip,

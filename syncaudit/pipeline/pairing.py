@@ -15,7 +15,7 @@ import numpy as np
 from syncaudit.estimators import MAX_HUBS, all_estimators, rank_by_motion
 from syncaudit.model import Activity, ClipEvidence, PairMeasurement, Quantity, RotationIncrements
 
-__all__ = ["APART_S", "POOR_S", "SURE", "cameras_to_track", "is_odd", "measure_pairs"]
+__all__ = ["cameras_to_track", "measure_pairs"]
 
 # Figures that a search leaves: without any, a measurement was refused before.
 _OF_A_SEARCH = ("searched_s", "runner_up", "margin")
@@ -164,7 +164,7 @@ def cameras_to_track(
     undecided = [
         name
         for name in sorted(evidence.sampled & evidence.rotations.keys())
-        if (name in told and is_odd(told[name]))
+        if (name in told and _is_odd(told[name]))
         or (name in weak and _camera_moves(evidence.rotations[name]))
     ]
     if undecided or alone <= evidence.sampled:
@@ -199,8 +199,7 @@ def _apart(told: Mapping[str, PairMeasurement], expected_offset_s: Mapping[str, 
     return apart
 
 
-def is_odd(pair: PairMeasurement) -> bool:
-    """Tell whether an offset steps, drifts as no quartz does, or differs between parts."""
+def _is_odd(pair: PairMeasurement) -> bool:
     if pair.step_s is not None or pair.diagnostics.get("is_uneven"):
         return True
     return abs(pair.drift_ppm or 0.0) > ODD_DRIFT_PPM

@@ -27,7 +27,6 @@ __all__ = [
     "crop",
     "extents",
     "part_of",
-    "parts_of",
     "stamps_in_window",
     "stated",
     "wanted_frames",
@@ -213,16 +212,6 @@ def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
     pts_ns = np.rint(stream.pts_s * 1e9).astype(np.int64)
     first = int(np.searchsorted(pts_ns, pts_ns[first]))
     return replace(files, span_ns=(int(pts_ns[first]), int(pts_ns[last]) + 1), first=first)
-
-
-def parts_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> tuple[FrameFiles, ...]:
-    """Return the files of a camera reduced to each run of frames that are wanted, in order.
-
-    Parameters and the files of one run as of `part_of`.
-    """
-    frames = np.flatnonzero(wanted)
-    runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
-    return tuple(part_of(stream, np.isin(np.arange(wanted.size), run)) for run in runs)
 
 
 def stamps_in_window(stream: Stream, clip: Clip) -> Stream:

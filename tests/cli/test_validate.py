@@ -223,16 +223,3 @@ def test_a_thorough_run_measures_anew(validate, tmp_path):
     again = validate("pass1", options=["--thorough"])
     assert "kept from the last run" not in again.stdout
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["thorough"] is True
-
-
-def test_a_sparse_run_measures_anew(validate, tmp_path):
-    assert validate("pass1").exit_code == 0
-    again = validate("pass1", options=["--sparse"])
-    assert "kept from the last run" not in again.stdout
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["sparse"] is True
-
-
-def test_a_run_is_not_sparse_and_thorough(validate):
-    refused = validate("pass1", options=["--sparse", "--thorough"])
-    assert refused.exit_code == 2
-    assert "cannot be combined with --thorough" in refused.stderr

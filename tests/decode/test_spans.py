@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from syncaudit.decode import iter_luma, list_coded
+from syncaudit.decode import iter_luma
 from syncaudit.decode.container import list_frames, open_container, video_stream
 from syncaudit.decode.spans import is_inside, packets_of, ticks_of
 from syncaudit.model import FrameFiles
@@ -97,40 +96,3 @@ def test_ticks_are_those_inside_the_span(time_base: Fraction) -> None:
             for pts in range(near - 2, near + 3):
                 assert (pts in ticks) == is_inside(pts, time_base, span_ns)
     assert 2**62 in ticks_of(None, time_base)
-
-
-def test_parts_of_a_video_follow_one_another(video: Path) -> None:
-    whole = [frame.luma.copy() for frame in iter_luma(FrameFiles(paths=(str(video),)))]
-    pts_ns = pts_ns_of(video)
-    places = ((25, 50), (113, 171), (260, 299))
-    parts = [
-        FrameFiles(paths=(str(video),), span_ns=(pts_ns[a], pts_ns[b]), first=a) for a, b in places
-    ]
-    with iter_luma(*parts) as frames:
-        found = {frame.index: frame.luma.copy() for frame in frames}
-    assert list(found) == [index for a, b in places for index in range(a, b)]
-    assert frames.n_decoded == len(found)
-    assert frames.n_errors == 0
-    for index, luma in found.items():
-        np.testing.assert_array_equal(luma, whole[index])
-
-
-def test_packets_tell_where_decoding_can_begin(video: Path) -> None:
-    files = FrameFiles(paths=(str(video),))
-    is_key = [frame.is_key for frame in iter_luma(files)]
-    coded = list_coded(files)
-    assert coded is not None
-    assert coded.n_bytes.shape == coded.is_key.shape == (N_FRAMES,)
-    # FFmpeg does not mark every second one of key frames in a row, as x264 makes of noise.
-    assert coded.is_key[is_key].all()
-    assert coded.n_bytes[coded.is_key].mean() > coded.n_bytes.mean() or coded.is_key.all()
-    pts_ns = pts_ns_of(video)
-    part = list_coded(replace(files, span_ns=(pts_ns[40], pts_ns[90]), first=40))
-    assert part is not None
-    np.testing.assert_array_equal(part.is_key, coded.is_key[40:90])
-
-
-def test_nothing_is_told_of_images_and_what_is_no_video(tmp_path: Path) -> None:
-    (tmp_path / "a.mp4").write_bytes(b"not a video")
-    assert list_coded(FrameFiles(paths=(str(tmp_path / "a.mp4"),))) is None
-    assert list_coded(FrameFiles(paths=(str(tmp_path / "a.jpg"),), is_images=True)) is None

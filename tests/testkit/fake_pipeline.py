@@ -26,16 +26,7 @@ from syncaudit.model import (
 from testkit import fake_audits
 
 
-def audit(
-    clip,
-    policy,
-    *,
-    calibration=None,
-    is_screen=False,
-    decoder="cpu",
-    is_thorough=False,
-    is_sparse=False,
-):
+def audit(clip, policy, *, calibration=None, is_screen=False, decoder="cpu", is_thorough=False):
     if is_screen:
         return fake_audits.verdict_for(clip, Verdict.UNVERIFIED)
     if clip.clip_id == "stop":

@@ -21,7 +21,7 @@ from syncaudit.model import Activity, CameraStream
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.time import spans_too_long
 
-__all__ = ["choose_increments", "increment_information"]
+__all__ = ["choose_increments"]
 
 # Of every span of about so long (drift and steps want some throughout) as many are chosen as tell
 # enough, in (rad/s)^2: a camera with errors of 0.25 mrad an increment is then known to 0.6 ms.
@@ -63,15 +63,19 @@ def choose_increments(
         return None
     if spans_too_long(stream.time_ns):
         return None
-    looked_at = np.ones(stream.time_ns.size, dtype=np.bool_) if wanted is None else wanted
+    times_s, epoch_ns, _ = frame_times_s(stream)
+    looked_at = np.ones(times_s.size, dtype=np.bool_) if wanted is None else wanted
     ends = np.flatnonzero(looked_at[1:] & looked_at[:-1]) + 1
     if ends.size <= MIN_CHOSEN:
         return None
-    told, is_covered = increment_information(stream, rate)
-    told = told[ends]
-    if is_covered[ends].mean() < MIN_COVERED:
+    at_s = times_s + (epoch_ns - rate.epoch_ns) * 1e-9
+    start_s, stop_s = at_s[ends - 1], at_s[ends]
+    is_covered = (start_s >= rate.times_s[0]) & (stop_s <= rate.times_s[-1])
+    if is_covered.mean() < MIN_COVERED:
         return None
-    times_s, _, _ = frame_times_s(stream)
+    mean_rate = _averaged(rate, at_s)
+    told = np.sum((mean_rate[ends] - mean_rate[ends - 1]) ** 2, axis=1)
+    told[~is_covered] = 0.0
     n_spans = max(1, round(float(np.median(np.diff(times_s))) * ends.size / SPAN_S))
     chosen = np.zeros(times_s.size, dtype=np.bool_)
     for span in np.array_split(np.arange(ends.size), min(n_spans, ends.size)):
@@ -83,33 +87,6 @@ def choose_increments(
         most = min(MAX_CHOSEN, round(MAX_SHARE * span.size))
         chosen[ends[best[: max(MIN_CHOSEN, min(n, most))]]] = True
     return chosen
-
-
-def increment_information(stream: CameraStream, rate: Activity) -> tuple[Floats, Bools]:
-    """Return what the increment that ends at each frame tells of a camera's delay.
-
-    Parameters
-    ----------
-    stream : CameraStream
-        With at least two frames.
-    rate : Activity
-        Angular rate of the same body, four samples at least.
-
-    Returns
-    -------
-    told : ndarray, shape (n_frames,)
-        Square of the change of rate, (rad/s)^2; zero where the rate was not measured.
-    is_covered : ndarray of bool, shape (n_frames,)
-        Where it was; never at the first frame.
-    """
-    times_s, epoch_ns, _ = frame_times_s(stream)
-    at_s = times_s + (epoch_ns - rate.epoch_ns) * 1e-9
-    is_covered = np.zeros(at_s.size, dtype=np.bool_)
-    is_covered[1:] = (at_s[:-1] >= rate.times_s[0]) & (at_s[1:] <= rate.times_s[-1])
-    told = np.zeros(at_s.size)
-    told[1:] = np.sum(np.diff(_averaged(rate, at_s), axis=0) ** 2, axis=1)
-    told[~is_covered] = 0.0
-    return told, is_covered
 
 
 def _averaged(rate: Activity, at_s: Floats) -> Floats:

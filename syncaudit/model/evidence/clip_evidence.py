@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 
-from syncaudit.model.arrays import Bools
 from syncaudit.model.audits import PictureAudit
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
@@ -53,8 +52,6 @@ class ClipEvidence:
         Of cameras that the CPU decoded in place of the back end that was asked for: why.
     sampled : set of str
         Cameras whose rotation was tracked only where a gyroscope says that it tells most.
-    excerpts : dict of str to ndarray of bool, shape (n_frames,)
-        Frames that were decoded, of cameras of which not all were.
     clocks : dict of str to str
         Clock that each source states; those that state none have their own.
     undated : set of str
@@ -77,7 +74,6 @@ class ClipEvidence:
     findings: list[Finding] = field(default_factory=list)
     fallbacks: dict[str, str] = field(default_factory=dict)
     sampled: set[str] = field(default_factory=set)
-    excerpts: dict[str, Bools] = field(default_factory=dict)
     clocks: dict[str, str] = field(default_factory=dict)
     undated: set[str] = field(default_factory=set)
 
