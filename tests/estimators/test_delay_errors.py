@@ -171,3 +171,15 @@ def test_few_rows_claim_no_more_than_their_scatter():
         z.append(found.offset_s / found.offset_std_s)
     assert np.mean(claimed_of_bound) < 1.19
     assert 0.85 < np.std(z) < 1.15
+
+
+def test_what_no_row_depends_on_costs_the_offset_nothing():
+    rng = np.random.default_rng(3)
+    columns = np.zeros((60, 3, 2))
+    columns[..., 0] = rng.normal(size=(60, 3))
+    residuals = rng.normal(size=(60, 3))
+    with np.errstate(all="raise"):
+        covariance, _ = covariance_of(residuals, columns, np.diag([180.0, 1.0]))
+    alone, _ = covariance_of(residuals, columns[..., :1], np.array([[180.0]]))
+    assert covariance[0, 0] == pytest.approx(alone[0, 0])
+    assert covariance[1, 1] == 0.0

@@ -55,7 +55,9 @@ def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[F
     )
     # Per parameter the largest of the variances; the correlation is that of the sandwich.
     variances = np.array([each.diagonal() for each in (independent, hac, block, turned)])
-    wider = np.sqrt(variances.max(axis=0) / (LARGEST_OF_FOUR * variances[1]))
+    # What no row depends on has no variance to widen.
+    usual = np.where(variances[1] > 0.0, LARGEST_OF_FOUR * variances[1], 1.0)
+    wider = np.sqrt(variances.max(axis=0) / usual)
     # Where few rows hold most of the information, as few degrees of freedom tell the variance
     # (Satterthwaite, "An approximate distribution of estimates of variance components",
     # Biometrics Bull. 2, 1946, doi:10.2307/3002019).
