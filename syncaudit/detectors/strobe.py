@@ -90,7 +90,6 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
         epoch_ns=epoch_ns,
         times_s=seconds_since(time_ns, epoch_ns),
         std_s=np.full(time_ns.size, _resolution_std_s(time_ns)),
-        strengths=np.ones(time_ns.size),
     )
 
 

@@ -68,8 +68,8 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     Returns
     -------
     EventTrain or None
-        `Quantity.CLICK`, strengths in units of the usual change; None where there is no
-        acceleration to look at, an empty train where nothing knocks.
+        `Quantity.CLICK`; None where there is no acceleration to look at, an empty train where
+        nothing knocks.
     """
     activity = stream if isinstance(stream, Activity) else _specific_force(stream)
     if activity is None or activity.times_s.size < MIN_SAMPLES:
@@ -87,7 +87,6 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     back = max(MIN_LOOK_BACK, round(LOOK_BACK_S / period_s))
     peaks = np.flatnonzero(is_knock)
     knocks = [_notice(activity.values, int(k), back) for k in peaks]
-    is_dated = np.array([knock is not None for knock in knocks], dtype=np.bool_)
     dated = [knock for knock in knocks if knock is not None]
     noticed = np.array([at for at, _, _ in dated], dtype=np.float64)
     ages, stds, systematic = np.empty(0), np.empty(0), 0.0
@@ -100,7 +99,6 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
         epoch_ns=activity.epoch_ns,
         times_s=np.interp(noticed - ages, np.arange(times_s.size), times_s),
         std_s=stds * period_s,
-        strengths=(changes / usual)[peaks[is_dated]],
         systematic_std_s=systematic * period_s,
     )
 

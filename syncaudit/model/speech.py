@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,6 @@ class SpokenTier:
         Whether sounds were spread over words, and their borders are guesses.
     n_labels : int
         Words or phones that the tier holds, silences apart.
-    unknown : mapping of str to int
-        Labels of which no class is known, and how often each occurs.
     """
 
     source: str
@@ -47,7 +44,6 @@ class SpokenTier:
     classes: tuple[str, ...]
     is_words: bool = False
     n_labels: int = 0
-    unknown: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

@@ -199,8 +199,6 @@ class CameraStream(Stream):
     ----------
     files : FrameFiles
         Pictures, decoded later and once.
-    stamps_from : str
-        ``file`` (a stamp table) or ``container`` (start + pts).
     n_frames_container : int, optional
         Frames (packets) that the container holds, counted without decoding.
     pts_s : ndarray of float64, shape (m,), optional
@@ -216,7 +214,6 @@ class CameraStream(Stream):
     """
 
     files: FrameFiles
-    stamps_from: str = "file"
     n_frames_container: int | None = None
     pts_s: NDArray[np.float64] | None = None
     width_px: int = 0

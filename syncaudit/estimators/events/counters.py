@@ -41,7 +41,6 @@ def messages_of(evidence: EventEvidence) -> EventTrain | None:
         epoch_ns=evidence.epoch_ns,
         times_s=evidence.stop_s[single],
         std_s=np.maximum(evidence.std_s[single], MESSAGE_STD_S),
-        strengths=np.ones(int(single.sum())),
     )
 
 
