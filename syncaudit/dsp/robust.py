@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
+    "MAD_TO_STD",
     "block_covariance",
     "cauchy_weights",
     "hac_covariance",

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.ndimage import median_filter
 
-from syncaudit.dsp.robust import median
+from syncaudit.dsp.robust import MAD_TO_STD, median, spread
 from syncaudit.model import AudioStream, seconds_since
 from syncaudit.model.arrays import Floats, Ints
 
@@ -112,8 +112,7 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     if index.size >= 2 * BEND_WINDOW:
         smooth = median_filter(residual, size=BEND_WINDOW, mode="nearest")
         # White residuals shrink by 1.25 / sqrt(31) = 0.22 under the running median.
-        spread = 1.4826 * float(np.median(np.abs(smooth)))
-        if spread > max(MIN_BEND_S, 0.5 * 1.4826 * float(np.median(np.abs(residual)))):
+        if spread(smooth, 0.0) > max(MIN_BEND_S, 0.5 * spread(residual, 0.0)):
             bend_x, bend = x, smooth
     return SampleClock(
         epoch_ns=epoch_ns, start_s=start, period_s=period, bend_samples=bend_x, bend_s=bend
@@ -134,14 +133,14 @@ def robust_line(x: Floats, y: Floats) -> tuple[float, float]:
     """
     n = x.size
     third = max(1, n // 3)
-    spread = median(x[-third:]) - median(x[:third])
-    slope = (median(y[-third:]) - median(y[:third])) / spread if spread else 0.0
+    apart = median(x[-third:]) - median(x[:third])
+    slope = (median(y[-third:]) - median(y[:third])) / apart if apart else 0.0
     level = median(y - slope * x)
     for _ in range(4):
         rest = y - slope * x
         rest -= level
         distance = np.abs(rest)
-        scale = 1.4826 * median(distance)
+        scale = MAD_TO_STD * median(distance)
         if scale <= 0.0:
             break
         distance /= 4.685 * scale

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamps.clock import fit_clock
 from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, rhythm_of
+from syncaudit.dsp.robust import spread
 
 __all__ = ["regular_times_s"]
 
@@ -47,7 +48,7 @@ def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     elif not rhythm.is_regular:
         return None
     late_s = late_s - float(np.median(late_s))
-    jitter_s = 1.4826 * float(np.median(np.abs(late_s)))
+    jitter_s = spread(late_s, 0.0)
     if jitter_s < MIN_SCATTER_S:
         return None
     # A loop that was held up is not jitter: an even clock must not lose by it.

@@ -106,7 +106,7 @@ def rhythm_of(
     if high - low > RATE_SHARE * median(usual_s) and _slow_power(_clipped(steps_s)) > PERSISTENT:
         return _irregular(steps_s, usual_s, residual_s)
     off_s = residual_s - median(residual_s)
-    most_s = 6.0 * 1.4826 * median(np.abs(off_s))
+    most_s = 6.0 * spread(off_s, 0.0)
     moves_s = np.diff(np.clip(off_s, -most_s, most_s))
     moves_s[list(jumps)] = 0.0
     is_seen = spread(moves_s) > max(SOFTWARE_S, tick_s)
