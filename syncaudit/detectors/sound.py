@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, percentile_filter
 
 from syncaudit.dsp.robust import spread
 from syncaudit.dsp.sound import sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_clicks", "find_loudness"]
 
@@ -116,7 +116,7 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     )
 
 
-def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
+def _energy(stream: AudioStream, hop: int) -> Floats:
     """Return energy of the differentiated sound around every hop-th sample."""
     x = np.nan_to_num(stream.samples, nan=0.0, posinf=0.0, neginf=0.0)
     slope = np.zeros(x.size, dtype=np.float64)
@@ -134,7 +134,7 @@ def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
     return np.maximum(np.asarray(full[first : first + n], dtype=np.float64), 0.0)
 
 
-def _rise(level: NDArray[np.float64], back: int) -> NDArray[np.float64]:
+def _rise(level: Floats, back: int) -> Floats:
     """Return by how much the level exceeds the 90 % quantile of the span before it."""
     before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
     out = np.zeros(level.size)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter
 
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_taps"]
 
@@ -33,7 +33,6 @@ MISFIT, MISFIT_SHARE = 0.05, 0.1
 MAX_KNOCKS = 64
 MIN_WEIGHT = 1e-3
 
-Floats = NDArray[np.float64]
 
 # Knocks closer than this are one that rings.
 APART_S = 0.08

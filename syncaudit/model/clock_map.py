@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import nanoseconds
 
 __all__ = ["ClockMap"]
@@ -92,7 +93,7 @@ class ClockMap:
             is_step_past=self.is_step_past,
         )
 
-    def change_s(self, times_s: ArrayLike) -> NDArray[np.float64]:
+    def change_s(self, times_s: ArrayLike) -> Floats:
         """Return what is added to stamps, in seconds.
 
         Parameters
@@ -122,7 +123,7 @@ class ClockMap:
             return self
         return replace(self, drift_ppm=None, at_ns=None)
 
-    def apply(self, time_ns: ArrayLike) -> NDArray[np.int64]:
+    def apply(self, time_ns: ArrayLike) -> Ints:
         """Return corrected stamps.
 
         Stamps never pass through float: only the change does, whose error stays below 1 ns as
@@ -178,7 +179,7 @@ class ClockMap:
         return max(low, int(_LIMITS.min)), min(high, int(_LIMITS.max))
 
 
-def _since(stamps: NDArray[np.int64], at_ns: int) -> NDArray[np.float64]:
+def _since(stamps: Ints, at_ns: int) -> Floats:
     """Return nanoseconds after `at_ns`, as integers where their difference fits."""
     rough = stamps.astype(np.float64) - float(at_ns)
     with np.errstate(over="ignore"):

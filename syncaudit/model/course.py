@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["ClockCourse", "CourseStep"]
 
@@ -53,10 +53,10 @@ class ClockCourse:
     """
 
     clock: str
-    at_ns: NDArray[np.int64]
-    offset_s: NDArray[np.float64]
-    offset_std_s: NDArray[np.float64]
-    is_measured: NDArray[np.bool_]
+    at_ns: Ints
+    offset_s: Floats
+    offset_std_s: Floats
+    is_measured: Bools
     drift_ppm: float | None
     drift_std_ppm: float | None
     wander_s: float

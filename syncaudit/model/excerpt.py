@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["SignalExcerpt"]
 
-Floats = NDArray[np.float64]
 
 N_POINTS = 81
 N_LEVELS = 127  # of either sign: what a signed byte holds

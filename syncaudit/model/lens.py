@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["N_COEFFICIENTS", "Distortion", "LensModel"]
 
-Floats = NDArray[np.float64]
 
 LensModel = Literal["radtan", "fisheye"]
 # How many coefficients each model takes.

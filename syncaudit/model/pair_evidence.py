@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["AgreementCurve", "EventResiduals", "PairEvidence", "evidence_from_json"]
 
-Floats = NDArray[np.float64]
 
 # Points of a curve, and levels of its values: finer than the screen that shows it.
 MAX_POINTS = 121

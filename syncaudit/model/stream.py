@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
 from syncaudit.model.lens import Distortion
@@ -44,8 +45,8 @@ class Channel:
     """
 
     name: str
-    time_ns: NDArray[np.int64]
-    values: NDArray[np.float64]
+    time_ns: Ints
+    values: Floats
     unit: str = ""
 
     def __post_init__(self) -> None:
@@ -76,9 +77,9 @@ class Arrivals:
         When they were sent, on the clock of whoever sent them.
     """
 
-    capture_ns: NDArray[np.int64]
-    receive_ns: NDArray[np.int64]
-    publish_ns: NDArray[np.int64] | None = None
+    capture_ns: Ints
+    receive_ns: Ints
+    publish_ns: Ints | None = None
 
     def __post_init__(self) -> None:
         """Freeze the stamps and check that they belong together."""
@@ -120,7 +121,7 @@ class Stream:
     name: str
     clock: str
     kind: SourceKind
-    time_ns: NDArray[np.int64]
+    time_ns: Ints
     uri: str = ""
     stamp_kind: str = "capture"
     findings: tuple[Finding, ...] = ()
@@ -215,7 +216,7 @@ class CameraStream(Stream):
 
     files: FrameFiles
     n_frames_container: int | None = None
-    pts_s: NDArray[np.float64] | None = None
+    pts_s: Floats | None = None
     width_px: int = 0
     height_px: int = 0
     stamp_at: str = "mid_exposure_mid_row"
@@ -249,7 +250,7 @@ class AudioStream(Stream):
 
     rate_hz: float
     samples: NDArray[np.float32]
-    anchor_samples: NDArray[np.int64]
+    anchor_samples: Ints
     n_channels: int = 1
     first_sample: int = 0
     file_seconds: float | None = None

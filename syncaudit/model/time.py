@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "spans_too_long", "stamps_of_seconds"]
 
@@ -11,7 +13,7 @@ __all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "spans_too_long", "stam
 MAX_SPAN_S = 30 * 86400.0
 
 
-def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> NDArray[np.float64]:
+def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     """Return seconds after `epoch_ns`, subtracting as integers first.
 
     Parameters
@@ -54,7 +56,7 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def stamps_of_seconds(times_s: ArrayLike) -> NDArray[np.int64]:
+def stamps_of_seconds(times_s: ArrayLike) -> Ints:
     """Return float seconds as stamps in whole nanoseconds, rounded to nearest.
 
     For files that hold no integers. The step of the floats stays in the stamps: at 100 s it is
@@ -82,6 +84,6 @@ def stamps_of_seconds(times_s: ArrayLike) -> NDArray[np.int64]:
     return np.rint(times * 1e9).astype(np.int64)
 
 
-def spans_too_long(time_ns: NDArray[np.int64]) -> bool:
+def spans_too_long(time_ns: Ints) -> bool:
     """Tell whether stamps lie more than 30 days apart: such stamps place nothing anywhere."""
     return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
+
 __all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
 
 TOP_HZ = 8000.0
@@ -17,7 +19,7 @@ MAX_COLUMNS = 1100
 WAVEFORM_COLUMNS = 1000
 
 
-def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> NDArray[np.float64]:
+def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
     """Return a wide-band spectrogram from 8 kHz down to 0.
 
     Parameters

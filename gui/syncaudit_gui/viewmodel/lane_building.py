@@ -18,6 +18,7 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.lanes import (
     NO_AUDIO,
     CurveLane,
@@ -35,7 +36,6 @@ from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 __all__ = ["build_lanes"]
 
-Floats = NDArray[np.float64]
 
 MAX_CHANNELS = 12
 # Overlapping words lie in so many rows at most, and overlap by more than rounding.

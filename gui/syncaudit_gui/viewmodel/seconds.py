@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import AudioStream
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["sample_times", "since"]
 
 _SAFE_NS = 2.0**62
 
 
-def since(time_ns: NDArray[np.int64], epoch_ns: int) -> NDArray[np.float64]:
+def since(time_ns: Ints, epoch_ns: int) -> Floats:
     """Return seconds since an epoch, shape as given.
 
     Subtracted as integers where that fits. Unlike `syncaudit.model.seconds_since` this takes any
@@ -24,9 +24,7 @@ def since(time_ns: NDArray[np.int64], epoch_ns: int) -> NDArray[np.float64]:
     return np.asarray((time_ns - np.int64(epoch_ns)).astype(np.float64) * 1e-9)
 
 
-def sample_times(
-    audio: AudioStream, epoch_ns: int, index: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:
     """Return the times of samples of a sound in seconds since the epoch, shape as `index`.
 
     By its stamp table where it has one, past its ends and without one by the nominal rate.

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.counter import (
@@ -28,11 +27,11 @@ from syncaudit.detectors.stamps.words import (
 )
 from syncaudit.dsp.robust import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["audit_stamps", "order_of"]
 
-Floats = NDArray[np.float64]
 
 # An interval is a gap from one and a half usual ones on, as among regular stamps,
 GAP = 1.5
@@ -47,10 +46,10 @@ MOST_STEPS = 64
 
 
 def audit_stamps(
-    time_ns: NDArray[np.int64],
+    time_ns: Ints,
     *,
     n_expected: int | None = None,
-    pts_s: NDArray[np.float64] | None = None,
+    pts_s: Floats | None = None,
 ) -> StampAudit:
     """Audit the stamps of one source by themselves.
 
@@ -114,7 +113,7 @@ def audit_stamps(
     return replace(audit, remarks=tuple(remarks))
 
 
-def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
+def order_of(steps_s: Floats) -> StampAudit:
     """Return the audit of stamps of which only the order is looked at.
 
     `steps_s`, shape (n - 1,): intervals; at least one.
@@ -129,9 +128,9 @@ def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
 
 
 def _audit_grid(
-    stamps: NDArray[np.int64],
+    stamps: Ints,
     grid: Grid,
-    steps_s: NDArray[np.float64],
+    steps_s: Floats,
     base: StampAudit,
     remarks: list[StampRemark],
 ) -> StampAudit:
@@ -187,7 +186,7 @@ def _audit_grid(
     return replace(audit, is_synthetic=True)
 
 
-def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:
+def _nominal(stamps: Ints, audit: StampAudit, tick_ns: int) -> float | None:
     if audit.missing or audit.backwards or audit.duplicates or audit.steps or audit.doubled:
         return None
     if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
@@ -198,7 +197,7 @@ def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> floa
 
 
 def _audit_irregular(
-    stamps: NDArray[np.int64], rhythm: Rhythm, steps_s: Floats, base: StampAudit
+    stamps: Ints, rhythm: Rhythm, steps_s: Floats, base: StampAudit
 ) -> tuple[StampAudit, StampRemark]:
     """Audit stamps whose intervals have no common period, and word that.
 

@@ -8,12 +8,12 @@ so both datings are kept and the estimator takes the one that fits.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import fit_clock
 from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, rhythm_of
 from syncaudit.dsp.robust import spread
+from syncaudit.model.arrays import Floats
 
 __all__ = ["regular_times_s"]
 
@@ -22,7 +22,7 @@ MIN_SAMPLES = 20
 HELD_UP = 5.0
 
 
-def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def regular_times_s(times_s: Floats) -> Floats | None:
     """Return evenly spaced times whose median distance from the stamps is zero.
 
     `times_s`, shape (n,): stamps in seconds, in file order.

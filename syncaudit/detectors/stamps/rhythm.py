@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
 from syncaudit.dsp.robust import median, quantiles, spread
+from syncaudit.model.arrays import Floats
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
 
-Floats = NDArray[np.float64]
 
 # Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
 MIN_SCATTER_S = 5e-4

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import ClockFit
 from syncaudit.detectors.stamps.grid import Grid
 from syncaudit.detectors.stamps.ledger import Ledger
 from syncaudit.dsp.robust import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "unit_remarks",
 ]
 
-Floats = NDArray[np.float64]
 
 # One-sided delays below this are what every bus and every operating system does.
 WORTH_A_WORD_S = 5e-4
@@ -41,9 +40,7 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
     return [StampRemark(code=ReasonCode.LENGTH_MISMATCH, text=text)]
 
 
-def order_remarks(
-    stamps: NDArray[np.int64], steps_s: Floats, base: StampAudit
-) -> tuple[StampRemark, ...]:
+def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[StampRemark, ...]:
     """Word order and span."""
     out: list[StampRemark] = []
     if base.backwards:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Activity", "EventTrain", "Quantity"]
 
@@ -60,8 +60,8 @@ class Activity:
     source: str
     quantity: Quantity
     epoch_ns: int
-    times_s: NDArray[np.float64]
-    values: NDArray[np.float64]
+    times_s: Floats
+    values: Floats
     std: float | None = None
     is_si: bool = False
 
@@ -90,8 +90,8 @@ class EventTrain:
     source: str
     quantity: Quantity
     epoch_ns: int
-    times_s: NDArray[np.float64]
-    std_s: NDArray[np.float64]
+    times_s: Floats
+    std_s: Floats
     systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats
 
 __all__ = ["PictureMotion", "RotationIncrements"]
 
@@ -49,19 +49,19 @@ class RotationIncrements:
 
     source: str
     epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    angles_rad: NDArray[np.float64]
-    std_rad: NDArray[np.float64]
-    row_moments_px: NDArray[np.float64]
-    row_moves_px: NDArray[np.float64]
+    start_s: Floats
+    stop_s: Floats
+    angles_rad: Floats
+    std_rad: Floats
+    row_moments_px: Floats
+    row_moves_px: Floats
     height_px: int
     mean_row_px: float = 0.0
     line_delay_s: float | None = None
     has_focal: bool = False
     stamp_std_s: float = 0.0
-    regular_start_s: NDArray[np.float64] | None = None
-    regular_stop_s: NDArray[np.float64] | None = None
+    regular_start_s: Floats | None = None
+    regular_stop_s: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -98,9 +98,9 @@ class PictureMotion:
 
     source: str
     epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    moves: NDArray[np.float64]
+    start_s: Floats
+    stop_s: Floats
+    moves: Floats
     stamp_std_s: float = 0.0
     coded_width_px: int | None = None
 
