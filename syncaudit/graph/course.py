@@ -13,8 +13,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from syncaudit.graph.clock_filter import smooth
-from syncaudit.graph.clock_model import Noise, Readings, Smoothed
+from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth
 from syncaudit.graph.wander import (
     Belief,
     believe,

@@ -12,12 +12,7 @@ from syncaudit.formatting import (
     word_duration,
     word_measure,
 )
-from syncaudit.model import (
-    ClockEstimate,
-    Finding,
-    ReasonCode,
-    Verdict,
-)
+from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
 from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
 from syncaudit.policy.equivalence import (
     Course,

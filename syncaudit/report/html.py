@@ -11,9 +11,8 @@ from typing import Any
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.before_after import before_after
 from syncaudit.report.clip_card import clip_card
-from syncaudit.report.clip_course import clip_course
 from syncaudit.report.clip_table import ClipTable
-from syncaudit.report.courses import Courses
+from syncaudit.report.courses import Courses, clip_course
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.picture import Picture

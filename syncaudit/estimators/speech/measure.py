@@ -12,12 +12,7 @@ from syncaudit.estimators.speech.answer import METHOD, answer
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import CourseFit, fit_course
 from syncaudit.estimators.speech.room import fall_ratio, without_tails
-from syncaudit.estimators.speech.search import (
-    PHONE_WINDOW_S,
-    WORD_WINDOW_S,
-    Match,
-    find_match,
-)
+from syncaudit.estimators.speech.search import PHONE_WINDOW_S, WORD_WINDOW_S, Match, find_match
 from syncaudit.estimators.speech.steps import place_step, split_line
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 

@@ -23,13 +23,7 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.state.moments import (
-    RIDGES,
-    Moments,
-    blocks_of,
-    change_at,
-    log_likelihood,
-)
+from syncaudit.estimators.state.moments import RIDGES, Moments, blocks_of, change_at, log_likelihood
 from syncaudit.estimators.state.search import searched_rows
 from syncaudit.model.arrays import Bools, Floats
 

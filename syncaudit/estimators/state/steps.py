@@ -14,12 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay.clock_step import ClockStep
+from syncaudit.estimators.delay.clock_step import step_over_drift, why_either
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import MIN_LIKELIHOOD_GAP
-from syncaudit.estimators.delay.step_or_drift import step_over_drift, why_either
-from syncaudit.estimators.delay.stepped import locate_step
+from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 from syncaudit.estimators.state.parts import PART_STD_PERIODS
 from syncaudit.model.arrays import Floats
 

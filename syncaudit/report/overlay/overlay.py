@@ -11,14 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.model import (
-    ClipVerdict,
-    ClockEstimate,
-    ClockSolution,
-    Severity,
-    Stream,
-    Verdict,
-)
+from syncaudit.model import ClipVerdict, ClockEstimate, ClockSolution, Severity, Stream, Verdict
 from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["Correction", "Note", "Overlay", "overlay_of"]
