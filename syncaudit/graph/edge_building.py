@@ -81,8 +81,8 @@ def build_graph(
     ]
     component = _groups(len(clocks), [(s, t) for _, _, s, t in used])
     anchors = _anchors(len(clocks), used, at_ns)
-    edges = with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
-    drift_group = _groups(len(clocks), drift_pairs(edges))
+    edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
+    drift_group = _groups(len(clocks), _drift_pairs(edges))
     return Graph(
         clocks=clocks,
         anchors_ns=tuple(anchors),
@@ -200,7 +200,7 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
     )
 
 
-def with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
+def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     """Let crystals run alike where nobody measured their drift but some drift was measured.
 
     Without that a drifting camera would be known to drift against its gyroscope only, and not
@@ -208,7 +208,7 @@ def with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     """
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
         return list(edges)
-    known = {frozenset(pair) for pair in drift_pairs(edges)}
+    known = {frozenset(pair) for pair in _drift_pairs(edges)}
     return [
         edge
         if edge.is_loop or frozenset((edge.source, edge.target)) in known
@@ -222,7 +222,7 @@ def with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
     ]
 
 
-def drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
+def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
     """Return the pairs of clocks whose relative drift somebody measured.
 
     Either an edge carries a drift, or offsets of one pair at three instants or more, as from the

@@ -123,7 +123,7 @@ class PictureAuditor:
         }
         is_plain = np.isin(index, np.concatenate([index[:0], *(found[f] for f in _PLAIN if found)]))
         look = self._frozen.finish()
-        rate = cadence(look.shown)
+        rate = _cadence(look.shown)
         usual = 0 if rate is None else rate[1]
         found[PictureFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
         damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
@@ -209,16 +209,10 @@ def _long_enough(flags: Bools, shortest: int) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *runs])
 
 
-def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
+def _cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
     """Return the share of frames that show a new image, and the longest usual repetition.
 
     `shown`: different images; only those within motion count, whose repeats would be seen.
-
-    Returns
-    -------
-    tuple of float and int, or None
-        Share, and frames up to which an image is repeated by the rate alone; None where frames
-        are new, or repeats come singly.
     """
     seen = [one for one in shown if one.is_within_motion]
     if not seen:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Gains", "Step", "Views", "rotation_matrices"]
+__all__ = ["Gains", "Step", "Views"]
 
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
@@ -187,7 +187,7 @@ class Views:
         scale: Floats | None = None,
     ) -> Views:
         """Turn the rays of both frames, shape (m, 3, n), into the orientation half-way."""
-        half = rotation_matrices(0.5 * angles)
+        half = _rotation_matrices(0.5 * angles)
         p, q = half.transpose(0, 2, 1) @ before, half @ after
         px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
         qx, qy = q[:, 0] / q[:, 2], q[:, 1] / q[:, 2]
@@ -284,7 +284,7 @@ class Views:
         )
 
 
-def rotation_matrices(angles: Floats) -> Floats:
+def _rotation_matrices(angles: Floats) -> Floats:
     """Return the matrices of rotation vectors of shape (m, 3) (Rodrigues), shape (m, 3, 3)."""
     angle = np.sqrt(np.sum(angles * angles, axis=1))[:, None, None]
     cross = np.zeros((angles.shape[0], 3, 3))

@@ -12,7 +12,7 @@ from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger", "least_step_s"]
+__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
 
 # Smallest step reported, in periods: below, exposure control and scheduling look the same.
 MIN_STEP_PERIODS = 0.02
@@ -70,7 +70,7 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     for i, size in stepped.items():
         numbered[i + 1 :] -= size
     index = numbers(extra)
-    floor = least_step_s(period, tick_s)
+    floor = _least_step_s(period, tick_s)
     line = robust_line(centred(index), numbered)
     found = find_level_steps(index, numbered, min_size_s=floor, line=line)
     is_plain = not found and not stepped
@@ -91,7 +91,7 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     )
 
 
-def least_step_s(period_s: float, tick_s: float) -> float:
+def _least_step_s(period_s: float, tick_s: float) -> float:
     """Return the size below which no step is reported."""
     return max(MIN_STEP_PERIODS * period_s, MIN_STEP_S, 1.5 * tick_s)
 

@@ -23,9 +23,7 @@ from syncaudit.model.arrays import Floats
 
 __all__ = [
     "USUAL_DRIFT_PPM",
-    "best_step",
     "find_step",
-    "is_significant",
     "is_uneven",
     "is_unlike_quartz",
     "step_for_drift",
@@ -91,10 +89,10 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
         return None
     step = _stepped(increments, driver, fit, n_pieces, min_gain=MIN_CHI2_GAIN)
-    return step if step is not None and is_significant(step) else None
+    return step if step is not None and _is_significant(step) else None
 
 
-def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+def _best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
     """Return the step that describes a clip best, however little it is; None without pieces."""
     n_pieces = _n_pieces(increments)
     if n_pieces < MIN_PIECES:
@@ -102,7 +100,7 @@ def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     return _stepped(increments, driver, fit, n_pieces, min_gain=-math.inf)
 
 
-def is_significant(step: ClockStep) -> bool:
+def _is_significant(step: ClockStep) -> bool:
     """Tell whether a step is one, rather than nothing."""
     return abs(step.step_s) >= max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s)
 
@@ -288,13 +286,13 @@ def step_for_drift(
     """
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
-    step = best_step(increments, driver, fit)
+    step = _best_step(increments, driver, fit)
     if drifting is None or step is None:
         return None, None
     gain = step_over_drift(fit, step, drifting)
     figures["step_over_drift"] = gain
     is_likelier = gain >= MIN_LIKELIHOOD_GAP
-    if is_likelier and is_significant(step):
+    if is_likelier and _is_significant(step):
         del figures["drift_ppm"], figures["drift_std_ppm"]
         return step, None
     drifts_anyhow = abs(step.drift_ppm) > DRIFT_Z * step.drift_std_ppm

@@ -157,7 +157,7 @@ def match_events(
         why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
         return _refused(source, target, why, figures)
     range_s = highest_s - lowest_s
-    if chance.probability > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
+    if chance.probability > MAX_CHANCE and _repeat_of(source, target, range_s) is not None:
         judged = _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
@@ -263,8 +263,8 @@ def _without_runner_up(
         n_conflicts = n_conflicts_of(best, other)
         if n_conflicts > n_runner_up:
             n_runner_up, runner_up = n_conflicts, other
-    repeat_s = repeat_of(source, target, range_s)
-    if is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
+    repeat_s = _repeat_of(source, target, range_s)
+    if _is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
         apart_s = repeat_s or 0.0
         if runner_up is not None:
             apart_s = abs(runner_up.fit.offset_s - best.fit.offset_s)
@@ -298,7 +298,7 @@ def _without_runner_up(
     )
 
 
-def is_doubtful(
+def _is_doubtful(
     best: Hypothesis, runner_up: Hypothesis | None, n_shared: int, *, repeats: bool
 ) -> bool:
     """Return whether the runner-up is too close.
@@ -316,7 +316,7 @@ def is_doubtful(
     return bool(n_shared > MAX_SHARED * n_best or n_best - n_shared < MIN_LEAD)
 
 
-def repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:
+def _repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:
     """Return after how long one of the trains repeats itself, or None."""
     for events in (source, target):
         everything = np.arange(events.n)

@@ -18,7 +18,7 @@ from syncaudit.estimators.rotation.mount import why_not_fixed
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 from syncaudit.model.arrays import Floats
 
-__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
+__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
 
 # Gain of picture rotation over gyro rotation: near 1 where the focal length is stated (a lens that
 # nobody states and that turns too little to be found takes off up to a half), and within what
@@ -95,7 +95,7 @@ def measure_camera_gyro(
         stop_s=0.5 * (camera.stop_s + even.stop_s),
     )
     between = measure_delay(task, from_rotation(halfway), driver)  # for its likelihood alone
-    share = stamp_share(
+    share = _stamp_share(
         [pair.diagnostics.get("log_likelihood", 0.0) for pair in (measured, between, regular)],
         n_values=3 * min(len(camera.angles_rad), MAX_ROWS),
     )
@@ -105,25 +105,13 @@ def measure_camera_gyro(
     return replace(found, diagnostics={**found.diagnostics, **told})
 
 
-def stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
+def _stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
     """Return which part of the jitter's variance is of the stamps, and its standard error.
 
     Jitter is sampling plus stamping, independent of each other. If stamps are moved towards an even
     clock by a part ``a`` of their distance from it, the errors that are left are smallest where
     ``a`` is the part of the variance that is of the stamps (a regression). To first order they
     enter the residuals' sum of squares as a parabola, which three points make known.
-
-    Parameters
-    ----------
-    log_likelihoods : sequence of float
-        With the stamps as they are, halfway, and with an even clock.
-    n_values : int
-        Angles that they are of.
-
-    Returns
-    -------
-    tuple of float, or None
-        None where the content prefers no dating.
     """
     best = max(log_likelihoods)
     stamped, between, even = (math.exp(2.0 * (best - x) / n_values) for x in log_likelihoods)

@@ -103,7 +103,7 @@ def measure_speech(
     seen = match.agreement(match.course.anchor_s, sound.values.shape[1])
     why = why_not(spoken, match, shared_s, max_offset_s)
     if why is not None:
-        figures["is_foreign"] = float(is_foreign(spoken, match, shared_s, figures["contrast"]))
+        figures["is_foreign"] = float(_is_foreign(spoken, match, shared_s, figures["contrast"]))
         return refuse(why, figures, evidence=seen)
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
     fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
@@ -189,18 +189,8 @@ def why_not(spoken: SpokenTier, match: Match, shared_s: float, max_offset_s: flo
     return None
 
 
-def is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: float) -> bool:
-    """Tell whether phones are shown to be of other speech, not merely unclear.
-
-    Parameters
-    ----------
-    spoken, match
-        Tier and its match, not to be believed.
-    shared_s : float
-        Seconds that tier and sound have in common.
-    contrast : float
-        Of the sound.
-    """
+def _is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: float) -> bool:
+    """Tell whether phones are shown to be of other speech, not merely unclear."""
     return (
         not spoken.is_words
         and match.margin < FOREIGN_MARGIN
