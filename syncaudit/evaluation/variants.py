@@ -196,7 +196,8 @@ def _slim(one: Measured) -> Measured:
 def moved_record(record: ClipRecord, moved: Collection[str], offset_s: float) -> ClipRecord:
     """Return a record as if the stamps of some sources were all too early.
 
-    What was refused stays refused; what leaves the range of the search is refused.
+    No estimator looks at absolute time: offsets of pairs move, and nothing else changes. What was
+    refused stays refused; what leaves the range of the search is refused.
 
     Parameters
     ----------

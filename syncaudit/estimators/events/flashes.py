@@ -260,7 +260,11 @@ def _messages_of(evidence: EventEvidence) -> EventTrain | None:
 def _match_messages(
     source: EventEvidence, target: EventEvidence, *, max_offset_s: float
 ) -> EventMatch | None:
-    """Match a counter's messages with the flashes that another source dates."""
+    """Match a counter's messages with the flashes that another source dates.
+
+    Where a message goes out *because* the counter rose, its stamp dates the flash; taken for an
+    interval in which the flash may lie anywhere, it would place the clock half of one late.
+    """
     if isinstance(source, FlashIntervals) == isinstance(target, FlashIntervals):
         return None
     one, other = _messages_of(source), _messages_of(target)
