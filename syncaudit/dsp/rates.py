@@ -14,7 +14,7 @@ LEVEL = 0.95
 class Rate:
     """Hits among cases, which come from fewer clips or as many.
 
-    Several variants of one clip show the same pictures and the same road: they are no independent
+    Several variants of one clip show the same images and the same road: they are no independent
     draws. The interval therefore counts clips, not variants: as if all variants of a clip turned
     out alike, which is the worst case.
 

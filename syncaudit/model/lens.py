@@ -1,4 +1,4 @@
-"""What a lens does to directions: where in the picture a ray lands."""
+"""What a lens does to directions: where in the image a ray lands."""
 
 from __future__ import annotations
 

@@ -159,23 +159,23 @@ class SignalStream(Stream):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFiles:
-    """Where the pictures of a camera lie, as local paths that decoders open.
+    """Where the images of a camera lie, as local paths that decoders open.
 
     Parameters
     ----------
     paths : tuple of str
         One video file, or the images in frame order.
     is_images : bool
-        Whether `paths` are single pictures.
+        Whether `paths` are single images.
     stream : int
         Index among the video streams of the file.
     span_ns : tuple of int, optional
         Half-open range of the container's presentation times, in ns, that is looked at; None is
         the whole video.
     first : int
-        Index that the first picture of the span has.
+        Index that the first image of the span has.
     column : str, optional
-        The pictures lie encoded in this column of a Parquet file, the one path.
+        The images lie encoded in this column of a Parquet file, the one path.
     rows : tuple of int, optional
         Half-open range of rows that is looked at; None is all.
     n_bytes : int, optional
@@ -199,17 +199,17 @@ class CameraStream(Stream):
     Parameters
     ----------
     files : FrameFiles
-        Pictures, decoded later and once.
+        Images, decoded later and once.
     n_frames_container : int, optional
         Frames (packets) that the container holds, counted without decoding.
     pts_s : ndarray of float64, shape (m,), optional
         Presentation times of the container's frames in seconds, sorted.
     width_px, height_px : int
-        Picture size.
+        Image size.
     stamp_at, line_delay_s, exposure_s
         As in the manifest; None is unknown.
     focal_px : float, optional
-        Focal length in pixels of the full picture, from the manifest.
+        Focal length in pixels of the full image, from the manifest.
     distortion : Distortion, optional
         Of the lens, from the manifest; None is unknown.
     """

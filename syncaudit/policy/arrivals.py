@@ -131,7 +131,7 @@ def _fellows(
     """Return the floors to hold a source's against, and who they are in words.
 
     Those of its kind if there are two others; a source of small messages has no longer way than
-    the pictures of cameras.
+    the images of cameras.
     """
     own = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == kinds[name]]
     if len(own) >= 2:

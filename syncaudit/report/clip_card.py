@@ -203,7 +203,7 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
     points : sequence of Point
         At least one.
     label : str
-        What the picture shows, for screen readers.
+        What the image shows, for screen readers.
     """
     tolerances = [point.tolerance_s for point in points if point.tolerance_s is not None]
     ends = [abs(point.offset_s) + point.std_s for point in points]

@@ -158,7 +158,7 @@ def histogram(
     tolerance_s : float, optional
         Half width of the band about zero.
     label : str
-        What the picture shows, for screen readers.
+        What the image shows, for screen readers.
     """
     reach_s = _reach_s(offsets_s, tolerance_s)
     scale = Scale.about_zero(reach_s, _SIDE, _WIDTH - _SIDE)

@@ -102,7 +102,7 @@ class ComparisonView(QtWidgets.QWidget):
         self.update()
 
     def words(self) -> str:
-        """Return what the picture shows, in a sentence."""
+        """Return what the image shows, in a sentence."""
         found = self._shown
         if found is None:
             return ""

@@ -67,14 +67,14 @@ class Step:
     def told_across(self, moved: Floats, swollen: Floats) -> tuple[Floats, Floats]:
         """Return what flow across the way tells of one more parameter, shape (m,) each.
 
-        Flow along it is left out: depths that change over the picture look like anything.
+        Flow along it is left out: depths that change over the image look like anything.
 
         Parameters
         ----------
         moved : ndarray, shape (m, n, 2)
             Flow that a unit of the parameter adds.
         swollen : ndarray, shape (m, n)
-            Part by which it lengthens flow in the picture: else small flow, all noise, would
+            Part by which it lengthens flow in the image: else small flow, all noise, would
             favour whatever makes it smaller.
 
         Returns
@@ -158,7 +158,7 @@ class Gains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """Tracked points of m pairs after both pictures were turned half-way, exactly.
+    """Tracked points of m pairs after both images were turned half-way, exactly.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Views:
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than the longest of the stack.
     scale : ndarray, shape (m, n), optional
-        How much larger lengths are in the picture, where a lens bends it: noise is alike there.
+        How much larger lengths are in the image, where a lens bends it: noise is alike there.
     """
 
     x: Floats

@@ -20,7 +20,7 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
 
-# Gain of picture rotation over gyro rotation: near 1 where the focal length is stated (a lens that
+# Gain of image rotation over gyro rotation: near 1 where the focal length is stated (a lens that
 # nobody states and that turns too little to be found takes off up to a half), and within what
 # fields of view from 25 to 150 degrees make of an assumed one where it is not. Whether the camera
 # is fixed to the gyroscope is tested by itself.
@@ -30,7 +30,7 @@ GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
 SEARCH_STEP_S = 0.01
 # A camera's rotation is interpolated between at least this many instants.
 MIN_INCREMENTS = 8
-# What pictures do besides, one sigma: offsets of the simulator's cameras come out 0.2 ms too small
+# What images do besides, one sigma: offsets of the simulator's cameras come out 0.2 ms too small
 # on average, those of front cameras 0.35 ms, and half as much where H.264 keeps more.
 PICTURES_STD_S = 2e-4
 # Part of the read-out by which the correction of a rolling shutter may be wrong, one sigma: in

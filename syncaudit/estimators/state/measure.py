@@ -1,9 +1,9 @@
 """Measure what follows a robot's state: cameras, or whatever else was brought to increments.
 
-The displacement of every cell of the picture is regressed on what the joints do over the same
+The displacement of every cell of the image is regressed on what the joints do over the same
 interval at every delay, with a mixing that is free and may depend on the pose (see `driver`). The
 delay that foretells best is refined like any other (`fit_delay`), and refused where another
-foretells almost as well, where parts of the clip or of the picture disagree, or where too little
+foretells almost as well, where parts of the clip or of the image disagree, or where too little
 moves.
 """
 

@@ -46,7 +46,7 @@ NEAR_STEP_S = 0.02
 # learn a tail from, and the witnesses are not quite independent: 8 of 543 pairs of unrelated
 # episodes come below 1e-7 where none should, and `leave_out_std` refuses those.
 MAX_LOG10 = -7.0
-# Joints against joints have no noise of pictures to hide behind: true pairs of six axes lie at -18
+# Joints against joints have no noise of images to hide behind: true pairs of six axes lie at -18
 # and below, and 6 of 800 pairs of other episodes of the same task come below 1e-7, to 2e-11.
 MAX_LOG10_DIRECT = -12.0
 MAX_LOG10_EACH = -1.0
@@ -101,7 +101,7 @@ def why_by_chance(chance: Chance, *, is_direct: bool = False) -> str | None:
     chance : Chance
         Of both witnesses.
     is_direct : bool
-        Whether both sides tell of joints, without pictures between.
+        Whether both sides tell of joints, without images between.
     """
     most = MAX_LOG10_DIRECT if is_direct else MAX_LOG10
     if chance.whole + chance.fast <= most and (max(chance.whole, chance.fast) <= MAX_LOG10_EACH):

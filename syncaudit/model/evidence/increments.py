@@ -1,4 +1,4 @@
-"""How a camera turns, and how the parts of its picture move, from frame to frame."""
+"""How a camera turns, and how the parts of its image move, from frame to frame."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class RotationIncrements:
         about axis j at the points' own rows does to the angle about axis i. With the line delay
         they turn frame times into row times.
     mean_row_px : float
-        Plain mean distance of the picture's corners from the middle row (negative: above it).
+        Plain mean distance of the image's corners from the middle row (negative: above it).
     height_px : int
-        Rows of the picture.
+        Rows of the image.
     line_delay_s : float, optional
         Time between rows, where stated.
     has_focal : bool
@@ -78,7 +78,7 @@ class RotationIncrements:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PictureMotion:
-    """Mean displacement of every cell of a picture between pairs of frames.
+    """Mean displacement of every cell of an image between pairs of frames.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PictureMotion:
     start_s, stop_s : ndarray, shape (n,)
         When the middle rows of the two frames were exposed.
     moves : ndarray, shape (n, m)
-        Displacements, in parts of the picture's width: right and down of every cell in turn.
+        Displacements, in parts of the image's width: right and down of every cell in turn.
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or read-out not stated).
     coded_width_px : int, optional
