@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,22 +76,14 @@ class Labels:
 
     Parameters
     ----------
-    path : Path
-        The label file; need not exist.
-    before : Path, optional
-        Read first, never written.
-
-    Raises
-    ------
-    UsageError
-        If the file is there and cannot be read.
+    path, before
+        As of `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
-        self._log = JsonLog(path)
+        self._log = JsonLog(path, before)
         self._rows: dict[str, LabelRow] = {}
-        older = [] if before is None else JsonLog(before).rows()
-        for row in chain(older, self._log.rows()):
+        for row in self._log.rows():
             label = LabelRow.from_json(row)
             if label is not None:
                 self._rows[label.clip_id] = label
