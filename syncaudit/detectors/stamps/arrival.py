@@ -8,8 +8,7 @@ import numpy as np
 
 from syncaudit.detectors.stamps.clock import has_floor
 from syncaudit.detectors.stamps.steps import find_level_steps
-from syncaudit.dsp.robust import student_widening
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import robust_line, student_widening
 from syncaudit.model import ArrivalAudit, Arrivals
 from syncaudit.model.arrays import Floats
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from syncaudit.dsp.robust import quantiles, spread
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import quantiles, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
 
 __all__ = [

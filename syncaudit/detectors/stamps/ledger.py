@@ -9,7 +9,7 @@ import numpy as np
 from syncaudit.detectors.stamps.clock import centred
 from syncaudit.detectors.stamps.grid import Grid, numbers
 from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import robust_line
 from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]

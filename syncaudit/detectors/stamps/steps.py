@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from syncaudit.detectors.stamps.clock import centred
-from syncaudit.dsp.robust import median, median_of_five, spread
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import median, median_of_five, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
