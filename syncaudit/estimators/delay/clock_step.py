@@ -228,9 +228,7 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
     return float(wishes.sum()), float(spread.max() / max(median(spread), 1e-30))
 
 
-def _best_split(
-    times: Floats, delays: Floats, std: Floats, min_gain: float = MIN_CHI2_GAIN
-) -> int | None:
+def _best_split(times: Floats, delays: Floats, std: Floats, min_gain: float) -> int | None:
     """Return before which piece a step lies, or None where a drift explains as much."""
     since = times - times.mean()
     level = np.ones_like(since)

@@ -65,7 +65,6 @@ def match_events(
     target: Instants,
     *,
     max_offset_s: float = 30.0,
-    max_drift_ppm: float = MAX_DRIFT_PPM,
     check_periods: bool = True,
 ) -> EventMatch:
     """Match events by voting, a significance test and a runner-up test.
@@ -91,8 +90,6 @@ def match_events(
     max_offset_s : float
         Largest offset of the stamps, either sign. Stamps without a common epoch are searched over
         every offset that leaves half of the shorter train in common.
-    max_drift_ppm : float
-        Largest relative drift, either sign.
     check_periods : bool
         False where the caller did step 1 already.
 
@@ -102,11 +99,7 @@ def match_events(
         With pairs and fit, or with the reason of the refusal.
     """
     by_sharp = _by_sharp_events(
-        source,
-        target,
-        max_offset_s=max_offset_s,
-        max_drift_ppm=max_drift_ppm,
-        check_periods=check_periods,
+        source, target, max_offset_s=max_offset_s, check_periods=check_periods
     )
     if by_sharp is not None:
         return by_sharp
@@ -129,7 +122,7 @@ def match_events(
         window_s=window_s,
         lowest_s=lowest_s - window_s,
         highest_s=highest_s + window_s,
-        max_drift=1e-6 * max_drift_ppm,
+        max_drift=1e-6 * MAX_DRIFT_PPM,
         anchor_s=anchor_s,
         n_best=N_CANDIDATES,
         unlike=opposite_polarity_mask(source, target),
@@ -140,7 +133,7 @@ def match_events(
         candidates,
         anchor_s=anchor_s,
         window_s=window_s,
-        max_drift=1e-6 * max_drift_ppm,
+        max_drift=1e-6 * MAX_DRIFT_PPM,
     )
     if not hypotheses or hypotheses[0].i.size < MIN_MATCHED:
         range_s = 0.5 * (highest_s - lowest_s)
@@ -149,7 +142,7 @@ def match_events(
         )
         return _refused(source, target, why)
     best = hypotheses[0]
-    chance = chance_of_match(source, target, best, highest_s - lowest_s, max_drift_ppm)
+    chance = chance_of_match(source, target, best, highest_s - lowest_s, MAX_DRIFT_PPM)
     figures = EventMatch(
         source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance.probability
     )
@@ -179,12 +172,7 @@ def match_events(
 
 
 def _by_sharp_events(
-    source: Instants,
-    target: Instants,
-    *,
-    max_offset_s: float,
-    max_drift_ppm: float,
-    check_periods: bool,
+    source: Instants, target: Instants, *, max_offset_s: float, check_periods: bool
 ) -> EventMatch | None:
     """Return the match that sharp events tell and intervals confirm, None where they tell none.
 
@@ -197,7 +185,6 @@ def _by_sharp_events(
         source.take(source.sharp),
         target.take(target.sharp),
         max_offset_s=max_offset_s,
-        max_drift_ppm=max_drift_ppm,
         check_periods=check_periods,
     )
     chance = found.chance
