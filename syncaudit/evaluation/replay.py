@@ -141,11 +141,7 @@ def replayed_record(
 
 
 def _changed(
-    old_ns: Ints,
-    change: Change,
-    first_ns: int,
-    middle_ns: int,
-    rng: np.random.Generator,
+    old_ns: Ints, change: Change, first_ns: int, middle_ns: int, rng: np.random.Generator
 ) -> _NewStamps:
     new_ns, is_kept = old_ns.copy(), np.ones(old_ns.size, dtype=np.bool_)
     middle = int(np.clip(np.searchsorted(old_ns, middle_ns), 1, old_ns.size - 1))

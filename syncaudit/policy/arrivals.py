@@ -82,10 +82,7 @@ def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:
 
 
 def _floor(
-    name: str,
-    audit: ArrivalAudit,
-    audits: Mapping[str, ArrivalAudit],
-    kinds: Mapping[str, str],
+    name: str, audit: ArrivalAudit, audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]
 ) -> list[Finding]:
     if abs(audit.floor_s) > _EPOCH_S:
         text = (

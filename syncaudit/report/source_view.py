@@ -197,12 +197,7 @@ def _reach_s(offsets_s: Mapping[str, Distribution], tolerance_s: float | None) -
 
 
 def _column(
-    scale: Scale,
-    low_s: float,
-    step: float,
-    counts: Mapping[str, int],
-    highest: int,
-    is_end: bool,
+    scale: Scale, low_s: float, step: float, counts: Mapping[str, int], highest: int, is_end: bool
 ) -> list[str]:
     left, right = scale.px(low_s), scale.px(low_s + step)
     top = _TOP + _BODY

@@ -182,11 +182,7 @@ def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
 
 
 def _broken(
-    times_s: Floats,
-    values: NDArray[np.float32],
-    at: NDArray[np.intp],
-    *,
-    is_exact: bool,
+    times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp], *, is_exact: bool
 ) -> Trace:
     """Return a trace with NaN put in before the points `at`."""
     at = at[at < times_s.size]

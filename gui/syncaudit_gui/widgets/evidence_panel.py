@@ -84,12 +84,7 @@ class EvidencePanel(Panel):
         self._draw()
 
     def show_source(
-        self,
-        model: ClipModel | None,
-        source: str,
-        *,
-        is_hidden: bool,
-        can_audit: bool,
+        self, model: ClipModel | None, source: str, *, is_hidden: bool, can_audit: bool
     ) -> None:
         """Show the measurements of a source.
 

@@ -97,11 +97,7 @@ def _paint_stamps(
 
 
 def _paint_doubled(
-    painter: QtGui.QPainter,
-    table: FrameTable,
-    box: QtCore.QRectF,
-    scale: TimeScale,
-    theme: Theme,
+    painter: QtGui.QPainter, table: FrameTable, box: QtCore.QRectF, scale: TimeScale, theme: Theme
 ) -> None:
     """Paint a notch over frames that have the stamp of the one before, or nearly so."""
     part = _part(table, scale)

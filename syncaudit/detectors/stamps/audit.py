@@ -46,10 +46,7 @@ MOST_STEPS = 64
 
 
 def audit_stamps(
-    time_ns: Ints,
-    *,
-    n_expected: int | None = None,
-    pts_s: Floats | None = None,
+    time_ns: Ints, *, n_expected: int | None = None, pts_s: Floats | None = None
 ) -> StampAudit:
     """Audit the stamps of one source by themselves.
 
@@ -128,11 +125,7 @@ def order_of(steps_s: Floats) -> StampAudit:
 
 
 def _audit_grid(
-    stamps: Ints,
-    grid: Grid,
-    steps_s: Floats,
-    base: StampAudit,
-    remarks: list[StampRemark],
+    stamps: Ints, grid: Grid, steps_s: Floats, base: StampAudit, remarks: list[StampRemark]
 ) -> StampAudit:
     """Return the figures of numbered stamps; what is odd about them is added to `remarks`."""
     # One stamp that is far off must not cost the others their nanoseconds: zero is a typical stamp.

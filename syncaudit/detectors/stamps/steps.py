@@ -42,11 +42,7 @@ class LevelStep:
 
 
 def find_level_steps(
-    index: Ints,
-    times_s: Floats,
-    *,
-    min_size_s: float,
-    line: tuple[float, float] | None = None,
+    index: Ints, times_s: Floats, *, min_size_s: float, line: tuple[float, float] | None = None
 ) -> list[LevelStep]:
     """Return the jumps of ``times - clock(index)`` that are sudden and last.
 

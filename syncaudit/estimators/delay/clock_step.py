@@ -158,10 +158,7 @@ def _stepped(
 
 
 def _sides(
-    increments: Increments,
-    driver: RunningIntegral,
-    border_s: float,
-    near_s: list[float],
+    increments: Increments, driver: RunningIntegral, border_s: float, near_s: list[float]
 ) -> tuple[DelayFit, DelayFit] | None:
     """Return both sides of a border, each with a drift of its own."""
     is_before = increments.mid_s < border_s

@@ -61,11 +61,7 @@ class Chance:
 
 
 def chance_of_match(
-    source: Instants,
-    target: Instants,
-    found: Hypothesis,
-    range_s: float,
-    max_drift_ppm: float,
+    source: Instants, target: Instants, found: Hypothesis, range_s: float, max_drift_ppm: float
 ) -> Chance:
     """Return the probability that chance matches as many events as `found` somewhere.
 

@@ -50,10 +50,7 @@ MAX_CHANCE = 1e-3
 
 
 def measure_flashes(
-    source_evidence: EventEvidence,
-    target_evidence: EventEvidence,
-    *,
-    max_offset_s: float = 30.0,
+    source_evidence: EventEvidence, target_evidence: EventEvidence, *, max_offset_s: float = 30.0
 ) -> PairMeasurement:
     """Measure the offset, and the drift where it shows, of a pair by common events.
 

@@ -61,11 +61,7 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
 
 
 def match_events(
-    source: Instants,
-    target: Instants,
-    *,
-    max_offset_s: float = 30.0,
-    check_periods: bool = True,
+    source: Instants, target: Instants, *, max_offset_s: float = 30.0, check_periods: bool = True
 ) -> EventMatch:
     """Match events by voting, a significance test and a runner-up test.
 

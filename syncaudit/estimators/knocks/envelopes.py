@@ -71,11 +71,7 @@ class Onsets:
 
 
 def correlate_envelopes(
-    first: PairMeasurement,
-    source: Activity,
-    target: Activity,
-    epochs_s: float,
-    max_offset: float,
+    first: PairMeasurement, source: Activity, target: Activity, epochs_s: float, max_offset: float
 ) -> PairMeasurement:
     """Correlate the envelopes; return `first`, the refusal of the knocks, where that fails too."""
     sides = _both(source, target, epochs_s)

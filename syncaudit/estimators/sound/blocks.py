@@ -279,10 +279,7 @@ def _predict(found: list[CrossSpectrum], coarse: CoarseOffset, middle: float) ->
 
 
 def _weighted(
-    found: list[CrossSpectrum],
-    freq: Floats,
-    tried_s: Floats,
-    figures: dict[str, float],
+    found: list[CrossSpectrum], freq: Floats, tried_s: Floats, figures: dict[str, float]
 ) -> Blocks | Refusal:
     """Measure the blocks again with the weights that their pooled coherence asks for."""
     pool = _Pool.of(found, freq)

@@ -177,12 +177,7 @@ def _course(middles: Floats, offsets: Floats) -> tuple[Course, int]:
 
 
 def _judged(
-    course: Course,
-    n_steps: int,
-    gains: Floats,
-    frames: Floats,
-    path: Ints,
-    hop_s: float,
+    course: Course, n_steps: int, gains: Floats, frames: Floats, path: Ints, hop_s: float
 ) -> Match:
     """Add the windows up along the path, and tell how far the best lag stands out."""
     n = gains.shape[1]

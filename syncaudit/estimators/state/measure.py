@@ -67,11 +67,7 @@ MAX_STD_S = 0.02
 
 
 def measure_camera_state(
-    camera: PictureMotion,
-    state: Activity,
-    *,
-    max_offset_s: float = 2.0,
-    is_one_clock: bool = False,
+    camera: PictureMotion, state: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure a camera's clock against that of a robot's state.
 

@@ -137,11 +137,7 @@ def chance_of_peak(value: float, curves: list[Floats], *, range_s: float, step_s
 
 
 def _chance(
-    rows: Increments,
-    driver: RunningIntegral,
-    delays_s: Floats,
-    keep: Floats | None,
-    range_s: float,
+    rows: Increments, driver: RunningIntegral, delays_s: Floats, keep: Floats | None, range_s: float
 ) -> float:
     """Return `chance_of_peak` of the best of a few delays, with the ridge that is best there."""
     n = rows.values.shape[0]
@@ -168,11 +164,7 @@ def _chance(
 
 
 def _shifted(
-    change: Floats,
-    covered: Bools,
-    values: Floats,
-    shifts: range | list[int],
-    keep: Floats | None,
+    change: Floats, covered: Bools, values: Floats, shifts: range | list[int], keep: Floats | None
 ) -> Moments:
     """Return the moments of values that are shifted round the clip by so many rows each.
 

@@ -37,11 +37,7 @@ __all__ = ["measure_states"]
 
 
 def measure_states(
-    source: Activity,
-    target: Activity,
-    *,
-    max_offset_s: float = 2.0,
-    is_one_clock: bool = False,
+    source: Activity, target: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure one state against another: a command against the arm that follows it, two arms.
 

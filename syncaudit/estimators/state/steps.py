@@ -82,12 +82,7 @@ def find_shared_step(
 
 
 def why_a_step_as_well(
-    mixed: Increments,
-    driver: RunningIntegral,
-    fit: DelayFit,
-    *,
-    seen: Increments,
-    period_s: float,
+    mixed: Increments, driver: RunningIntegral, fit: DelayFit, *, seen: Increments, period_s: float
 ) -> str | None:
     """Return why a drift of more than quartz makes may as well be a step, or None."""
     found = _best_step(mixed, driver, fit, period_s)
@@ -111,10 +106,7 @@ def _over_drift(
 
 
 def _best_step(
-    increments: Increments,
-    driver: RunningIntegral,
-    fit: DelayFit,
-    period_s: float,
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, period_s: float
 ) -> tuple[ClockStep, float] | None:
     """Return the likeliest step, and by how much it is likelier than one delay.
 
