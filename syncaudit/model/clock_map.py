@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import nanoseconds
+from syncaudit.model.time import difference_ns, nanoseconds
 
 __all__ = ["ClockMap"]
 
@@ -152,7 +152,8 @@ class ClockMap:
         whole = min(max(round(offset_ns), -(2**62)), 2**62)
         change = np.full(stamps.shape, whole, dtype=np.int64)
         if self.drift_ppm and self.at_ns is not None:
-            rest = 1e-6 * self.drift_ppm * _since(stamps, self.at_ns) + float(offset_ns - whole)
+            drifted_ns = 1e-6 * self.drift_ppm * difference_ns(stamps, self.at_ns)
+            rest = drifted_ns + float(offset_ns - whole)
             change += np.rint(np.clip(rest, -(2.0**61), 2.0**61)).astype(np.int64)
         if self.step_at_ns is not None:
             is_past = (stamps >= self.step_at_ns).astype(np.int64)
@@ -177,11 +178,3 @@ class ClockMap:
         slack_ns = _ROUNDED_NS + nanoseconds(abs(self.step_s))
         low, high = min(found) - slack_ns, max(found) + slack_ns
         return max(low, int(_LIMITS.min)), min(high, int(_LIMITS.max))
-
-
-def _since(stamps: Ints, at_ns: int) -> Floats:
-    """Return nanoseconds after `at_ns`, as integers where their difference fits."""
-    rough = stamps.astype(np.float64) - float(at_ns)
-    with np.errstate(over="ignore"):
-        exact = (stamps - np.int64(at_ns)).astype(np.float64)
-    return np.where(np.abs(rough) < 2.0**62, exact, rough)

@@ -7,10 +7,20 @@ from numpy.typing import ArrayLike
 
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "spans_too_long", "stamps_of_seconds"]
+__all__ = [
+    "MAX_SPAN_S",
+    "difference_ns",
+    "nanoseconds",
+    "seconds_after",
+    "seconds_since",
+    "spans_too_long",
+    "stamps_of_seconds",
+]
 
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
+# Differences below this surely fit int64, whatever the rounding of float64 says of them.
+_EXACT_NS = 9.0e18
 
 
 def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
@@ -49,6 +59,22 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     seconds = (stamps.astype(np.int64, copy=False) - np.int64(epoch_ns)).astype(np.float64)
     seconds *= 1e-9
     return seconds
+
+
+def difference_ns(later: Ints, earlier: Ints | int) -> Floats:
+    """Return stamps minus others, shape (n,), subtracted as integers wherever int64 holds that."""
+    rough = later.astype(np.float64) - np.asarray(earlier, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        exact = (later - np.asarray(earlier, dtype=np.int64)).astype(np.float64)
+    return np.where(np.abs(rough) < _EXACT_NS, exact, rough)
+
+
+def seconds_after(time_ns: Ints, zero_ns: int) -> Floats:
+    """Return seconds after `zero_ns`, shape (n,), for any span; `seconds_since` refuses long ones.
+
+    Of stamps of a clock that counts from elsewhere, or of nonsense.
+    """
+    return difference_ns(time_ns, zero_ns) * 1e-9
 
 
 def nanoseconds(seconds: float) -> int:

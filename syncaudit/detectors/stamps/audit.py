@@ -14,7 +14,7 @@ from syncaudit.detectors.stamps.counter import (
     resolution_ns,
     rounding_s,
 )
-from syncaudit.detectors.stamps.grid import SETTLED, Grid, intervals, number_samples, seconds_after
+from syncaudit.detectors.stamps.grid import SETTLED, Grid, intervals, number_samples
 from syncaudit.detectors.stamps.ledger import keep_ledger
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamps.words import (
@@ -28,7 +28,7 @@ from syncaudit.detectors.stamps.words import (
 from syncaudit.dsp.robust import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import MAX_SPAN_S, seconds_after
 
 __all__ = ["audit_stamps", "order_of"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.time import difference_ns
 
 __all__ = [
     "ALIKE",
@@ -20,7 +21,6 @@ __all__ = [
     "number_samples",
     "numbers",
     "rough_period",
-    "seconds_after",
 ]
 
 
@@ -40,9 +40,6 @@ PHASE_WINDOW = 15
 SETTLED = 8
 # Samples at either end where a step back has too few witnesses.
 EDGE = 8
-
-# Differences below this surely fit int64, whatever the rounding of float64 says of them.
-_EXACT_NS = 9.0e18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -258,19 +255,4 @@ def _hand_out(extra: Ints, ratio: Floats, whole: int) -> None:
 
 def intervals(stamps: Ints) -> Floats:
     """Return differences in seconds; exact as integers wherever int64 holds them."""
-    if float(stamps.max()) - float(stamps.min()) < _EXACT_NS:
-        return np.asarray((stamps[1:] - stamps[:-1]) * 1e-9)
-    with np.errstate(over="ignore"):
-        exact = np.diff(stamps)
-    rough = np.diff(stamps.astype(np.float64))
-    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
-
-
-def seconds_after(stamps: Ints, zero_ns: int) -> Floats:
-    """Return seconds after `zero_ns` for any span (`model.seconds_since` refuses long ones)."""
-    if max(float(stamps.max()) - zero_ns, zero_ns - float(stamps.min())) < _EXACT_NS:
-        return np.asarray((stamps - zero_ns) * 1e-9)
-    with np.errstate(over="ignore"):
-        exact = stamps - np.int64(zero_ns)
-    rough = stamps.astype(np.float64) - float(zero_ns)
-    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
+    return difference_ns(stamps[1:], stamps[:-1]) * 1e-9

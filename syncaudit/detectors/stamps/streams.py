@@ -11,7 +11,7 @@ from syncaudit.detectors.stamps.arrival import audit_arrivals
 from syncaudit.detectors.stamps.audit import audit_stamps, order_of
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.counter import resolution_ns, rounding_s
-from syncaudit.detectors.stamps.grid import intervals, seconds_after
+from syncaudit.detectors.stamps.grid import intervals
 from syncaudit.detectors.stamps.ledger import MIN_STEP_S
 from syncaudit.detectors.stamps.steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamps.words import order_remarks, unit_remarks
@@ -30,6 +30,7 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.model.arrays import Ints
+from syncaudit.model.time import seconds_after
 
 __all__ = ["audit_stamps", "audit_stream", "audit_streams"]
 
