@@ -101,15 +101,8 @@ class PictureAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
-        return {
-            "frames": self.frames,
-            "counts": dict(self.counts),
-            "spells": [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells],
-            "errors": self.errors,
-            "first_error": self.first_error,
-            "new_share": self.new_share,
-            "light": self.light,
-        }
+        spells = [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells]
+        return fields_of(self) | {"counts": dict(self.counts), "spells": spells}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> PictureAudit:

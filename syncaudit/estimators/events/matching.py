@@ -216,8 +216,7 @@ def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> E
         f"offset known only modulo {word_duration(period_s)}: the events of {name} come "
         "periodically; use an irregular train"
     )
-    none = np.empty(0, dtype=np.int64)
-    return EventMatch(source=source, target=target, i=none, j=none, why=why, period_s=period_s)
+    return replace(_refused(source, target, why), period_s=period_s)
 
 
 def _search_range(source: Instants, target: Instants, max_offset_s: float) -> tuple[float, float]:
@@ -257,28 +256,10 @@ def _without_runner_up(
             "irregular train, or record longer"
         )
         refused = _refused(source, target, why, figures)
-        return EventMatch(
-            source=source,
-            target=target,
-            i=refused.i,
-            j=refused.j,
-            fit=best.fit,
-            why=why,
-            period_s=apart_s,
-            chance=figures.chance,
-            n_runner_up=n_runner_up,
-        )
+        return replace(refused, period_s=apart_s, n_runner_up=n_runner_up)
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
-    return EventMatch(
-        source=source,
-        target=target,
-        i=found.i,
-        j=found.j,
-        fit=found.fit,
-        chance=figures.chance,
-        n_runner_up=n_runner_up,
-    )
+    return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)
 
 
 def _is_doubtful(
