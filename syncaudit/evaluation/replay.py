@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors import audit_stream
-from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.detectors.stamps.rhythm import regular_times_s
 from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import (
     Activity,

@@ -25,7 +25,7 @@ from syncaudit.detectors.rotation.point_tracks import (
     PointTracks,
     track_points,
 )
-from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.detectors.stamps.rhythm import regular_times_s
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 from syncaudit.model.arrays import Bools, Floats
 
