@@ -59,7 +59,7 @@ def estimate_microphones(
     generalized correlation method for estimation of time delay", IEEE Trans. ASSP 24, 1976,
     doi:10.1109/TASSP.1976.1162830) is pooled. The lobe of the direct sound is chosen once for all
     blocks, with those echoes of rooms taken out that the levels of the two tell
-    (`lobe`). Each block is then measured on that lobe, weighted by the pooled coherence. The
+    (`blocks`). Each block is then measured on that lobe, weighted by the pooled coherence. The
     peak is refined on the continuous sum of cosines, which is exact band-limited interpolation. A
     robust line through the blocks gives offset and drift.
 

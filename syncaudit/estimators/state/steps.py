@@ -3,7 +3,7 @@
 Episodes are too short to measure pieces of them alone. So the mixing is shared by both sides of the
 step, and all borders and pairs of delays are tried: with the moments of blocks each is one small
 regression. A delay that changes steadily is no step: both are held against what is seen
-(`step_or_drift`), and where neither is likelier, neither is an answer.
+(`clock_step`), and where neither is likelier, neither is an answer.
 """
 
 from __future__ import annotations
