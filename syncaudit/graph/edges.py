@@ -153,7 +153,7 @@ def build_graph(
     return Graph(
         clocks=clocks,
         anchors_ns=tuple(anchors),
-        edges=tuple(widened(edge, drift_group) for edge in edges),
+        edges=tuple(_widened(edge, drift_group) for edge in edges),
         component=component,
         drift_group=drift_group,
     )
@@ -317,7 +317,7 @@ def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
     return pairs
 
 
-def widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
+def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
     """Add what an unmeasured drift may have done between the edge's instant and the anchor."""
     if edge.is_loop or drift_group[edge.source] == drift_group[edge.target]:
         return edge
