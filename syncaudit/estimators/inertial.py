@@ -54,10 +54,8 @@ def measure_imu_imu(
     ----------
     source, target : Activity
         Angular rates, or specific forces, of three axes each; mounting may differ.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

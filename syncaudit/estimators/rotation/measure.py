@@ -57,10 +57,8 @@ def measure_camera_gyro(
         Source.
     gyro : Activity
         Target, three axes in rad/s.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
@@ -155,10 +153,8 @@ def measure_camera_camera(
     ----------
     source, target : RotationIncrements
         The two cameras.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
@@ -201,10 +197,8 @@ def measure_yaw_camera(
         Source, one channel.
     camera : RotationIncrements
         Target.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

@@ -78,10 +78,8 @@ def measure_camera_state(
     state : Activity
         Target. Commands are trailed by the arm: against them the measurement is for comparison
         with a baseline only.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

@@ -45,10 +45,8 @@ def measure_states(
     ----------
     source, target : Activity
         Of quantities ``state`` or ``command``.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
