@@ -118,7 +118,7 @@ def good_clips(
             is_good = known.entry(clip.clip_id).verdict == Verdict.PASS
         else:
             label = labels.by_clip.get(clip.clip_id)
-            is_good = label is not None and label.says is PersonSays.ACCEPT
+            is_good = label is not None and label.label is PersonSays.ACCEPT
         record = known.verdict(clip.clip_id).record if is_good else None
         if record is not None:
             yield clip, record
