@@ -377,7 +377,6 @@ def _train(times_s: Floats, rng: np.random.Generator) -> EventTrain:
         epoch_ns=EPOCH_NS,
         times_s=np.sort(times_s + rng.normal(0.0, 1e-4, times_s.size)),
         std_s=np.full(times_s.size, 1e-4),
-        strengths=np.full(times_s.size, 10.0),
     )
 
 

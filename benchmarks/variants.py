@@ -24,8 +24,8 @@ import syncaudit
 from syncaudit.evaluation.change import Quantity, parse_changes
 from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import read_truth
-from syncaudit.evaluation.moved_record import moved_record
 from syncaudit.evaluation.replay import replayed_record
+from syncaudit.evaluation.variants import moved_record
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.pipeline import conclude, examine
 

@@ -1,7 +1,7 @@
-"""Renew the pictures of the documentation from the clips of ``sample_data``.
+"""Renew the images of the documentation from the clips of ``sample_data``.
 
 A maintainer's script, run by ``make screenshots``; users have ``syncaudit view --shot``. The viewer
-is shown in each of its states, and before and after a correction as a looping picture; report and
+is shown in each of its states, and before and after a correction as a looping image; report and
 calibration are drawn by their commands, the former in Chromium where that is installed.
 """
 
@@ -56,10 +56,10 @@ STILLS = (
 
 
 def main(folder: Path) -> None:
-    """Write all pictures."""
+    """Write all images."""
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     with tempfile.TemporaryDirectory() as kept:
-        # Labels of nobody: the pictures shall not depend on what was labelled here.
+        # Labels of nobody: the images shall not depend on what was labelled here.
         labels = Path(kept) / "labels.jsonl"
         for still in STILLS:
             window = _opened(still, SIZE, labels)

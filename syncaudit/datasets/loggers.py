@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
+from syncaudit.model.arrays import Ints
 from syncaudit.model.units import STAMPS_KEY, units_of
 
 __all__ = ["logger_sources"]
@@ -279,7 +280,7 @@ def _number(cell: str) -> float:
         return float("nan")
 
 
-def _seconds_ns(times: Sequence[str]) -> NDArray[np.int64]:
+def _seconds_ns(times: Sequence[str]) -> Ints:
     """Return decimal seconds as nanoseconds, to the last digit; the least where one is none."""
     return np.array([_nanoseconds(text) for text in times], dtype=np.int64)
 
@@ -291,7 +292,7 @@ def _nanoseconds(text: str) -> int:
         return np.iinfo(np.int64).min
 
 
-def _dates_ns(times: Sequence[str]) -> NDArray[np.int64]:
+def _dates_ns(times: Sequence[str]) -> Ints:
     """Return dates as nanoseconds since 1970, whatever their zone: it is the same throughout."""
     plain = [_ZONE.sub("", text) for text in times]
     try:

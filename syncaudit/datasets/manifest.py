@@ -106,7 +106,7 @@ def _rows(uri: str, place: str) -> Iterator[tuple[str, object]]:
         with BytesIO(read_bytes(place)) if is_url(place) else open_file(place) as file:
             is_parquet = file.read(4) == b"PAR1" or place.lower().endswith((".parquet", ".pq"))
             file.seek(0)
-            yield from parquet_rows(uri, file) if is_parquet else json_rows(uri, file)
+            yield from _parquet_rows(uri, file) if is_parquet else _json_rows(uri, file)
     except StreamReadError as error:
         if error.code == "empty":
             raise _no_clips(uri) from error
@@ -191,7 +191,7 @@ def _without_nulls(value: object) -> object:
     return value
 
 
-def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
+def _json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
     """Yield ("line 3", parsed row) of JSON Lines."""
     lines = iter(lambda: file.readline(LINE_BYTES), b"")
     for number, line in enumerate(lines, start=1):
@@ -245,7 +245,7 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number; leave the key out instead")
 
 
-def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
+def _parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
     """Yield ("row 3", row) of a Parquet file with nested fields; rows count from 0."""
     import pyarrow as pa
     import pyarrow.parquet as pq

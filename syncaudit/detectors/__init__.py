@@ -1,4 +1,4 @@
-"""What happened and when: stamps, rotation of pictures, flashes, motion, sound.
+"""What happened and when: stamps, rotation of images, flashes, motion, sound.
 
 Outside packages add a `Detector` through the entry-point group ``syncaudit.detectors``, as
 estimators are added (`syncaudit.estimators`).

@@ -8,9 +8,9 @@ is said by the stamp audit and by the readers.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import Activity, Channel, Quantity, SignalStream, is_usable, seconds_since
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S, spans_too_long
 from syncaudit.model.units import si_per_unit
 
@@ -85,9 +85,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     )
 
 
-def _one_a_stamp(
-    time_ns: NDArray[np.int64], values: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _one_a_stamp(time_ns: Ints, values: Floats) -> tuple[Ints, Floats]:
     """Return the samples that are not earlier than one before them, those of one stamp averaged.
 
     Stamps that are rounded more coarsely than samples come stand for the middle of those that share

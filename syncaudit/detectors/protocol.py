@@ -13,7 +13,7 @@ __all__ = ["Detector"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:
-    """One way to find evidence in the samples of a stream; pictures have their own pass.
+    """One way to find evidence in the samples of a stream; images have their own pass.
 
     Parameters
     ----------

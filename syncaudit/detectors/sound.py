@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, percentile_filter
 
-from syncaudit.dsp.sound import SampleClock, sample_clock
+from syncaudit.dsp.robust import spread
+from syncaudit.dsp.sound import sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_clicks", "find_loudness"]
 
@@ -99,37 +100,23 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     level = loudness.values[:, 0]
     rise = _rise(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)))
     middle = float(np.median(rise))
-    spread = 1.4826 * float(np.median(np.abs(rise - middle)))
-    limit = max(MIN_RISE, middle + MIN_STRENGTH * spread)
+    limit = max(MIN_RISE, middle + MIN_STRENGTH * spread(rise, middle))
     around = max(1, round(APART_S * stream.rate_hz / hop))
     is_peak = (rise >= limit) & (rise == maximum_filter1d(rise, size=2 * around + 1))
     clock = sample_clock(stream)
-    picks = [_pick(stream, int(k) * hop) for k in np.flatnonzero(is_peak).tolist()]
-    kept = [
-        (sample, std, strength)
-        for (sample, std), strength in zip(
-            picks, ((rise[is_peak] - middle) / max(spread, 0.05)).tolist(), strict=True
-        )
-        if sample >= 0.0
-    ]
-    return _train(stream, clock, kept)
-
-
-def _train(
-    stream: AudioStream, clock: SampleClock, kept: list[tuple[float, float, float]]
-) -> EventTrain:
-    table = np.array(sorted(kept), dtype=np.float64).reshape(-1, 3)
+    picks = [_pick(stream, k * hop) for k in np.flatnonzero(is_peak).tolist()]
+    kept = sorted(pick for pick in picks if pick[0] >= 0.0)
+    table = np.array(kept, dtype=np.float64).reshape(-1, 2)
     return EventTrain(
         source=stream.name,
         quantity=Quantity.CLICK,
         epoch_ns=clock.epoch_ns,
         times_s=clock.seconds(table[:, 0]),
         std_s=table[:, 1] * clock.period_s,
-        strengths=table[:, 2],
     )
 
 
-def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
+def _energy(stream: AudioStream, hop: int) -> Floats:
     """Return energy of the differentiated sound around every hop-th sample."""
     x = np.nan_to_num(stream.samples, nan=0.0, posinf=0.0, neginf=0.0)
     slope = np.zeros(x.size, dtype=np.float64)
@@ -147,7 +134,7 @@ def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
     return np.maximum(np.asarray(full[first : first + n], dtype=np.float64), 0.0)
 
 
-def _rise(level: NDArray[np.float64], back: int) -> NDArray[np.float64]:
+def _rise(level: Floats, back: int) -> Floats:
     """Return by how much the level exceeds the 90 % quantile of the span before it."""
     before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
     out = np.zeros(level.size)

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.formatting import word_count
 from syncaudit.model import (
@@ -18,11 +17,11 @@ from syncaudit.model import (
     is_usable,
     seconds_since,
 )
+from syncaudit.model.arrays import Floats
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["find_state", "why_no_state"]
 
-Floats = NDArray[np.float64]
 
 MIN_SAMPLES = 16
 # Switches and grippers that know few positions are not motion.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
+from syncaudit.model.arrays import Bools, Ints
 from syncaudit.model.evidence import FlashIntervals
 from syncaudit.model.time import MAX_SPAN_S
 
@@ -90,18 +90,17 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
         epoch_ns=epoch_ns,
         times_s=seconds_since(time_ns, epoch_ns),
         std_s=np.full(time_ns.size, _resolution_std_s(time_ns)),
-        strengths=np.ones(time_ns.size),
     )
 
 
-def _usable(time_ns: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
+def _usable(time_ns: Ints) -> tuple[int, Bools]:
     """Return a safe epoch and which stamps lie within reach of it."""
     epoch_ns = int(np.sort(time_ns)[time_ns.size // 2]) if time_ns.size else 0
     distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
     return epoch_ns, distance_s < MAX_SPAN_S
 
 
-def _resolution_std_s(time_ns: NDArray[np.int64]) -> float:
+def _resolution_std_s(time_ns: Ints) -> float:
     """Return the rounding error of stamps from the coarsest unit that divides them all."""
     apart = time_ns - time_ns[0]
     unit_ns = next(unit for unit in RESOLUTIONS_NS if not (apart % unit).any())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter
 
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
+from syncaudit.model.arrays import Floats
 
 __all__ = ["find_taps"]
 
@@ -33,7 +33,6 @@ MISFIT, MISFIT_SHARE = 0.05, 0.1
 MAX_KNOCKS = 64
 MIN_WEIGHT = 1e-3
 
-Floats = NDArray[np.float64]
 
 # Knocks closer than this are one that rings.
 APART_S = 0.08
@@ -58,7 +57,7 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     of 2 m/s^2 and of ten times what is usual within a second. It is noticed where it reaches three
     tenths of its largest swing. How long after its onset that is depends on the body and on a
     filter before the sampling, which nobody states: the rise is estimated from all knocks together
-    (`date_rises`), and what stays open of it is the systematic error.
+    (`_date_rises`), and what stays open of it is the systematic error.
 
     Parameters
     ----------
@@ -68,8 +67,8 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     Returns
     -------
     EventTrain or None
-        `Quantity.CLICK`, strengths in units of the usual change; None where there is no
-        acceleration to look at, an empty train where nothing knocks.
+        `Quantity.CLICK`; None where there is no acceleration to look at, an empty train where
+        nothing knocks.
     """
     activity = stream if isinstance(stream, Activity) else _specific_force(stream)
     if activity is None or activity.times_s.size < MIN_SAMPLES:
@@ -87,20 +86,18 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     back = max(MIN_LOOK_BACK, round(LOOK_BACK_S / period_s))
     peaks = np.flatnonzero(is_knock)
     knocks = [_notice(activity.values, int(k), back) for k in peaks]
-    is_dated = np.array([knock is not None for knock in knocks], dtype=np.bool_)
     dated = [knock for knock in knocks if knock is not None]
     noticed = np.array([at for at, _, _ in dated], dtype=np.float64)
     ages, stds, systematic = np.empty(0), np.empty(0), 0.0
     if dated:
         before = np.array([values for _, values, _ in dated])
-        ages, stds, systematic = date_rises(before, np.array([noise for _, _, noise in dated]))
+        ages, stds, systematic = _date_rises(before, np.array([noise for _, _, noise in dated]))
     return EventTrain(
         source=activity.source,
         quantity=Quantity.CLICK,
         epoch_ns=activity.epoch_ns,
         times_s=np.interp(noticed - ages, np.arange(times_s.size), times_s),
         std_s=stds * period_s,
-        strengths=(changes / usual)[peaks[is_dated]],
         systematic_std_s=systematic * period_s,
     )
 
@@ -132,28 +129,13 @@ def _notice(values: Floats, peak: int, back: int) -> tuple[int, Floats, float] |
     return at, before * np.sign(course[first]), noise
 
 
-def date_rises(before: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
+def _date_rises(before: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
     """Return how long after its onset each knock was noticed.
 
     All knocks rise alike, ``LEVEL (t / T)^p``, by a sensor's filter and a body's first swing that
     nobody states; each meets the samples at another phase, so that many knocks show the rise
     between the samples. Of length T and power p the posterior is taken on a grid; what it leaves
     of the onset is common to all knocks.
-
-    Parameters
-    ----------
-    before : ndarray, shape (n, N_BEFORE)
-        The samples before the one at which each knock was noticed, the latest first, over its
-        largest swing, positive in the direction in which it reached the level.
-    noise : ndarray, shape (n,)
-        One sigma of them.
-
-    Returns
-    -------
-    ages, stds : ndarray, shape (n,)
-        Samples from the onset to the sample at which the knock was noticed; the error of each.
-    systematic_std : float
-        The error that all share, in samples.
     """
     noise = np.maximum(noise, 0.5 * np.median(noise))
     rises = [(power, length) for power in POWERS for length in LENGTHS.tolist()]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["ChangePoint", "find_change", "find_change_of_shares"]
 
@@ -90,7 +91,7 @@ def find_change_of_shares(values: Sequence[float]) -> ChangePoint | None:
     if n < _FEWEST:
         return None
     # A sum of signs over both parts is one of the ranks before t: 2 R_t - t (n + 1).
-    ranks: NDArray[np.float64] = np.cumsum(rankdata(x))[:-1]
+    ranks: Floats = np.cumsum(rankdata(x))[:-1]
     statistic = np.abs(2.0 * ranks - np.arange(1, n) * (n + 1))
     index = int(np.argmax(statistic)) + 1
     largest = float(statistic[index - 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 __all__ = ["LEVEL", "Rate"]
@@ -13,7 +14,7 @@ LEVEL = 0.95
 class Rate:
     """Hits among cases, which come from fewer clips or as many.
 
-    Several variants of one clip show the same pictures and the same road: they are no independent
+    Several variants of one clip show the same images and the same road: they are no independent
     draws. The interval therefore counts clips, not variants: as if all variants of a clip turned
     out alike, which is the worst case.
 
@@ -73,15 +74,10 @@ class Rate:
         def is_shown(more: int) -> bool:
             return _low(n + more, hits + more, tail) >= share
 
-        low, high = 0, 1
+        high = 1
         while not is_shown(high):
-            low, high = high, 2 * high
-        if is_shown(0):
-            return 0
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_shown(middle) else (middle, high)
-        return high
+            high *= 2
+        return bisect_left(range(high), True, key=is_shown)
 
     @property
     def _effective(self) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
+    "MAD_TO_STD",
     "block_covariance",
     "cauchy_weights",
     "hac_covariance",
@@ -26,6 +27,7 @@ __all__ = [
     "median_of_five",
     "nearest_quantiles",
     "quantiles",
+    "robust_line",
     "spread",
     "student_widening",
 ]
@@ -241,3 +243,45 @@ def nearest_quantiles(values: Ints, shares: Sequence[float]) -> list[int]:
     else:
         ordered.partition(places)
     return [ordered.item(place) for place in places]
+
+
+def robust_line(x: Floats, y: Floats) -> tuple[float, float]:
+    """Return slope and intercept of a line through (x, y), down-weighting outliers.
+
+    Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
+    using iteratively reweighted least-squares", 1977, doi:10.1080/03610927708827533), started
+    from the medians of the outer thirds. Fails when more than about a third are outliers.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+        At least two points with different `x`.
+    """
+    n = x.size
+    third = max(1, n // 3)
+    apart = median(x[-third:]) - median(x[:third])
+    slope = (median(y[-third:]) - median(y[:third])) / apart if apart else 0.0
+    level = median(y - slope * x)
+    for _ in range(4):
+        rest = y - slope * x
+        rest -= level
+        distance = np.abs(rest)
+        scale = MAD_TO_STD * median(distance)
+        if scale <= 0.0:
+            break
+        distance /= 4.685 * scale
+        u = np.minimum(distance, 1.0, out=distance)
+        weight = 1.0 - u * u
+        weight *= weight
+        total = float(np.add.reduce(weight))
+        mean_x = float(weight.dot(x)) / total
+        mean_rest = float(weight.dot(rest)) / total
+        from_mean = x - mean_x
+        weight *= from_mean
+        var = float(weight.dot(from_mean))
+        if var <= 0.0:
+            break
+        change = float(weight.dot(rest)) / var
+        slope += change
+        level += mean_rest - change * mean_x
+    return slope, level

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from scipy.ndimage import median_filter
 
-from syncaudit.dsp.robust import median
+from syncaudit.dsp.robust import robust_line, spread
 from syncaudit.model import AudioStream, seconds_since
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["SampleClock", "cut_piece", "robust_line", "sample_clock"]
+__all__ = ["SampleClock", "cut_piece", "sample_clock"]
 
 # A stamp table that disagrees with the header by more than this is not about these samples.
 MAX_RATE_ERROR = 0.02
@@ -112,54 +112,11 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     if index.size >= 2 * BEND_WINDOW:
         smooth = median_filter(residual, size=BEND_WINDOW, mode="nearest")
         # White residuals shrink by 1.25 / sqrt(31) = 0.22 under the running median.
-        spread = 1.4826 * float(np.median(np.abs(smooth)))
-        if spread > max(MIN_BEND_S, 0.5 * 1.4826 * float(np.median(np.abs(residual)))):
+        if spread(smooth, 0.0) > max(MIN_BEND_S, 0.5 * spread(residual, 0.0)):
             bend_x, bend = x, smooth
     return SampleClock(
         epoch_ns=epoch_ns, start_s=start, period_s=period, bend_samples=bend_x, bend_s=bend
     )
-
-
-def robust_line(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return slope and intercept of a line through (x, y), down-weighting outliers.
-
-    Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
-    using iteratively reweighted least-squares", 1977, doi:10.1080/03610927708827533), started
-    from the medians of the outer thirds. Fails when more than about a third are outliers.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-        At least two points with different `x`.
-    """
-    n = x.size
-    third = max(1, n // 3)
-    spread = median(x[-third:]) - median(x[:third])
-    slope = (median(y[-third:]) - median(y[:third])) / spread if spread else 0.0
-    level = median(y - slope * x)
-    for _ in range(4):
-        rest = y - slope * x
-        rest -= level
-        distance = np.abs(rest)
-        scale = 1.4826 * median(distance)
-        if scale <= 0.0:
-            break
-        distance /= 4.685 * scale
-        u = np.minimum(distance, 1.0, out=distance)
-        weight = 1.0 - u * u
-        weight *= weight
-        total = float(np.add.reduce(weight))
-        mean_x = float(weight.dot(x)) / total
-        mean_rest = float(weight.dot(rest)) / total
-        from_mean = x - mean_x
-        weight *= from_mean
-        var = float(weight.dot(from_mean))
-        if var <= 0.0:
-            break
-        change = float(weight.dot(rest)) / var
-        slope += change
-        level += mean_rest - change * mean_x
-    return slope, level
 
 
 def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> Floats:

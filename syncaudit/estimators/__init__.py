@@ -12,14 +12,24 @@ from functools import cache
 from syncaudit.estimators.events import EventEvidence, measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.pairs import BUSES, IMUS, KNOCKS, LIGHT, MICROPHONES, ROBOT, SPEECH
+from syncaudit.estimators.pairs import (
+    BUSES,
+    IMUS,
+    KNOCKS,
+    LIGHT,
+    MAX_HUBS,
+    MICROPHONES,
+    ROBOT,
+    ROTATION,
+    SPEECH,
+    rank_by_motion,
+)
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_yaw_camera,
 )
-from syncaudit.estimators.rotation.pairs import MAX_HUBS, ROTATION, rank_by_motion
 from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states

@@ -39,7 +39,7 @@ def imu_integral(activity: Activity) -> RunningIntegral:
     return integrate_samples(activity.times_s, activity.values, is_smooth=is_smooth)
 
 
-def increment_width(period_s: float) -> float:
+def _increment_width(period_s: float) -> float:
     """Return the width of increments of sensors of which the slower has this period."""
     usual_s = max(USUAL_WIDTH_S, MIN_PERIODS_PER_INCREMENT * period_s)
     return max(MIN_WIDTH_S, min(PERIODS_PER_INCREMENT * period_s, usual_s))
@@ -54,10 +54,8 @@ def measure_imu_imu(
     ----------
     source, target : Activity
         Angular rates, or specific forces, of three axes each; mounting may differ.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
@@ -66,7 +64,7 @@ def measure_imu_imu(
     """
     is_rate = source.quantity is Quantity.ANGULAR_RATE
     period_s = max(float(np.median(np.diff(a.times_s))) for a in (source, target))
-    width_s = increment_width(period_s)
+    width_s = _increment_width(period_s)
     task = DelayTask.between(
         source,
         target,

@@ -124,10 +124,8 @@ def measure_can_imu(
         Of the bus (source).
     imu : mapping of Quantity to Activity
         Angular rate and specific force (target).
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

@@ -126,24 +126,22 @@ def agreement_of(labels: Labels, verdicts: Mapping[str, Verdict]) -> Agreement:
     counts: Counter[tuple[Verdict, PersonSays]] = Counter()
     disputes: list[Dispute] = []
     n_without = 0
-    for clip_id, label in labels.by_clip.items():
-        verdict = verdicts.get(clip_id)
-        if verdict is None:
+    for clip_id, row in labels.by_clip.items():
+        verdict, says = verdicts.get(clip_id), row.label
+        if verdict is None or says is None:
             n_without += 1
             continue
-        counts[verdict, label.says] += 1
-        if (verdict, label.says) in (
+        counts[verdict, says] += 1
+        if (verdict, says) in (
             (Verdict.REJECT, PersonSays.ACCEPT),
             (Verdict.PASS, PersonSays.REJECT),
         ):
-            disputes.append(
-                Dispute(clip_id=clip_id, verdict=verdict, says=label.says, note=label.note)
-            )
+            disputes.append(Dispute(clip_id=clip_id, verdict=verdict, says=says, note=row.note))
     return Agreement(
         counts=counts,
         n_clips=Counter(verdicts.values()),
         disputes=tuple(disputes),
         n_without_verdict=n_without,
         n_damaged=labels.n_damaged,
-        n_seen=sum(not label.is_blind for label in labels.by_clip.values()),
+        n_seen=sum(row.has_seen for row in labels.by_clip.values()),
     )

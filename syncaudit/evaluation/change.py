@@ -9,7 +9,7 @@ from enum import StrEnum
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count, word_direction, word_duration
 
-__all__ = ["Change", "Quantity", "all_changes", "parse_changes"]
+__all__ = ["Change", "Quantity", "parse_changes"]
 
 
 class Quantity(StrEnum):
@@ -98,7 +98,7 @@ class Change:
         return f"{size}_{word_direction(self.amount)}"
 
 
-def all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
+def _all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
     """Return changes of every size, with either sign where that makes another error."""
     return [
         Change(quantity=quantity, amount=sign * abs(size))
@@ -134,7 +134,7 @@ def parse_changes(words: Sequence[str]) -> list[Change]:
                     hint="For example offset=5,10,20 (ms), drift=50 (ppm), lost=2 (frames).",
                 )
             sizes[quantity, size * scale] = None
-    return all_changes(list(sizes))
+    return _all_changes(list(sizes))
 
 
 def _size(text: str) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
 
-__all__ = ["Label", "Labels", "PersonSays", "read_labels"]
+__all__ = ["LabelRow", "Labels", "PersonSays", "read_labels"]
 
 _HINT = "Expected the labels.jsonl of 'syncaudit view'."
 
@@ -22,22 +24,65 @@ class PersonSays(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
-    """What a person said of one clip.
+class LabelRow:
+    """One decision, a line of the label file.
 
     Parameters
     ----------
-    says : PersonSays
-        The label.
+    clip_id : str
+        Clip of the manifest.
+    label : PersonSays, optional
+        None takes an earlier label back.
     note : str
         In the person's words.
     is_blind : bool
-        Whether no verdict was on screen when it was given.
+        Whether the verdict was hidden when the label was given.
+    verdict_shown : str, optional
+        The verdict that was on screen; None where there was none or it was hidden.
+    time : str
+        When, in UTC (ISO 8601).
     """
 
-    says: PersonSays
-    note: str
-    is_blind: bool
+    clip_id: str
+    label: PersonSays | None
+    note: str = ""
+    is_blind: bool = False
+    verdict_shown: str | None = None
+    time: str = ""
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether a verdict was on screen when it was given."""
+        return not self.is_blind and self.verdict_shown is not None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the line of the file."""
+        return {
+            "clip_id": self.clip_id,
+            "label": None if self.label is None else str(self.label),
+            "note": self.note,
+            "blind": self.is_blind,
+            "verdict_shown": self.verdict_shown,
+            "time": self.time,
+        }
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> LabelRow | None:
+        """Return what a line says; None where it is no label."""
+        clip_id, label = row.get("clip_id"), row.get("label")
+        if not isinstance(clip_id, str) or "label" not in row:
+            return None
+        if label is not None and label not in set(PersonSays):
+            return None
+        shown = row.get("verdict_shown")
+        return cls(
+            clip_id=clip_id,
+            label=None if label is None else PersonSays(label),
+            note=str(row.get("note") or ""),
+            is_blind=bool(row.get("blind")),
+            verdict_shown=None if shown is None else str(shown),
+            time=str(row.get("time") or ""),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +91,13 @@ class Labels:
 
     Parameters
     ----------
-    by_clip : dict of str to Label
+    by_clip : dict of str to LabelRow
         The last of every clip, but for those that were taken back.
     n_damaged : int
         Lines that hold no label: half written when a machine stopped, or something else.
     """
 
-    by_clip: dict[str, Label]
+    by_clip: dict[str, LabelRow]
     n_damaged: int
 
 
@@ -71,7 +116,7 @@ def read_labels(uri: str) -> Labels:
     """
     from syncaudit.readers.uris import open_file, resolve
 
-    found: dict[str, Label] = {}
+    found: dict[str, LabelRow] = {}
     n_damaged = n_labels = 0
     try:
         with open_file(resolve(uri)) as file:
@@ -83,10 +128,9 @@ def read_labels(uri: str) -> Labels:
                     n_damaged += 1
                     continue
                 n_labels += 1
-                clip_id, label = row
-                found.pop(clip_id, None)
-                if label is not None:
-                    found[clip_id] = label
+                found.pop(row.clip_id, None)
+                if row.label is not None:
+                    found[row.clip_id] = row
     except StreamReadError as error:
         raise UsageError(
             f"the labels cannot be read: {error.message}", path=uri, hint=_HINT
@@ -96,21 +140,9 @@ def read_labels(uri: str) -> Labels:
     return Labels(by_clip=found, n_damaged=n_damaged)
 
 
-def _row(line: bytes) -> tuple[str, Label | None] | None:
-    """Return clip and label of a line, where None takes it back; None if it is no label."""
+def _row(line: bytes) -> LabelRow | None:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(row, dict) or not isinstance(row.get("clip_id"), str) or "label" not in row:
-        return None
-    if row["label"] is None:
-        return row["clip_id"], None
-    if row["label"] not in set(PersonSays):
-        return None
-    label = Label(
-        says=PersonSays(row["label"]),
-        note=str(row.get("note") or ""),
-        is_blind=bool(row.get("blind")) or row.get("verdict_shown") is None,
-    )
-    return row["clip_id"], label
+    return LabelRow.from_json(row) if isinstance(row, dict) else None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors import audit_stream
-from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.detectors.stamps.rhythm import regular_times_s
 from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import (
     Activity,
@@ -27,6 +27,7 @@ from syncaudit.model import (
     Stream,
     nanoseconds,
 )
+from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit.pipeline import Examination
 from syncaudit.pipeline.pairing import measure_pairs
 
@@ -54,11 +55,11 @@ class _NewStamps:
         Samples that are left.
     """
 
-    old_ns: NDArray[np.int64]
-    new_ns: NDArray[np.int64]
-    is_kept: NDArray[np.bool_]
+    old_ns: Ints
+    new_ns: Ints
+    is_kept: Bools
 
-    def nearest(self, times_ns: NDArray[np.int64]) -> NDArray[np.intp]:
+    def nearest(self, times_ns: Ints) -> NDArray[np.intp]:
         """Return the sample whose stamp is nearest to each time."""
         order = np.argsort(self.old_ns, kind="stable")
         ordered = self.old_ns[order]
@@ -66,12 +67,12 @@ class _NewStamps:
         is_before = times_ns - ordered[after - 1] < ordered[after] - times_ns
         return np.asarray(order[after - is_before], dtype=np.intp)
 
-    def is_whole(self, first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def is_whole(self, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
         """Tell whether nothing was lost from one sample to another."""
         lost = np.concatenate(([0], np.cumsum(~self.is_kept)))
         return np.asarray(lost[last + 1] == lost[first], dtype=np.bool_)
 
-    def change_s(self, nearest: NDArray[np.intp]) -> NDArray[np.float64]:
+    def change_s(self, nearest: NDArray[np.intp]) -> Floats:
         """Return by how much samples moved, in seconds."""
         return np.asarray((self.new_ns - self.old_ns)[nearest] * 1e-9, dtype=np.float64)
 
@@ -140,11 +141,7 @@ def replayed_record(
 
 
 def _changed(
-    old_ns: NDArray[np.int64],
-    change: Change,
-    first_ns: int,
-    middle_ns: int,
-    rng: np.random.Generator,
+    old_ns: Ints, change: Change, first_ns: int, middle_ns: int, rng: np.random.Generator
 ) -> _NewStamps:
     new_ns, is_kept = old_ns.copy(), np.ones(old_ns.size, dtype=np.bool_)
     middle = int(np.clip(np.searchsorted(old_ns, middle_ns), 1, old_ns.size - 1))
@@ -185,7 +182,7 @@ def _redated(part: _Part, stamps: _NewStamps) -> _Part:
     """Return evidence with its times moved, without what hangs on lost samples."""
     times = {name: value for name in _TIMES if (value := getattr(part, name, None)) is not None}
     near = {name: stamps.nearest(_ns(part, value)) for name, value in times.items()}
-    moved: dict[str, NDArray[np.float64] | None] = {
+    moved: dict[str, Floats | None] = {
         name: times[name] + stamps.change_s(near[name]) for name in times
     }
     n = next(iter(times.values())).shape[0]
@@ -208,7 +205,7 @@ def _redated(part: _Part, stamps: _NewStamps) -> _Part:
     return replace(part, **changed)
 
 
-def _regular(part: RotationIncrements, stamps: _NewStamps) -> dict[str, NDArray[np.float64] | None]:
+def _regular(part: RotationIncrements, stamps: _NewStamps) -> dict[str, Floats | None]:
     """Return the even clock that jittering stamps may stand for, as the detector finds it."""
     even_s = regular_times_s(np.float64(1e-9) * (stamps.new_ns - part.epoch_ns)[stamps.is_kept])
     if even_s is None:
@@ -221,5 +218,5 @@ def _regular(part: RotationIncrements, stamps: _NewStamps) -> dict[str, NDArray[
     }
 
 
-def _ns(part: Evidence, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+def _ns(part: Evidence, times_s: Floats) -> Ints:
     return np.asarray(part.epoch_ns + np.rint(1e9 * times_s).astype(np.int64), dtype=np.int64)

@@ -282,11 +282,7 @@ def tune(
 
 
 def _trial(
-    truth: Sequence[Injected],
-    recordings: Mapping[str, str],
-    size_s: float,
-    *,
-    is_by_source: bool,
+    truth: Sequence[Injected], recordings: Mapping[str, str], size_s: float, *, is_by_source: bool
 ) -> _Trial:
     controls = {row.original: row for row in truth if row.is_control}
     moved = [row for row in truth if row.change.offset_s and row.original in controls]

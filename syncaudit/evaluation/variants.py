@@ -15,13 +15,19 @@ from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.labels import Labels, PersonSays
 from syncaudit.evaluation.movable import movable_sources
-from syncaudit.evaluation.moved_record import moved_record
 from syncaudit.evaluation.replay import can_replay, first_stamp_ns, replayed_record
-from syncaudit.model import Clip, ClipRecord, Verdict
+from syncaudit.model import Clip, ClipRecord, PairMeasurement, Verdict, nanoseconds
 from syncaudit.pipeline import conclude, examine
 from syncaudit.policy import Policy
 
-__all__ = ["Judging", "Measured", "good_clips", "make_variants", "measured_variants"]
+__all__ = [
+    "Judging",
+    "Measured",
+    "good_clips",
+    "make_variants",
+    "measured_variants",
+    "moved_record",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +118,7 @@ def good_clips(
             is_good = known.entry(clip.clip_id).verdict == Verdict.PASS
         else:
             label = labels.by_clip.get(clip.clip_id)
-            is_good = label is not None and label.says is PersonSays.ACCEPT
+            is_good = label is not None and label.label is PersonSays.ACCEPT
         record = known.verdict(clip.clip_id).record if is_good else None
         if record is not None:
             yield clip, record
@@ -185,3 +191,62 @@ class Judging:
 def _slim(one: Measured) -> Measured:
     pairs = (replace(pair, evidence=None, excerpt=None) for pair in one.record.measurements)
     return replace(one, record=replace(one.record, measurements=tuple(pairs)))
+
+
+def moved_record(record: ClipRecord, moved: Collection[str], offset_s: float) -> ClipRecord:
+    """Return a record as if the stamps of some sources were all too early.
+
+    No estimator looks at absolute time: offsets of pairs move, and nothing else changes. What was
+    refused stays refused; what leaves the range of the search is refused.
+
+    Parameters
+    ----------
+    record : ClipRecord
+        What was measured.
+    moved : collection of str
+        Sources whose stamps move: all those of one clock.
+    offset_s : float
+        What must be added to the moved stamps to undo it.
+    """
+    early_ns = nanoseconds(offset_s)
+    return replace(
+        record,
+        measurements=tuple(
+            _moved(pair, moved, offset_s, record.max_offset_s) for pair in record.measurements
+        ),
+        stamps={
+            name: replace(audit, steps=tuple((at - early_ns, size) for at, size in audit.steps))
+            if name in moved
+            else audit
+            for name, audit in record.stamps.items()
+        },
+        extents={
+            name: (first - early_ns, last - early_ns) if name in moved else (first, last)
+            for name, (first, last) in record.extents.items()
+        },
+    )
+
+
+def _moved(
+    pair: PairMeasurement, moved: Collection[str], offset_s: float, max_offset_s: float
+) -> PairMeasurement:
+    if pair.source not in moved:
+        if pair.target not in moved:
+            return pair
+        return _moved(pair.turned(), moved, offset_s, max_offset_s).turned()
+    early_ns = nanoseconds(offset_s)
+    pair = replace(
+        pair,
+        evidence=None,
+        excerpt=None,
+        at_ns=pair.at_ns - early_ns,
+        step_at_ns=None if pair.step_at_ns is None else pair.step_at_ns - early_ns,
+    )
+    if pair.offset_s is None or pair.target in moved:
+        return pair
+    after_s = pair.offset_s + offset_s
+    # Clocks of other epochs are brought together first, and searched around that.
+    if pair.accepted and abs(pair.offset_s) <= max_offset_s < abs(after_s):
+        why = f"the offset lies beyond the {max_offset_s:g} s that are searched"
+        pair = replace(pair, accepted=False, why=why)
+    return replace(pair, offset_s=after_s)

@@ -132,11 +132,7 @@ def _inverse(normal: Floats) -> Floats:
 
 
 def adjust(
-    A: Floats,
-    y: Floats,
-    variance: Floats,
-    group: Ints,
-    max_blunder: Floats | None = None,
+    A: Floats, y: Floats, variance: Floats, group: Ints, max_blunder: Floats | None = None
 ) -> Adjustment:
     """Solve all equations and find out which contradict the others.
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.graph.clock_filter import smooth
-from syncaudit.graph.clock_model import Noise, Readings, Smoothed
+from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth
 from syncaudit.graph.wander import (
     Belief,
     believe,
@@ -247,12 +247,7 @@ def _gaps(readings: Readings, steps: Collection[int]) -> Ints:
 
 def _weighed(readings: Readings, weights: Floats) -> Readings:
     """Return readings whose precisions are multiplied by weights, shape (n,)."""
-    return Readings(
-        times_s=readings.times_s,
-        offsets_s=readings.offsets_s,
-        precision=readings.precision * weights,
-        step_std_s=readings.step_std_s,
-    )
+    return replace(readings, precision=readings.precision * weights)
 
 
 def _weights_from(belief: Belief, readings: Readings, weights: Floats) -> Floats:

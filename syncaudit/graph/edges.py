@@ -1,10 +1,50 @@
-"""Clocks as nodes and measurements as edges of a graph; `edge_building` says how they arise."""
+"""Turn pair measurements into the edges of a graph whose nodes are clocks.
+
+Every clock gets an *anchor*: its own stamp (whole nanoseconds) at about the instant that the
+solution speaks of. Everything that is computed afterwards is small (a correction `x` left over by
+the anchors, seconds since the anchor), so that clocks with unrelated epochs (boot time against unix
+time) lose no digits. With the anchor ``A_c`` the correction of clock c is
+
+    C_c(t) = T + x_c + (1 + d_c) * (t - A_c)
+
+where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` says that
+C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
+
+    q - p = x_s - x_t + d_s * p - d_t * q
+    d     = d_s - (1 + d) * d_t
+
+Both are exact *and* linear in the unknowns, because o and d are measured: no iteration is needed
+and no product of drift and offset is lost.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-__all__ = ["Edge", "Graph"]
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model import PairMeasurement, nanoseconds
+
+__all__ = ["Edge", "Graph", "build_graph"]
+
+# One sigma of a crystal's rate where nobody measured it: data sheets promise 20 to 50 ppm at
+# worst. It widens a measurement that holds at another instant than the solution.
+_DRIFT_PRIOR_PPM = 20.0
+
+# Offsets at several instants show drift of their own; worse than a data sheet is not a result.
+_DRIFT_USEFUL_PPM = 50.0
+
+# A measured drift that is vaguer than this (quartz is good to 100 ppm whatever its temperature)
+# and not even significant says less than silence: used, it would only blur offsets measured
+# away from the solution's instant.
+_DRIFT_VAGUE_PPM = 100.0
+# Estimators tell none of fewer standard errors.
+_DRIFT_SIGNIFICANT = 2.0
+
+_STD_FLOOR_S = 1e-9  # stamps are whole nanoseconds
+_STD_FLOOR_PPM = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +113,213 @@ class Graph:
     edges: tuple[Edge, ...]
     component: tuple[int, ...]
     drift_group: tuple[int, ...]
+
+
+def build_graph(
+    measurements: Sequence[PairMeasurement], clock_of_source: Mapping[str, str], at_ns: int
+) -> Graph:
+    """Return the graph of the measurements that the solution may use.
+
+    Parameters
+    ----------
+    measurements : sequence of PairMeasurement
+        Refused and baseline-only ones are left out, and so are non-finite ones.
+    clock_of_source : mapping of str to str
+        Clock that stamps each source.
+    at_ns : int
+        Instant that the solution shall speak of.
+
+    Raises
+    ------
+    UsageError
+        If a measurement names a source that has no clock.
+    """
+    clocks = tuple(dict.fromkeys(clock_of_source.values()))
+    number = {clock: i for i, clock in enumerate(clocks)}
+    used = [
+        (
+            index,
+            m,
+            number[_clock(m.source, clock_of_source)],
+            number[_clock(m.target, clock_of_source)],
+        )
+        for index, m in enumerate(measurements)
+        if _is_usable(m)
+    ]
+    component = _groups(len(clocks), [(s, t) for _, _, s, t in used])
+    anchors = _anchors(len(clocks), used, at_ns)
+    edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
+    drift_group = _groups(len(clocks), _drift_pairs(edges))
+    return Graph(
+        clocks=clocks,
+        anchors_ns=tuple(anchors),
+        edges=tuple(_widened(edge, drift_group) for edge in edges),
+        component=component,
+        drift_group=drift_group,
+    )
+
+
+_Used = tuple[int, PairMeasurement, int, int]
+
+
+def _clock(source: str, clock_of_source: Mapping[str, str]) -> str:
+    if source not in clock_of_source:
+        raise UsageError(
+            f"a measurement names the source '{source}', which has no clock",
+            source=source,
+            hint=nearest_name(source, clock_of_source),
+        )
+    return clock_of_source[source]
+
+
+def _is_usable(m: PairMeasurement) -> bool:
+    return (
+        m.accepted
+        and not m.is_baseline_only
+        and m.offset_s is not None
+        and m.offset_std_s is not None
+        and math.isfinite(m.offset_s)
+        and math.isfinite(m.offset_std_s)
+    )
+
+
+def _groups(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return for every one of n nodes the first node of its connected group."""
+    parent = list(range(n))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for a, b in pairs:
+        ra, rb = root(a), root(b)
+        parent[max(ra, rb)] = min(ra, rb)
+    return tuple(root(i) for i in range(n))
+
+
+def _anchors(n: int, used: Sequence[_Used], at_ns: int) -> list[int]:
+    """Carry the instant `at_ns` from clock to clock along the measurements.
+
+    In each component it starts at the clock whose measured stamps lie nearest to `at_ns`, since
+    that is the time base that the caller speaks of.
+    """
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    distance: list[float] = [math.inf] * n
+    for _, m, s, t in used:
+        offset_ns = nanoseconds(float(m.offset_s or 0.0))
+        neighbours[s].append((t, offset_ns))
+        neighbours[t].append((s, -offset_ns))
+        distance[s] = min(distance[s], abs(m.at_ns - at_ns))
+        distance[t] = min(distance[t], abs(m.at_ns + offset_ns - at_ns))
+    anchors: list[int | None] = [None] * n
+    for start in sorted(range(n), key=lambda i: (distance[i], i)):
+        if anchors[start] is not None:
+            continue
+        anchors[start] = at_ns
+        queue = deque([(start, at_ns)])
+        while queue:
+            here, anchor = queue.popleft()
+            for there, offset_ns in neighbours[here]:
+                if anchors[there] is None:
+                    anchors[there] = anchor + offset_ns
+                    queue.append((there, anchor + offset_ns))
+    return [at_ns if anchor is None else anchor for anchor in anchors]
+
+
+def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]) -> Edge:
+    offset_s = float(m.offset_s or 0.0)
+    source_s = (m.at_ns - anchors[s]) * 1e-9
+    y_s = offset_s - (anchors[t] - anchors[s]) * 1e-9
+    has_drift = (
+        m.drift_ppm is not None
+        and m.drift_std_ppm is not None
+        and math.isfinite(m.drift_ppm)
+        and math.isfinite(m.drift_std_ppm)
+        and m.drift_std_ppm > 0.0
+        and (
+            m.drift_std_ppm <= _DRIFT_VAGUE_PPM
+            or abs(m.drift_ppm) > _DRIFT_SIGNIFICANT * m.drift_std_ppm
+        )
+    )
+    has_step = (
+        m.step_s is not None
+        and m.step_at_ns is not None
+        and math.isfinite(m.step_s)
+        and (m.step_std_s is None or math.isfinite(m.step_std_s))
+    )
+    return Edge(
+        index=index,
+        source=s,
+        target=t,
+        source_s=source_s,
+        target_s=source_s + y_s,
+        y_s=y_s,
+        std_s=max(float(m.offset_std_s or 0.0), _STD_FLOOR_S),
+        drift_ppm=m.drift_ppm if has_drift else None,
+        drift_std_ppm=max(m.drift_std_ppm or 0.0, _STD_FLOOR_PPM) if has_drift else None,
+        step_s=m.step_s if has_step else None,
+        # A step without a figure of its own error is no better known than the offset.
+        step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
+        step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
+        step_at_std_s=m.diagnostics.get("step_at_std_s", 0.0) if has_step else 0.0,
+    )
+
+
+def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
+    """Let crystals run alike where nobody measured their drift but some drift was measured.
+
+    Without that a drifting camera would be known to drift against its gyroscope only, and not
+    against the clock that the gyroscope is tied to by a measurement too short to show drift.
+    """
+    if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
+        return list(edges)
+    known = {frozenset(pair) for pair in _drift_pairs(edges)}
+    return [
+        edge
+        if edge.is_loop or frozenset((edge.source, edge.target)) in known
+        else replace(
+            edge,
+            drift_ppm=0.0,
+            drift_std_ppm=math.sqrt(2.0) * _DRIFT_PRIOR_PPM,
+            is_drift_assumed=True,
+        )
+        for edge in edges
+    ]
+
+
+def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
+    """Return the pairs of clocks whose relative drift somebody measured.
+
+    Either an edge carries a drift, or offsets of one pair at three instants or more, as from the
+    clips of one recording, show it better than a data sheet does.
+    """
+    pairs: list[tuple[int, int]] = []
+    between: dict[tuple[int, int], list[Edge]] = {}
+    for edge in edges:
+        if edge.is_loop:
+            continue
+        if edge.drift_ppm is not None:
+            pairs.append((edge.source, edge.target))
+        key = (min(edge.source, edge.target), max(edge.source, edge.target))
+        between.setdefault(key, []).append(edge)
+    for key, parallel in between.items():
+        if len({round(edge.source_s, 3) for edge in parallel}) < 3:
+            continue
+        weights = [edge.std_s**-2 for edge in parallel]
+        mean = sum(w * e.source_s for w, e in zip(weights, parallel, strict=True)) / sum(weights)
+        information = sum(
+            w * (e.source_s - mean) ** 2 for w, e in zip(weights, parallel, strict=True)
+        )
+        if information > 0.0 and 1e6 / math.sqrt(information) < _DRIFT_USEFUL_PPM:
+            pairs.append(key)
+    return pairs
+
+
+def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
+    """Add what an unmeasured drift may have done between the edge's instant and the anchor."""
+    if edge.is_loop or drift_group[edge.source] == drift_group[edge.target]:
+        return edge
+    lever_s = min(abs(edge.source_s), abs(edge.target_s))
+    return replace(edge, std_s=math.hypot(edge.std_s, 1e-6 * _DRIFT_PRIOR_PPM * lever_s))

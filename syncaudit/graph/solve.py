@@ -1,7 +1,7 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
-The steps of the solution, each in a module of its own: measurements become edges (`edge_building`),
-steps are laid at the door of a clock (`steps`), the rest becomes linear equations (`network`) whose
+The steps of the solution, each in a module of its own: measurements become edges (`edges`), steps
+are laid at the door of a clock (`steps`), the rest becomes linear equations (`network`) whose
 least squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing
 closes (`loops`), and consensus says which clock reference time is read from. Changing the reference
 is an exact change of coordinates afterwards (`gauge`).
@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.graph.edge_building import build_graph
-from syncaudit.graph.edges import Graph
+from syncaudit.graph.edges import Graph, build_graph
 from syncaudit.graph.gauge import Spread, choose_reference, estimate_of, find_suspects, spread_of
 from syncaudit.graph.network import Network, solve_network
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement

@@ -116,9 +116,7 @@ def _signed(edge: Edge, clock: int) -> float:
 
 
 def _blame(
-    event: Sequence[Edge],
-    quiet: Sequence[Edge],
-    trust: Callable[[int], tuple[int, ...]] | None,
+    event: Sequence[Edge], quiet: Sequence[Edge], trust: Callable[[int], tuple[int, ...]] | None
 ) -> list[int]:
     """Choose clocks greedily until every step seen is explained."""
     blamed: list[int] = []

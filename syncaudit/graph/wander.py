@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.graph.clock_filter import smooth, weigh
-from syncaudit.graph.clock_model import Noise, Readings, Smoothed
+from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth, weigh
 from syncaudit.model.arrays import Floats
 
 __all__ = ["Belief", "believe", "candidate_noises", "coarse_candidate_noises", "scale_cost"]

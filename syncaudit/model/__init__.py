@@ -26,15 +26,16 @@ from syncaudit.model.clip import (
 )
 from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.clocks import (
+    ClockCourse,
     ClockEstimate,
     ClockJump,
     ClockSolution,
+    CourseStep,
     EdgeResidual,
     LoopClosure,
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
 from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
-from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
     Activity,
     EventTrain,

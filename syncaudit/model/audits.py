@@ -1,4 +1,4 @@
-"""What the stamps of one source say without any content, and how its pictures look."""
+"""What the stamps of one source say without any content, and how its images look."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = [
 
 
 class PictureFault(StrEnum):
-    """Ways in which pictures train nothing."""
+    """Ways in which images train nothing."""
 
-    FROZEN = "frozen"  # the same picture again although time goes on
+    FROZEN = "frozen"  # the same image again although time goes on
     BLANK = "blank"  # one colour: black, grey, green, white
     COVERED = "covered"  # noise, and nothing behind it
     WHITE = "white"  # nearly all pixels clipped
     GREY = "grey"  # large parts in the grey that decoders put where they have nothing
     HALF = "half"  # the lower rows repeat one row
     DAMAGED = "damaged"  # the decoder had to conceal damage, or what it refers to was damaged
-    UNDECODED = "undecoded"  # no picture came out
-    SIZE = "size"  # another size than the first picture
+    UNDECODED = "undecoded"  # no image came out
+    SIZE = "size"  # another size than the first image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureSpell:
-    """A run of pictures with one fault.
+    """A run of images with one fault.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class PictureSpell:
     first, last : int
         Positions in the file of the first and last of them.
     frames : int
-        How many of the pictures between show it.
+        How many of the images between show it.
     start_s, stop_s : float
-        Their stamps, counted from the first picture looked at.
+        Their stamps, counted from the first image looked at.
     duration_s : float
         Frames times the usual period: does not depend on doubtful stamps.
     level : float, optional
-        Luma, of blank and covered pictures.
+        Luma, of blank and covered images.
     """
 
     fault: PictureFault
@@ -66,25 +66,25 @@ class PictureSpell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureAudit:
-    """Faults of the pictures of one camera.
+    """Faults of the images of one camera.
 
     Parameters
     ----------
     frames : int
-        Pictures decoded.
+        Images decoded.
     counts : mapping of str to int
-        Pictures with each fault, where there are any.
+        Images with each fault, where there are any.
     spells : tuple of PictureSpell
         In order of time; of each fault at most 20, the longest.
     errors : int
-        Packets and picture files that could not be decoded.
+        Packets and image files that could not be decoded.
     first_error : str, optional
         What was wrong with the first of them.
     new_share : float, optional
-        Share of frames that show a new picture, where the camera is slower than the file and its
-        pictures are repeated to fill it up; those repeats are no fault of single frames.
+        Share of frames that show a new image, where the camera is slower than the file and its
+        images are repeated to fill it up; those repeats are no fault of single frames.
     light : float, optional
-        Median over the pictures of their mean luma, 0 to 255.
+        Median over the images of their mean luma, 0 to 255.
     """
 
     frames: int
@@ -101,15 +101,8 @@ class PictureAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
-        return {
-            "frames": self.frames,
-            "counts": dict(self.counts),
-            "spells": [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells],
-            "errors": self.errors,
-            "first_error": self.first_error,
-            "new_share": self.new_share,
-            "light": self.light,
-        }
+        spells = [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells]
+        return fields_of(self) | {"counts": dict(self.counts), "spells": spells}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> PictureAudit:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from syncaudit.model.time import nanoseconds
+from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.time import difference_ns, nanoseconds
 
 __all__ = ["ClockMap"]
 
@@ -92,7 +93,7 @@ class ClockMap:
             is_step_past=self.is_step_past,
         )
 
-    def change_s(self, times_s: ArrayLike) -> NDArray[np.float64]:
+    def change_s(self, times_s: ArrayLike) -> Floats:
         """Return what is added to stamps, in seconds.
 
         Parameters
@@ -122,7 +123,7 @@ class ClockMap:
             return self
         return replace(self, drift_ppm=None, at_ns=None)
 
-    def apply(self, time_ns: ArrayLike) -> NDArray[np.int64]:
+    def apply(self, time_ns: ArrayLike) -> Ints:
         """Return corrected stamps.
 
         Stamps never pass through float: only the change does, whose error stays below 1 ns as
@@ -151,7 +152,8 @@ class ClockMap:
         whole = min(max(round(offset_ns), -(2**62)), 2**62)
         change = np.full(stamps.shape, whole, dtype=np.int64)
         if self.drift_ppm and self.at_ns is not None:
-            rest = 1e-6 * self.drift_ppm * _since(stamps, self.at_ns) + float(offset_ns - whole)
+            drifted_ns = 1e-6 * self.drift_ppm * difference_ns(stamps, self.at_ns)
+            rest = drifted_ns + float(offset_ns - whole)
             change += np.rint(np.clip(rest, -(2.0**61), 2.0**61)).astype(np.int64)
         if self.step_at_ns is not None:
             is_past = (stamps >= self.step_at_ns).astype(np.int64)
@@ -176,11 +178,3 @@ class ClockMap:
         slack_ns = _ROUNDED_NS + nanoseconds(abs(self.step_s))
         low, high = min(found) - slack_ns, max(found) + slack_ns
         return max(low, int(_LIMITS.min)), min(high, int(_LIMITS.max))
-
-
-def _since(stamps: NDArray[np.int64], at_ns: int) -> NDArray[np.float64]:
-    """Return nanoseconds after `at_ns`, as integers where their difference fits."""
-    rough = stamps.astype(np.float64) - float(at_ns)
-    with np.errstate(over="ignore"):
-        exact = (stamps - np.int64(at_ns)).astype(np.float64)
-    return np.where(np.abs(rough) < 2.0**62, exact, rough)

@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import EventResiduals
 
 __all__ = ["Comparison", "compare_pair", "pair_to_show"]
 
-Floats = NDArray[np.float64]
 
 # Part of what is seen that an offset shall take, and the shortest and longest view.
 OFFSET_SHARE = 1.0 / 12.0
@@ -171,7 +170,7 @@ def _of_signals(
     return _seen(pair, source_s, target_s, excerpt.values, peak_s, whole_s, offset_at)
 
 
-def _conspicuous(values: Floats, is_inner: NDArray[np.bool_], beside: int) -> int:
+def _conspicuous(values: Floats, is_inner: Bools, beside: int) -> int:
     """Return the sample to point at: a peak or valley, of a flank its steepest part.
 
     Parameters

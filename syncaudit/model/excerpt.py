@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
+from syncaudit.model.field_names import fields_of
 
 __all__ = ["SignalExcerpt"]
 
-Floats = NDArray[np.float64]
 
 N_POINTS = 81
 N_LEVELS = 127  # of either sign: what a signed byte holds
@@ -111,24 +112,18 @@ class SignalExcerpt:
 
     def turned(self) -> SignalExcerpt:
         """Return the same piece from the target to the source."""
-        return SignalExcerpt(
+        return replace(
+            self,
             start_ns=self.start_ns + round(self.apart_s * 1e9),
             apart_s=-self.apart_s,
-            step_s=self.step_s,
-            tells_s=self.tells_s,
-            peak=self.peak,
             source=self.target,
             target=self.source,
         )
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` reads."""
-        return {
-            "start_ns": self.start_ns,
-            "apart_s": self.apart_s,
-            "step_s": self.step_s,
+        return fields_of(self) | {
             "tells_s": list(self.tells_s),
-            "peak": self.peak,
             "source": b64encode(self.source).decode(),
             "target": b64encode(self.target).decode(),
         }

@@ -1,4 +1,4 @@
-"""What a lens does to directions: where in the picture a ray lands."""
+"""What a lens does to directions: where in the image a ray lands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["N_COEFFICIENTS", "Distortion", "LensModel"]
 
-Floats = NDArray[np.float64]
 
 LensModel = Literal["radtan", "fisheye"]
 # How many coefficients each model takes.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["AgreementCurve", "EventResiduals", "PairEvidence", "evidence_from_json"]
 
-Floats = NDArray[np.float64]
 
 # Points of a curve, and levels of its values: finer than the screen that shows it.
 MAX_POINTS = 121
@@ -161,12 +161,7 @@ class EventResiduals:
 
     def turned(self) -> EventResiduals:
         """Return the residuals of the same pair from the target to the source."""
-        return EventResiduals(
-            n_events=self.n_events,
-            rms_s=self.rms_s,
-            times=self.times,
-            residuals=(-self.residuals_s).astype("<f4").tobytes(),
-        )
+        return replace(self, residuals=(-self.residuals_s).astype("<f4").tobytes())
 
     def to_json(self) -> dict[str, object]:
         """Return what `evidence_from_json` reads."""

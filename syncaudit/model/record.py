@@ -27,7 +27,7 @@ class ClipRecord:
         Search range that the pairs were measured with.
     stamps : mapping of str to StampAudit
         By source.
-    pictures : mapping of str to PictureAudit
+    images : mapping of str to PictureAudit
         By camera.
     findings : tuple of Finding
         Of readers and detectors.
@@ -42,7 +42,7 @@ class ClipRecord:
         of all its stamps where none is near; empty where it states none.
     conditions : mapping of str to float
         What the clip is like, as far as its sources show it: mean ``speed`` (m/s), root mean square
-        of the ``turning`` (rad/s), mean ``light`` of the pictures (0 to 255). No verdict depends on
+        of the ``turning`` (rad/s), mean ``light`` of the images (0 to 255). No verdict depends on
         them; the report compares by them.
     """
 

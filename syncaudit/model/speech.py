@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["BandEnergies", "SpokenTier"]
 
@@ -34,20 +33,17 @@ class SpokenTier:
         Whether sounds were spread over words, and their borders are guesses.
     n_labels : int
         Words or phones that the tier holds, silences apart.
-    unknown : mapping of str to int
-        Labels of which no class is known, and how often each occurs.
     """
 
     source: str
     audio: str
     tier: str
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    is_stated: NDArray[np.bool_]
+    start_s: Floats
+    stop_s: Floats
+    is_stated: Bools
     classes: tuple[str, ...]
     is_words: bool = False
     n_labels: int = 0
-    unknown: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -88,8 +84,8 @@ class BandEnergies:
     epoch_ns: int
     start_s: float
     hop_s: float
-    values: NDArray[np.float64]
-    centres_hz: NDArray[np.float64]
+    values: Floats
+    centres_hz: Floats
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
 from syncaudit.model.lens import Distortion
@@ -44,8 +45,8 @@ class Channel:
     """
 
     name: str
-    time_ns: NDArray[np.int64]
-    values: NDArray[np.float64]
+    time_ns: Ints
+    values: Floats
     unit: str = ""
 
     def __post_init__(self) -> None:
@@ -76,9 +77,9 @@ class Arrivals:
         When they were sent, on the clock of whoever sent them.
     """
 
-    capture_ns: NDArray[np.int64]
-    receive_ns: NDArray[np.int64]
-    publish_ns: NDArray[np.int64] | None = None
+    capture_ns: Ints
+    receive_ns: Ints
+    publish_ns: Ints | None = None
 
     def __post_init__(self) -> None:
         """Freeze the stamps and check that they belong together."""
@@ -120,7 +121,7 @@ class Stream:
     name: str
     clock: str
     kind: SourceKind
-    time_ns: NDArray[np.int64]
+    time_ns: Ints
     uri: str = ""
     stamp_kind: str = "capture"
     findings: tuple[Finding, ...] = ()
@@ -158,23 +159,23 @@ class SignalStream(Stream):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFiles:
-    """Where the pictures of a camera lie, as local paths that decoders open.
+    """Where the images of a camera lie, as local paths that decoders open.
 
     Parameters
     ----------
     paths : tuple of str
         One video file, or the images in frame order.
     is_images : bool
-        Whether `paths` are single pictures.
+        Whether `paths` are single images.
     stream : int
         Index among the video streams of the file.
     span_ns : tuple of int, optional
         Half-open range of the container's presentation times, in ns, that is looked at; None is
         the whole video.
     first : int
-        Index that the first picture of the span has.
+        Index that the first image of the span has.
     column : str, optional
-        The pictures lie encoded in this column of a Parquet file, the one path.
+        The images lie encoded in this column of a Parquet file, the one path.
     rows : tuple of int, optional
         Half-open range of rows that is looked at; None is all.
     n_bytes : int, optional
@@ -198,27 +199,24 @@ class CameraStream(Stream):
     Parameters
     ----------
     files : FrameFiles
-        Pictures, decoded later and once.
-    stamps_from : str
-        ``file`` (a stamp table) or ``container`` (start + pts).
+        Images, decoded later and once.
     n_frames_container : int, optional
         Frames (packets) that the container holds, counted without decoding.
     pts_s : ndarray of float64, shape (m,), optional
         Presentation times of the container's frames in seconds, sorted.
     width_px, height_px : int
-        Picture size.
+        Image size.
     stamp_at, line_delay_s, exposure_s
         As in the manifest; None is unknown.
     focal_px : float, optional
-        Focal length in pixels of the full picture, from the manifest.
+        Focal length in pixels of the full image, from the manifest.
     distortion : Distortion, optional
         Of the lens, from the manifest; None is unknown.
     """
 
     files: FrameFiles
-    stamps_from: str = "file"
     n_frames_container: int | None = None
-    pts_s: NDArray[np.float64] | None = None
+    pts_s: Floats | None = None
     width_px: int = 0
     height_px: int = 0
     stamp_at: str = "mid_exposure_mid_row"
@@ -252,7 +250,7 @@ class AudioStream(Stream):
 
     rate_hz: float
     samples: NDArray[np.float32]
-    anchor_samples: NDArray[np.int64]
+    anchor_samples: Ints
     n_channels: int = 1
     first_sample: int = 0
     file_seconds: float | None = None

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "spans_too_long", "stamps_of_seconds"]
+from syncaudit.model.arrays import Floats, Ints
+
+__all__ = [
+    "MAX_SPAN_S",
+    "difference_ns",
+    "nanoseconds",
+    "seconds_after",
+    "seconds_since",
+    "spans_too_long",
+    "stamps_of_seconds",
+]
 
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
+# Differences below this surely fit int64, whatever the rounding of float64 says of them.
+_EXACT_NS = 9.0e18
 
 
-def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> NDArray[np.float64]:
+def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     """Return seconds after `epoch_ns`, subtracting as integers first.
 
     Parameters
@@ -49,12 +61,28 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> NDArray[np.float64]:
     return seconds
 
 
+def difference_ns(later: Ints, earlier: Ints | int) -> Floats:
+    """Return stamps minus others, shape (n,), subtracted as integers wherever int64 holds that."""
+    rough = later.astype(np.float64) - np.asarray(earlier, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        exact = (later - np.asarray(earlier, dtype=np.int64)).astype(np.float64)
+    return np.where(np.abs(rough) < _EXACT_NS, exact, rough)
+
+
+def seconds_after(time_ns: Ints, zero_ns: int) -> Floats:
+    """Return seconds after `zero_ns`, shape (n,), for any span; `seconds_since` refuses long ones.
+
+    Of stamps of a clock that counts from elsewhere, or of nonsense.
+    """
+    return difference_ns(time_ns, zero_ns) * 1e-9
+
+
 def nanoseconds(seconds: float) -> int:
     """Return a span in seconds as whole nanoseconds, rounded to nearest."""
     return round(seconds * 1e9)
 
 
-def stamps_of_seconds(times_s: ArrayLike) -> NDArray[np.int64]:
+def stamps_of_seconds(times_s: ArrayLike) -> Ints:
     """Return float seconds as stamps in whole nanoseconds, rounded to nearest.
 
     For files that hold no integers. The step of the floats stays in the stamps: at 100 s it is
@@ -82,6 +110,6 @@ def stamps_of_seconds(times_s: ArrayLike) -> NDArray[np.int64]:
     return np.rint(times * 1e9).astype(np.int64)
 
 
-def spans_too_long(time_ns: NDArray[np.int64]) -> bool:
+def spans_too_long(time_ns: Ints) -> bool:
     """Tell whether stamps lie more than 30 days apart: such stamps place nothing anywhere."""
     return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S

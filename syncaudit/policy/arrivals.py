@@ -82,10 +82,7 @@ def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:
 
 
 def _floor(
-    name: str,
-    audit: ArrivalAudit,
-    audits: Mapping[str, ArrivalAudit],
-    kinds: Mapping[str, str],
+    name: str, audit: ArrivalAudit, audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]
 ) -> list[Finding]:
     if abs(audit.floor_s) > _EPOCH_S:
         text = (
@@ -131,7 +128,7 @@ def _fellows(
     """Return the floors to hold a source's against, and who they are in words.
 
     Those of its kind if there are two others; a source of small messages has no longer way than
-    the pictures of cameras.
+    the images of cameras.
     """
     own = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == kinds[name]]
     if len(own) >= 2:

@@ -38,15 +38,15 @@ class Limits:
         Largest share of samples missing, with equal stamps, and stamped before their forerunner.
         Fewer, but not none, are a warning.
     damaged_share : float, optional
-        Of a camera: largest share of pictures with each kind of damage (undecoded, concealed,
+        Of a camera: largest share of images with each kind of damage (undecoded, concealed,
         grey, cut off, of another size). Fewer, but not none, are a warning.
     max_frozen_s, frozen_share : float, optional
-        Of a camera: longest repetition of one picture while time goes on, and largest share of
+        Of a camera: longest repetition of one image while time goes on, and largest share of
         frames that repeat the one before.
     max_blank_s : float, optional
-        Of a camera: longest spell of pictures of one colour, in a camera that shows others.
+        Of a camera: longest spell of images of one colour, in a camera that shows others.
     blank_share : float, optional
-        Of a camera that shows hardly anything else: largest share of such pictures. None leaves it
+        Of a camera that shows hardly anything else: largest share of such images. None leaves it
         unverified, whatever the share.
     rate_hz : float, optional
         Rate that the source must have.

@@ -1,4 +1,4 @@
-"""Judge what the pictures of one camera show of their own faults."""
+"""Judge what the images of one camera show of their own faults."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
 
 
 def check_pictures(case: Case) -> Findings:
-    """Return what is wrong with the pictures of every camera."""
+    """Return what is wrong with the images of every camera."""
     findings: list[Finding] = []
     for name, audit in case.record.pictures.items():
         spec = case.clip.sources.get(name)
@@ -63,12 +63,12 @@ def check_pictures(case: Case) -> Findings:
 def judge_pictures(
     name: str, uri: str, audit: PictureAudit, limits: Limits, *, rate_hz: float | None = None
 ) -> list[Finding]:
-    """Return defects and remarks about the pictures of one camera.
+    """Return defects and remarks about the images of one camera.
 
     Parameters
     ----------
     name, uri : str
-        Camera and where its pictures are.
+        Camera and where its images are.
     audit : PictureAudit
         What was found.
     limits : Limits
@@ -176,7 +176,7 @@ def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
 def _blank_throughout(
     name: str, spell: PictureSpell, audit: PictureAudit, limits: Limits
 ) -> Finding:
-    """Return a doubt: pictures that never show anything prove neither a fault nor a time."""
+    """Return a doubt: images that never show anything prove neither a fault nor a time."""
     limit = limits.blank_share
     n = audit.counts[PictureFault.BLANK]
     share = n / max(1, audit.frames)

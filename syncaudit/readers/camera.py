@@ -102,7 +102,6 @@ def read_camera(
         findings=tuple(findings),
         is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
         files=files,
-        stamps_from="file" if spec.timestamps is not None else "container",
         n_frames_container=n_frames,
         pts_s=pts_s,
         width_px=frames.width_px,

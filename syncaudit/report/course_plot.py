@@ -69,7 +69,7 @@ def course_plot(
     tolerances_s : mapping of str to float or None
         Half width of the band about zero.
     label : str
-        What the picture shows, for screen readers.
+        What the image shows, for screen readers.
     """
     if not lanes:
         return None

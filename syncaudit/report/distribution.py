@@ -8,6 +8,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from syncaudit.dsp.robust import MAD_TO_STD
+
 __all__ = ["Distribution"]
 
 # Values below it count as zero; far below what any clock of a recording shows (seconds).
@@ -16,8 +18,6 @@ _LEAST = 1e-9
 _FINE = 1000.0
 _MOST = 1e12
 _AT_ONCE = 1024  # values that are put into bins together
-# Turns a median absolute deviation into the sigma of a normal law.
-_SIGMAS = 1.4826
 
 
 class Distribution:
@@ -69,11 +69,11 @@ class Distribution:
         return self.quantile(0.5)
 
     def spread(self) -> float | None:
-        """Return the robust standard deviation: 1.4826 median absolute deviations."""
+        """Return the robust standard deviation, by the median absolute one."""
         median = self.median()
         if median is None or len(self) < 2:
             return None
-        return _SIGMAS * (self._about(median).median() or 0.0)
+        return MAD_TO_STD * (self._about(median).median() or 0.0)
 
     def extreme(self) -> float | None:
         """Return the value farthest from zero."""

@@ -11,9 +11,8 @@ from typing import Any
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.before_after import before_after
 from syncaudit.report.clip_card import clip_card
-from syncaudit.report.clip_course import clip_course
 from syncaudit.report.clip_table import ClipTable
-from syncaudit.report.courses import Courses
+from syncaudit.report.courses import Courses, clip_course
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.picture import Picture
@@ -27,7 +26,7 @@ __all__ = ["CARDS", "PictureMaker", "write_report"]
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
 
 PictureMaker = Callable[[str, Sequence[str]], Sequence[Picture]]
-"""Gives pictures of a clip, of the sources named first; none where they cannot be had."""
+"""Gives images of a clip, of the sources named first; none where they cannot be had."""
 
 
 def write_report(
@@ -50,8 +49,8 @@ def write_report(
         Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
     path : str or Path
         File to write; replaced in one step.
-    pictures : callable, optional
-        Asked for pictures of the few worst clips.
+    images : callable, optional
+        Asked for images of the few worst clips.
     """
     tolerances = summary.get("tolerances_s") or {}
     overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()

@@ -6,14 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.formatting import signed_ms, word_share, word_span
+from syncaudit.formatting import signed_ms, word_duration, word_share, word_span
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.budget import PARTS, PooledDrifts, budget_row
 from syncaudit.report.causes import Causes, span_of
 from syncaudit.report.clip_card import WITNESSES
 from syncaudit.report.source_tally import SourceTally
 from syncaudit.report.source_view import source_view
-from syncaudit.report.stage_times import stage_times
 
 __all__ = ["Overview"]
 
@@ -24,6 +23,15 @@ _OF_ONE = {
     "pass": "The clip is shown to share one time.",
     "reject": "The clip is rejected.",
     "unverified": "Nothing is known of the clip: it holds too little evidence.",
+}
+# In the order in which an audit passes through them.
+_STAGES = {
+    "read": "files read",
+    "stamps": "stamps audited",
+    "decode": "pictures decoded",
+    "detect": "events and motion detected",
+    "estimate": "offsets estimated",
+    "solve": "clocks solved",
 }
 
 
@@ -89,7 +97,7 @@ class Overview:
             "n_unshown": len(self._unshown),
             "budget_parts": PARTS,
             "budget": [budget_row(tally, drifts) for tally in tallies],
-            "stages": stage_times(self._summary, n_clips),
+            "stages": _stage_times(self._summary, n_clips),
         }
 
     def _common(self, cause: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,3 +148,36 @@ class Overview:
 def _order(tally: SourceTally) -> tuple[int, str]:
     kinds = [str(kind) for kind in SourceKind]
     return (kinds.index(tally.kind) if tally.kind in kinds else len(kinds)), tally.name
+
+
+def _stage_times(summary: Mapping[str, Any], n_clips: int) -> dict[str, Any] | None:
+    """Return the CPU time by stage; None where none was measured."""
+    spent: Mapping[str, float] = summary.get("stages_s") or {}
+    total_s = sum(spent.values())
+    if not total_s or not n_clips:
+        return None
+    names = [*(name for name in _STAGES if name in spent), *(s for s in spent if s not in _STAGES)]
+    wall_s = summary.get("wall_s")
+    fresh = n_clips - (summary.get("clips") or {}).get("reused", 0)
+    return {
+        "rows": [
+            {
+                "name": name,
+                "words": _STAGES.get(name, ""),
+                "percent": 100.0 * spent[name] / total_s,
+                "share": word_share(spent[name], total_s),
+                "total": _spent(spent[name]),
+                "each": _spent(spent[name] / n_clips),
+            }
+            for name in names
+        ],
+        "total": _spent(total_s),
+        "each": _spent(total_s / n_clips),
+        "wall": None if not wall_s else _spent(wall_s),
+        "pace": None if not wall_s or fresh <= 0 else f"{3600.0 * fresh / wall_s:,.0f}",
+        "workers": summary.get("workers"),
+    }
+
+
+def _spent(seconds: float) -> str:
+    return word_span(seconds) if seconds >= 120.0 else word_duration(seconds)

@@ -1,4 +1,4 @@
-"""A small picture of a camera, for people to look at."""
+"""A small image of a camera, for people to look at."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Picture:
     source : str
         Camera.
     jpeg : bytes
-        The picture.
+        The image.
     width_px, height_px : int
         Its size.
     words : str

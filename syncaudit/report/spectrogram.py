@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
+
 __all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
 
 TOP_HZ = 8000.0
@@ -14,9 +16,10 @@ HOP_S = 0.002
 RANGE_DB = 55.0
 ROWS = 128
 MAX_COLUMNS = 1100
+WAVEFORM_COLUMNS = 1000
 
 
-def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> NDArray[np.float64]:
+def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
     """Return a wide-band spectrogram from 8 kHz down to 0.
 
     Parameters
@@ -77,25 +80,25 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
     return png.tobytes()
 
 
-def waveform_path(samples: NDArray[np.float32], *, n_columns: int = 1000) -> str:
-    """Return the envelope of a sound as an SVG path in a box of `n_columns` by 2, middle 1.
+def waveform_path(samples: NDArray[np.float32]) -> str:
+    """Return the envelope of a sound as an SVG path in a box of 1000 by 2, middle 1.
 
     Parameters
     ----------
     samples : ndarray of float32, shape (n,)
         Sound, scaled here to its own peak.
-    n_columns : int
-        Width of the box.
     """
     x = np.nan_to_num(samples.astype(np.float64), posinf=0.0, neginf=0.0)
     if not x.size:
         return ""
     x = x - float(np.median(x))
     peak = float(np.max(np.abs(x))) or 1.0
-    edges = np.unique(np.linspace(0, x.size, min(n_columns, x.size) + 1).astype(np.int64))[:-1]
+    edges = np.unique(np.linspace(0, x.size, min(WAVEFORM_COLUMNS, x.size) + 1).astype(np.int64))[
+        :-1
+    ]
     high = 1.0 - np.maximum.reduceat(x, edges) / peak
     low = 1.0 - np.minimum.reduceat(x, edges) / peak
-    across = edges * (n_columns / x.size)
+    across = edges * (WAVEFORM_COLUMNS / x.size)
     forth = [f"{a:.0f},{b:.3f}" for a, b in zip(across, high, strict=True)]
     back = [f"{a:.0f},{b:.3f}" for a, b in zip(across[::-1], low[::-1], strict=True)]
     return "M" + "L".join([*forth, *back]) + "Z"

@@ -76,7 +76,7 @@ class Utterance:
 def write_speech_sheet(
     utterances: Sequence[Utterance], path: Path, *, about: str, problems: Sequence[str] = ()
 ) -> None:
-    """Write one self-contained HTML page with picture, sound, tiers and label buttons.
+    """Write one self-contained HTML page with image, sound, tiers and label buttons.
 
     The sound lies in the page as 16-bit samples: a page opened from disk may not fetch files
     beside it, and a phone is cut to the sample only out of decoded samples. A second takes 43 kB.

@@ -6,29 +6,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.batch.pool import Lost, map_isolated
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source
 from syncaudit.splits.common_part import MIN_COMMON_S, Comparison
-from syncaudit.splits.fingerprint import Fingerprint, fingerprint_of
-from syncaudit.splits.looks import Looks, likeness
+from syncaudit.splits.fingerprint import CROPS, Fingerprint, cropping, fingerprint_of, nearest
 from syncaudit.splits.split_lists import Split
 
 __all__ = [
     "Duplicate",
     "Lookalike",
+    "Looks",
     "Video",
     "VideoPair",
     "VideoSet",
     "compared",
     "count_videos",
     "find_duplicates",
+    "likeness",
 ]
 
 # Of stills of one scene 0.97 is the least, and of those of other places the most: better listed in
 # vain than not at all.
 _MIN_LIKENESS = 0.96
+# Scenes are looked at so often.
+_LOOK_S = 0.25
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,3 +225,41 @@ def _why_undecided(video: Fingerprint) -> str | None:
     if video.changing_s < MIN_COMMON_S:
         return "too short"
     return "nothing moves" if video.is_still else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """What a video looks like, each with no margin and with several cut off.
+
+    Parameters
+    ----------
+    often : ndarray, shape (c, n, 96)
+        Every `_LOOK_S`; every row of norm 1 and mean 0.
+    once : ndarray, shape (c, 96)
+        In the middle.
+    """
+
+    often: Floats
+    once: Floats
+
+    @classmethod
+    def of(cls, video: Fingerprint) -> Looks:
+        """Return the looks of a video."""
+        at = nearest(video.times_s, np.arange(0.0, video.times_s[-1] + _LOOK_S, _LOOK_S))
+        cells = video.cells.astype(np.float32)
+
+        def looks(cells: Floats) -> Floats:
+            found = np.stack([cells @ cropping(crop).T for crop in CROPS])
+            found -= found.mean(axis=-1, keepdims=True)
+            size = np.linalg.norm(found, axis=-1, keepdims=True)
+            return np.asarray(found / np.maximum(size, 1e-9), dtype=np.float32)
+
+        return cls(looks(cells[at]), looks(cells[len(cells) // 2]))
+
+
+def likeness(one: Looks, other: Looks) -> float:
+    """Return the correlation of two videos of a scene at the instants when they are most alike."""
+    return max(
+        float(max(np.max(often.often @ once.once[0]), np.max(often.often[0] @ once.once.T)))
+        for once, often in ((one, other), (other, one))
+    )

@@ -12,9 +12,7 @@ __all__ = ["leaked_clips"]
 
 
 def leaked_clips(
-    splits: Sequence[Split],
-    shared: Iterable[SharedData],
-    copies: Iterable[VideoPair],
+    splits: Sequence[Split], shared: Iterable[SharedData], copies: Iterable[VideoPair]
 ) -> list[str]:
     """Return the clips of later splits that share something with an earlier one, in order.
 

@@ -13,13 +13,7 @@ from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip
 from syncaudit.readers.uris import read_bytes
 
-__all__ = [
-    "Split",
-    "splits_by_lists",
-    "splits_by_names",
-    "splits_of_hugging_face",
-    "splits_stated",
-]
+__all__ = ["Split", "splits_by_lists", "splits_of_hugging_face", "splits_stated"]
 
 # How shards and folders of splits are called: train-000017.tar, val/drive3 ...
 _SPLIT_NAME = re.compile(r"(train|training|val|valid|validation|dev|eval|test)(?=[-_./])", re.I)
@@ -71,7 +65,7 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
     places = {clip.origin.dataset for clip in clips if clip.origin is not None}
     if len(places) == 1 and all(clip.origin is not None for clip in clips):
         return _splits_of_lerobot(clips, f"{places.pop().rstrip('/')}/meta/info.json")
-    found = splits_by_names(clips)
+    found = _splits_by_names(clips)
     if len(found) < 2:
         raise UsageError(
             "one split was named, and it is no data set that states several itself",
@@ -80,14 +74,8 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
     return found
 
 
-def splits_by_names(clips: Iterable[Clip]) -> list[Split]:
-    """Return the splits by the shards or folders that clips are named after; others are left out.
-
-    Parameters
-    ----------
-    clips : iterable of Clip
-        Ids begin with the shard (WebDataset) or the folder.
-    """
+def _splits_by_names(clips: Iterable[Clip]) -> list[Split]:
+    """Return the splits by shards or folders that clips are named after, without the others."""
     found: dict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
         match = _SPLIT_NAME.match(clip.clip_id)

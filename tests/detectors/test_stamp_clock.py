@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.detectors.stamps.clock import fit_clock, lower_hull_line
 from syncaudit.detectors.stamps.streams import audit_stamps
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import robust_line
 from testkit.stamp_series import EPOCH, nanos, ticks
 
 

@@ -34,7 +34,6 @@ def _slammed(stream: EventStream) -> EventTrain:
         epoch_ns=0,
         times_s=1e-9 * stream.time_ns,
         std_s=np.full(n, 1e-3),
-        strengths=np.ones(n),
     )
 
 

@@ -47,7 +47,6 @@ def test_knocks_are_found_with_honest_errors(rate_hz, force):
     claimed_s = np.hypot(found.std_s, found.systematic_std_s)
     assert np.mean(np.abs(late_s) < 1.96 * claimed_s) > 0.85
     assert np.max(found.std_s) < 0.4 / rate_hz
-    assert np.all(found.strengths > 10.0)
 
 
 def test_streams_are_read_by_their_accelerometer():

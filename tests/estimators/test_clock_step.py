@@ -126,7 +126,9 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     times, std = np.arange(6.0), np.full(6, 1e-3)
     bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 3)
     delays = slope * times + error * rng.normal(0.0, 1e-3, (4000, 6))
-    n_steps = sum(_best_split(times, row, std) is not None for row in delays)
+    n_steps = sum(_best_split(times, row, std, MIN_CHI2_GAIN) is not None for row in delays)
     assert n_steps / len(delays) < bound
     stepped = delays + 0.1 * (times > 2.5)
-    assert sum(_best_split(times, row, std) == 3 for row in stepped) > 0.97 * len(delays)
+    assert sum(_best_split(times, row, std, MIN_CHI2_GAIN) == 3 for row in stepped) > 0.97 * len(
+        delays
+    )

@@ -239,7 +239,6 @@ def test_residuals_follow_a_step_and_a_drift():
             epoch_ns=EPOCH,
             times_s=times_s,
             std_s=np.full(times_s.size, 1e-4),
-            strengths=np.ones(times_s.size),
         )
 
     pair = measure_flashes(train("a", at_s), train("b", moved_s[2:]))

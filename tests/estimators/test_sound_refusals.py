@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
-from syncaudit.estimators.sound import steps as sound_steps
+from syncaudit.estimators.sound import measure as sound_measure
 from syncaudit.estimators.sound.measure import estimate_microphones
 from syncaudit.estimators.sound.pair import Refusal
 from testkit.heard_twice import EPOCH, TOLERANCE_S, error_of, pair_of, sound
@@ -184,9 +184,9 @@ def test_a_stretch_that_fits_several_offsets_counts_as_unclear(
 ):
     """What has nothing in common is silence; what fits twice may be a lost buffer."""
     figures = {"coarse_offset_s": 0.5, "is_ambiguous": float(is_ambiguous)}
-    steps = sound_steps
+    steps = sound_measure
     monkeypatch.setattr(steps, "_stretches", lambda _blocks: [(1.0, 3.5)])
     monkeypatch.setattr(steps, "_is_on_track", lambda *_all: False)
     monkeypatch.setattr(steps, "search_coarsely", lambda _part: Refusal(why="x", figures=figures))
     pair = SimpleNamespace(part=lambda *_stretch: None)
-    assert steps.with_outliers(pair, None) == (None, unclear_s)
+    assert steps._with_outliers(pair, None) == (None, unclear_s)

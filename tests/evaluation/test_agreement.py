@@ -8,7 +8,7 @@ from syncaudit_gui.viewmodel.labels import Label as ViewerLabel
 from syncaudit_gui.viewmodel.labels import Labels as ViewerLabels
 
 from syncaudit.evaluation.agreement import Agreement, agreement_of
-from syncaudit.evaluation.labels import Label, Labels, PersonSays, read_labels
+from syncaudit.evaluation.labels import LabelRow, Labels, PersonSays, read_labels
 from syncaudit.model import Verdict
 
 REJECT, PASS, UNVERIFIED = Verdict.REJECT, Verdict.PASS, Verdict.UNVERIFIED
@@ -19,10 +19,10 @@ def agreement(
 ) -> Agreement:
     """Return labels of the first clips of every verdict."""
     verdicts = {f"{v}{k}": v for v, n in n_clips.items() for k in range(n)}
-    labels: dict[str, Label] = {}
+    labels: dict[str, LabelRow] = {}
     for (verdict, says), n in labelled.items():
         fresh = [name for name, v in verdicts.items() if v is verdict and name not in labels]
-        labels |= {name: Label(says=says, note="", is_blind=True) for name in fresh[:n]}
+        labels |= {name: LabelRow(clip_id=name, label=says) for name in fresh[:n]}
     return agreement_of(Labels(by_clip=labels, n_damaged=0), verdicts)
 
 
@@ -72,10 +72,9 @@ def test_bounds_of_recall_hold_over_samples():
     verdicts = {f"{v}{k}": v for v, n in n_clips.items() for k in range(n)}
     for _ in range(n_runs):
         labels = {
-            f"{v}{k}": Label(
-                says=PersonSays.REJECT if rng.random() < bad[v] else PersonSays.ACCEPT,
-                note="",
-                is_blind=True,
+            f"{v}{k}": LabelRow(
+                clip_id=f"{v}{k}",
+                label=PersonSays.REJECT if rng.random() < bad[v] else PersonSays.ACCEPT,
             )
             for v in bad
             for k in range(20)
@@ -87,8 +86,8 @@ def test_bounds_of_recall_hold_over_samples():
 
 def test_unsure_counts_for_nothing_and_strange_clips_are_counted():
     labels = {
-        "a": Label(says=PersonSays.UNSURE, note="", is_blind=True),
-        "gone": Label(says=PersonSays.REJECT, note="", is_blind=False),
+        "a": LabelRow(clip_id="a", label=PersonSays.UNSURE),
+        "gone": LabelRow(clip_id="gone", label=PersonSays.REJECT, verdict_shown="reject"),
     }
     found = agreement_of(Labels(by_clip=labels, n_damaged=2), {"a": REJECT})
     assert (found.precision.n, found.n_without_verdict, found.n_damaged) == (0, 1, 2)
@@ -106,9 +105,9 @@ def test_labels_of_the_viewer_are_read(tmp_path):
     with given.path.open("a") as file:
         file.write('{"clip_id": "d", "lab')  # half written
     found = read_labels(str(given.path))
-    assert found.by_clip == {
-        "a": Label(says=PersonSays.REJECT, note="late by a lot", is_blind=True),
-        "b": Label(says=PersonSays.UNSURE, note="", is_blind=False),
+    assert {name: (row.label, row.note, row.has_seen) for name, row in found.by_clip.items()} == {
+        "a": (PersonSays.REJECT, "late by a lot", False),
+        "b": (PersonSays.UNSURE, "", True),
     }
     assert found.n_damaged == 1
     assert {str(says) for says in PersonSays} == {str(label) for label in ViewerLabel}

@@ -11,9 +11,8 @@ import pytest
 import syncaudit
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change, Quantity, parse_changes
-from syncaudit.evaluation.moved_record import moved_record
 from syncaudit.evaluation.replay import replayed_record
-from syncaudit.evaluation.variants import Judging, make_variants
+from syncaudit.evaluation.variants import Judging, make_variants, moved_record
 from syncaudit.model import ClipRecord, Verdict
 from syncaudit.pipeline import Examination, conclude, examine
 from testkit.judged_clips import GOOD, POLICY, judge_measured

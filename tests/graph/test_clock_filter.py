@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.graph.clock_filter import smooth, weigh
-from syncaudit.graph.clock_model import RATE_STD, Noise, Readings
+from syncaudit.graph.clock_filter import RATE_STD, Noise, Readings, smooth, weigh
 
 N = 12
 STEP_AFTER = 6

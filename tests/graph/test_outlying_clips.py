@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.graph import follow_clock
-from syncaudit.graph.clock_model import Readings
+from syncaudit.graph.clock_filter import Readings
 from syncaudit.graph.course import first_weights
 
 START_NS = 1_767_225_600_000_000_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
-from syncaudit_gui.decoding.cache import FrameCache
+from syncaudit_gui.decoding.camera_thread import FrameCache
 from syncaudit_gui.decoding.video import VideoFrames
 
 from syncaudit.model import FrameFiles

@@ -90,14 +90,13 @@ def test_replacing_a_field_checks_again():
 
 
 def test_events_of_uneven_lengths():
-    with pytest.raises(ValueError, match=r"strengths must have shape \(2,\), got \(1,\)"):
+    with pytest.raises(ValueError, match=r"std_s must have shape \(2,\), got \(1,\)"):
         EventTrain(
             source="mic",
             quantity=Quantity.CLICK,
             epoch_ns=0,
             times_s=np.zeros(2),
-            std_s=np.ones(2),
-            strengths=np.ones(1),
+            std_s=np.ones(1),
         )
 
 
@@ -108,7 +107,6 @@ def test_events_may_be_simultaneous():
         epoch_ns=0,
         times_s=np.zeros(2),
         std_s=np.ones(2),
-        strengths=np.ones(2),
     )
     assert train.times_s.size == 2
 

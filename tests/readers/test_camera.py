@@ -38,7 +38,7 @@ def test_stamps_come_from_the_table_and_the_rest_from_container_and_manifest(
     )
     stream = camera(sample.put(tmp_path), tmp_path)
     assert stream.time_ns.tolist() == [T0 + 33333333 * k for k in range(10)]
-    assert (stream.stamps_from, stream.n_frames_container) == ("file", 10)
+    assert stream.n_frames_container == 10
     assert (stream.width_px, stream.height_px, stream.focal_px) == (64, 48, None)
     assert (stream.line_delay_s, stream.exposure_s) == (2.5e-5, 0.008)
     assert stream.stamp_at == "start_of_frame"
@@ -70,7 +70,7 @@ def test_container_stamps_are_start_plus_exact_pts(
     stream = camera(sample.put(tmp_path), tmp_path)
     pts = [round(k * 10**9 / 30) for k in range(10)]
     assert (stream.time_ns - T0).tolist() == pts
-    assert (stream.stamps_from, stream.findings) == ("container", ())
+    assert stream.findings == ()
 
 
 @pytest.mark.parametrize(

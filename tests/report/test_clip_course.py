@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import ClipRecord, ClipVerdict, EventResiduals, PairMeasurement
-from syncaudit.report.clip_course import N_MARKS, clip_course
+from syncaudit.report.courses import N_MARKS, clip_course
 
 AT_NS = 1_767_225_600_000_000_000
 SPAN_S = 20.0

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from syncaudit.report.budget import PooledDrifts, budget_row
+from syncaudit.report.clip_card import Point, forest_plot
 from syncaudit.report.course_plot import CoursePoint
 from syncaudit.report.courses import _MAX_POINTS, _Series
 from syncaudit.report.distribution import Distribution
-from syncaudit.report.figures import Point, forest_plot
-from syncaudit.report.histogram import histogram
 from syncaudit.report.source_tally import SourceTally
+from syncaudit.report.source_view import histogram
 
 # Pixels are written to a tenth, ticks of an axis lie some 60 apart.
 SHARE_TOL = 0.005

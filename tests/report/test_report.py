@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from syncaudit.model import ClipVerdict, ClockEstimate, Verdict
-from syncaudit.report.clip_card import content_words, stamp_words
-from syncaudit.report.figures import Point, forest_plot
+from syncaudit.report.clip_card import Point, content_words, forest_plot, stamp_words
 from syncaudit.report.html import CARDS
 from testkit import fake_audits
 from testkit.fake_audits import make_clip

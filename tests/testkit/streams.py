@@ -113,5 +113,4 @@ def event_train(
         epoch_ns=0,
         times_s=times_s,
         std_s=np.full(times_s.size, std_s),
-        strengths=np.ones(times_s.size),
     )

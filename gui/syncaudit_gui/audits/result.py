@@ -9,12 +9,7 @@ from syncaudit.model import RotationIncrements, TranscriptStream
 from syncaudit_gui.viewmodel.events import Event
 from syncaudit_gui.viewmodel.judgement import Judgement
 
-__all__ = [
-    "AuditFailed",
-    "AuditMessage",
-    "AuditProgress",
-    "AuditResult",
-]
+__all__ = ["AuditFailed", "AuditMessage", "AuditProgress", "AuditResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow
 
 __all__ = ["Arranging", "BatchList", "Show", "SortBy"]
@@ -164,9 +165,7 @@ class BatchList:
                 visible = visible[np.argsort(ranks[visible], kind="stable")]
         return visible[::-1] if self.is_descending else visible
 
-    def _holding(
-        self, word: str, places: NDArray[np.intp], is_hidden: NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
+    def _holding(self, word: str, places: NDArray[np.intp], is_hidden: Bools) -> NDArray[np.intp]:
         """Return the places whose clip or reason holds a word; reasons may be hidden."""
         ids, words = self._ids, self._words
         hidden = is_hidden.tolist() if self.is_blind else None

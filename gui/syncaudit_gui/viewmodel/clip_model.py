@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from syncaudit.model import CameraStream, Clip, EventResiduals, Stream
+from syncaudit.model.time import seconds_after
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
 from syncaudit_gui.viewmodel.clock_map import DrawnClock
@@ -17,7 +18,6 @@ from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.seconds import since
 from syncaudit_gui.viewmodel.spells import Spell, find_spells
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning
@@ -101,7 +101,7 @@ class ClipModel:
             stream = self.streams.get(camera)
             if not isinstance(stream, CameraStream) or not stream.time_ns.size:
                 return None
-            stamps_s = since(stream.time_ns, self.epoch_ns)
+            stamps_s = seconds_after(stream.time_ns, self.epoch_ns)
             self._frames[camera] = FrameTable(self.map_of(camera).apply(stamps_s))
         return self._frames[camera]
 
@@ -214,7 +214,7 @@ def _limits(clip: Clip, streams: Mapping[str, Stream], epoch_ns: int, window_s: 
         for stream in streams.values():
             if not stream.time_ns.size:
                 continue
-            ends = since(np.array([stream.time_ns.min(), stream.time_ns.max()]), epoch_ns)
+            ends = seconds_after(np.array([stream.time_ns.min(), stream.time_ns.max()]), epoch_ns)
             # Stamps of another epoch or a wrong digit do not stretch the axis.
             if abs(float(ends[0])) < window_s + 60.0 and abs(float(ends[1])) < 2 * window_s + 60.0:
                 start_s, stop_s = min(start_s, float(ends[0])), max(stop_s, float(ends[1]))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import ClockMap
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.timeline import TimeRange
 
 __all__ = ["DrawnClock"]
 
-Floats = NDArray[np.float64]
 
 # Each step of inverting a clock leaves the drift's share of the error before.
 N_INVERSE = 3

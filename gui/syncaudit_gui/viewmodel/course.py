@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 
 __all__ = ["OffsetCourse", "course_of"]
 
-Floats = NDArray[np.float64]
 
 N_POINTS = 201
 # A change of fewer standard errors of it is none that can be seen.

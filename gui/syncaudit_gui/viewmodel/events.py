@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 from scipy.signal import find_peaks
 
@@ -25,6 +24,7 @@ from syncaudit.model import (
     SignalStream,
     Stream,
 )
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clock_map import DrawnClock
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "train_events",
 ]
 
-Floats = NDArray[np.float64]
 
 TURN_RATE = 0.12  # rad/s: a junction, not a lane change
 TURN_APART_S = 1.5

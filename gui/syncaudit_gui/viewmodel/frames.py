@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["FrameTable", "ShownFrame"]
 
@@ -43,7 +44,7 @@ class FrameTable:
         Stamps in file order, on the axis that the cursor runs on.
     """
 
-    def __init__(self, times_s: NDArray[np.float64]) -> None:
+    def __init__(self, times_s: Floats) -> None:
         self._order = np.argsort(times_s, kind="stable")
         self._times_s = times_s[self._order]
         steps = np.diff(self._times_s)
@@ -54,7 +55,7 @@ class FrameTable:
         return int(self._times_s.size)
 
     @property
-    def times_s(self) -> NDArray[np.float64]:
+    def times_s(self) -> Floats:
         """Stamps in order of time, shape (n,)."""
         return self._times_s
 

@@ -23,10 +23,12 @@ class JsonLog:
     ----------
     path : Path
         The file; made with the first line.
+    before : Path, optional
+        Read first, never written.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, before: Path | None = None) -> None:
+        self.path, self._before = path, before
 
     def append(self, row: Mapping[str, object]) -> None:
         """Write one row.
@@ -60,8 +62,10 @@ class JsonLog:
         Raises
         ------
         UsageError
-            If the file is there and cannot be read.
+            If a file is there and cannot be read.
         """
+        if self._before is not None:
+            yield from JsonLog(self._before).rows()
         try:
             with self.path.open("rb") as file:
                 for line in file:

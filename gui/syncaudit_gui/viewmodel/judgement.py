@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
@@ -22,12 +21,11 @@ from syncaudit.model import (
     SourceVerdict,
     Verdict,
 )
+from syncaudit.model.arrays import Floats
 from syncaudit.pipeline.conclude import solve_record
 from syncaudit.policy import load_policy
 
 __all__ = ["Judgement", "SourceEstimate"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,74 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from syncaudit.evaluation.labels import LabelRow
 from syncaudit.evaluation.labels import PersonSays as Label
 from syncaudit_gui.viewmodel.json_log import JsonLog
 
 __all__ = ["Label", "LabelRow", "Labels"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelRow:
-    """One decision, a line of the label file.
-
-    Parameters
-    ----------
-    clip_id : str
-        Clip of the manifest.
-    label : Label, optional
-        None takes an earlier label back.
-    note : str
-        In the person's words.
-    is_blind : bool
-        Whether the verdict was hidden when the label was given.
-    verdict_shown : str, optional
-        The verdict that was on screen; None where there was none or it was hidden.
-    time : str
-        When, in UTC (ISO 8601).
-    """
-
-    clip_id: str
-    label: Label | None
-    note: str = ""
-    is_blind: bool = False
-    verdict_shown: str | None = None
-    time: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the line of the file."""
-        return {
-            "clip_id": self.clip_id,
-            "label": None if self.label is None else str(self.label),
-            "note": self.note,
-            "blind": self.is_blind,
-            "verdict_shown": self.verdict_shown,
-            "time": self.time,
-        }
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> LabelRow | None:
-        """Return what a line says; None where it is no label."""
-        clip_id, label = row.get("clip_id"), row.get("label")
-        if not isinstance(clip_id, str) or "label" not in row:
-            return None
-        if label is not None and label not in set(Label):
-            return None
-        shown = row.get("verdict_shown")
-        return cls(
-            clip_id=clip_id,
-            label=None if label is None else Label(label),
-            note=str(row.get("note") or ""),
-            is_blind=bool(row.get("blind")),
-            verdict_shown=None if shown is None else str(shown),
-            time=str(row.get("time") or ""),
-        )
 
 
 class Labels:
@@ -77,22 +17,14 @@ class Labels:
 
     Parameters
     ----------
-    path : Path
-        The label file; need not exist.
-    before : Path, optional
-        Read first, never written.
-
-    Raises
-    ------
-    UsageError
-        If the file is there and cannot be read.
+    path, before
+        As of `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
-        self._log = JsonLog(path)
+        self._log = JsonLog(path, before)
         self._rows: dict[str, LabelRow] = {}
-        older = [] if before is None else JsonLog(before).rows()
-        for row in chain(older, self._log.rows()):
+        for row in self._log.rows():
             label = LabelRow.from_json(row)
             if label is not None:
                 self._rows[label.clip_id] = label

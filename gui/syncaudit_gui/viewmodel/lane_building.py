@@ -18,6 +18,8 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.model.arrays import Floats
+from syncaudit.model.time import seconds_after
 from syncaudit_gui.viewmodel.lanes import (
     NO_AUDIO,
     CurveLane,
@@ -30,12 +32,11 @@ from syncaudit_gui.viewmodel.lanes import (
     TurningLane,
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.seconds import sample_times, since
+from syncaudit_gui.viewmodel.seconds import sample_times
 from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 __all__ = ["build_lanes"]
 
-Floats = NDArray[np.float64]
 
 MAX_CHANNELS = 12
 # Overlapping words lie in so many rows at most, and overlap by more than rounding.
@@ -126,7 +127,7 @@ def _curves(source: str, channel: Channel, epoch_ns: int) -> CurveLane:
         source=source,
         title=channel.name.replace("_", " ") + (f" (+{n_left_out})" if n_left_out else ""),
         unit=shown,
-        pyramid=MinMaxPyramid(since(channel.time_ns, epoch_ns), values * factor),
+        pyramid=MinMaxPyramid(seconds_after(channel.time_ns, epoch_ns), values * factor),
         names=names,
     )
 
@@ -137,13 +138,13 @@ def _grouped(source: str, group: ChannelGroup, epoch_ns: int) -> CurveLane:
         source=source,
         title=group.title,
         unit=shown,
-        pyramid=MinMaxPyramid(since(group.time_ns, epoch_ns), group.values * factor),
+        pyramid=MinMaxPyramid(seconds_after(group.time_ns, epoch_ns), group.values * factor),
         names=group.names,
     )
 
 
 def _instants(stream: Stream, epoch_ns: int) -> TierLane:
-    times_s = np.sort(since(stream.time_ns, epoch_ns))
+    times_s = np.sort(seconds_after(stream.time_ns, epoch_ns))
     return TierLane(
         source=stream.name,
         title=stream.name,

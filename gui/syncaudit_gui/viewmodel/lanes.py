@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import AudioStream
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "TurningLane",
 ]
 
-Floats = NDArray[np.float64]
 
 NO_AUDIO = "? no audio"
 """In place of a unit: the seconds of a tier count from where its audio is said to begin."""

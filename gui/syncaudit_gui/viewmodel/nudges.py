@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 from syncaudit_gui.viewmodel.json_log import JsonLog
@@ -18,22 +17,14 @@ class Nudges:
 
     Parameters
     ----------
-    path : Path
-        The file; need not exist.
-    before : Path, optional
-        Read first, never written.
-
-    Raises
-    ------
-    UsageError
-        If the file is there and cannot be read.
+    path, before
+        As of `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
-        self._log = JsonLog(path)
+        self._log = JsonLog(path, before)
         self._nudges: dict[tuple[str, str], float] = {}
-        older = [] if before is None else JsonLog(before).rows()
-        for row in chain(older, self._log.rows()):
+        for row in self._log.rows():
             nudge_s = row.get("nudge_s")
             if isinstance(nudge_s, int | float) and not isinstance(nudge_s, bool):
                 self._nudges[str(row.get("clip_id")), str(row.get("source"))] = float(nudge_s)

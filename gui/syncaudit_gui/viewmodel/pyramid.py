@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
+
 __all__ = ["MinMaxPyramid", "Trace", "seen_ends"]
 
 # Each level holds one bucket where the finer one holds this many.
@@ -33,7 +35,7 @@ class Trace:
         Whether these are the samples themselves, not extremes of buckets.
     """
 
-    times_s: NDArray[np.float64]
+    times_s: Floats
     values: NDArray[np.float32]
     is_exact: bool
 
@@ -41,8 +43,8 @@ class Trace:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Level:
     size: int
-    first_s: NDArray[np.float64]
-    last_s: NDArray[np.float64]
+    first_s: Floats
+    last_s: Floats
     low: NDArray[np.float32]
     high: NDArray[np.float32]
 
@@ -58,7 +60,7 @@ class MinMaxPyramid:
         Samples; what is not finite is drawn as a gap.
     """
 
-    def __init__(self, times_s: NDArray[np.float64], values: NDArray[np.floating]) -> None:
+    def __init__(self, times_s: Floats, values: NDArray[np.floating]) -> None:
         if values.ndim != 2 or values.shape[0] != times_s.shape[0]:
             raise ValueError(f"values must have shape ({times_s.shape[0]}, d), got {values.shape}")
         if times_s.size > 1 and bool(np.any(np.diff(times_s) < 0.0)):
@@ -180,11 +182,7 @@ def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
 
 
 def _broken(
-    times_s: NDArray[np.float64],
-    values: NDArray[np.float32],
-    at: NDArray[np.intp],
-    *,
-    is_exact: bool,
+    times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp], *, is_exact: bool
 ) -> Trace:
     """Return a trace with NaN put in before the points `at`."""
     at = at[at < times_s.size]

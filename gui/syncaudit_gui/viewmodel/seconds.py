@@ -1,37 +1,22 @@
-"""Stamps of any source as seconds since the clip's epoch, however far away they are."""
+"""Times of the samples of a sound."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import AudioStream
+from syncaudit.model.arrays import Floats
+from syncaudit.model.time import seconds_after
 
-__all__ = ["sample_times", "since"]
-
-_SAFE_NS = 2.0**62
-
-
-def since(time_ns: NDArray[np.int64], epoch_ns: int) -> NDArray[np.float64]:
-    """Return seconds since an epoch, shape as given.
-
-    Subtracted as integers where that fits. Unlike `syncaudit.model.seconds_since` this takes any
-    distance: a viewer has to show stamps of a clock that counts from elsewhere, or nonsense.
-    """
-    rough = time_ns.astype(np.float64) - float(epoch_ns)
-    if np.any(np.abs(rough) >= _SAFE_NS):
-        return np.asarray(rough * 1e-9)
-    return np.asarray((time_ns - np.int64(epoch_ns)).astype(np.float64) * 1e-9)
+__all__ = ["sample_times"]
 
 
-def sample_times(
-    audio: AudioStream, epoch_ns: int, index: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:
     """Return the times of samples of a sound in seconds since the epoch, shape as `index`.
 
     By its stamp table where it has one, past its ends and without one by the nominal rate.
     """
-    anchors_s = since(audio.time_ns, epoch_ns)
+    anchors_s = seconds_after(audio.time_ns, epoch_ns)
     samples = audio.anchor_samples.astype(np.float64)
     if anchors_s.size == 0:
         return index / audio.rate_hz

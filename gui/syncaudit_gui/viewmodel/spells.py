@@ -9,7 +9,7 @@ import numpy as np
 
 from syncaudit.formatting import word_count
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, Stream
-from syncaudit_gui.viewmodel.seconds import since
+from syncaudit.model.time import seconds_after
 
 __all__ = ["FAULT_SIGNS", "Spell", "find_spells"]
 
@@ -86,7 +86,7 @@ def find_spells(
         stream = streams.get(camera)
         if not isinstance(stream, CameraStream) or not stream.time_ns.size:
             continue
-        stamps_s = since(stream.time_ns, epoch_ns)
+        stamps_s = seconds_after(stream.time_ns, epoch_ns)
         period_s = float(np.median(np.diff(np.sort(stamps_s)))) if stamps_s.size > 1 else 0.0
         spells = []
         for spell in audit.spells:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import SignalStream
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["ChannelGroup", "group_channels"]
 
@@ -48,8 +48,8 @@ class ChannelGroup:
     title: str
     names: tuple[str, ...]
     unit: str
-    time_ns: NDArray[np.int64]
-    values: NDArray[np.float64]
+    time_ns: Ints
+    values: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ class _Column:
     name: str
     stem: str  # of a channel with several columns
     unit: str
-    time_ns: NDArray[np.int64]
-    values: NDArray[np.float64]
+    time_ns: Ints
+    values: Floats
 
     @property
     def key(self) -> tuple[str, ...]:

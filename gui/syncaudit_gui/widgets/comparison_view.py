@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import Comparison
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import DARK, Theme
@@ -15,7 +15,6 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["ComparisonView", "comparison_height"]
 
-Floats = NDArray[np.float64]
 
 # Three lanes at least, and a fifth of what cameras and lanes have together.
 LEAST_PX, SHARE = 140, 0.2
@@ -103,7 +102,7 @@ class ComparisonView(QtWidgets.QWidget):
         self.update()
 
     def words(self) -> str:
-        """Return what the picture shows, in a sentence."""
+        """Return what the image shows, in a sentence."""
         found = self._shown
         if found is None:
             return ""

@@ -10,14 +10,15 @@ from syncaudit.model import AgreementCurve, PairMeasurement
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.course import OffsetCourse, course_of
 from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.viewmodel.spells import Spell
 from syncaudit_gui.viewmodel.wording import (
     word_agreement,
     word_no_plot,
     word_offset,
     word_residuals,
+    word_time,
 )
 from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
-from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
@@ -26,6 +27,7 @@ from syncaudit_gui.widgets.theme import DARK, Theme
 __all__ = ["EvidencePanel"]
 
 PLOT_PX = 112
+MOST_ROWS = 4
 
 
 class EvidencePanel(Panel):
@@ -82,12 +84,7 @@ class EvidencePanel(Panel):
         self._draw()
 
     def show_source(
-        self,
-        model: ClipModel | None,
-        source: str,
-        *,
-        is_hidden: bool,
-        can_audit: bool,
+        self, model: ClipModel | None, source: str, *, is_hidden: bool, can_audit: bool
     ) -> None:
         """Show the measurements of a source.
 
@@ -191,3 +188,51 @@ class EvidencePanel(Panel):
             draw_agreement(self.plot, self._theme, pair, found, tolerated)
         else:
             draw_residuals(self.plot, self._theme, found, (pair.at_ns - self._epoch_ns) * 1e-9)
+
+
+class FaultsTable(QtWidgets.QWidget):
+    """A line for each spell; a click goes there."""
+
+    time_wanted = QtCore.Signal(float)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spells: tuple[Spell, ...] = ()
+        self._model: ClipModel | None = None
+        self.table = CellTable(("fault", "frames", "from", "to"))
+        self.view = plain_table(self.table, "frame faults")
+        self.view.clicked.connect(lambda index: self._go(index.row()))
+        column = QtWidgets.QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.view)
+
+    def show_camera(self, model: ClipModel | None, camera: str, theme: Theme) -> None:
+        """Show the faults of a camera by the clock that it is drawn by; nothing without any."""
+        self._model = model
+        self._spells = () if model is None else model.spells.get(camera, ())
+        self.setVisible(bool(self._spells))
+        if model is None or not self._spells:
+            self.table.set_rows([])
+            return
+        clock = model.map_of(camera)
+        self.table.set_rows(
+            [
+                (
+                    Cell(spell.sign, theme.rejected, spell.frames),
+                    Cell(_span(spell), theme.dim, spell.frames, is_number=True),
+                    Cell(word_time(clock.at(spell.start_s), digits=2), is_number=True),
+                    Cell(word_time(clock.at(spell.stop_s), digits=2), is_number=True),
+                )
+                for spell in self._spells
+            ]
+        )
+        self.view.setFixedHeight(ROW_PX * min(MOST_ROWS, len(self._spells)) + 24)
+
+    def _go(self, row: int) -> None:
+        if self._model is not None:
+            spell = self._spells[row]
+            self.time_wanted.emit(self._model.map_of(spell.camera).at(spell.start_s))
+
+
+def _span(spell: Spell) -> str:
+    return str(spell.first) if spell.first == spell.last else f"{spell.first}–{spell.last}"

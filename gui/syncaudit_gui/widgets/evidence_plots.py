@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
@@ -13,7 +12,6 @@ from syncaudit_gui.widgets.theme import Theme
 
 __all__ = ["draw_agreement", "draw_course", "draw_residuals"]
 
-Floats = NDArray[np.float64]
 
 # Offsets beyond are shown from the estimate.
 FAR_S = 10.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
+from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.lanes import FramesLane
@@ -66,7 +66,7 @@ def paint_frames(
             _paint_spells(painter, model, camera, box, scale, theme)
 
 
-def _part(table: FrameTable, scale: TimeScale) -> NDArray[np.float64]:
+def _part(table: FrameTable, scale: TimeScale) -> Floats:
     times_s, visible = table.times_s, scale.visible
     first = max(0, int(np.searchsorted(times_s, visible.start_s)) - 1)
     return times_s[first : int(np.searchsorted(times_s, visible.stop_s)) + 1]
@@ -97,11 +97,7 @@ def _paint_stamps(
 
 
 def _paint_doubled(
-    painter: QtGui.QPainter,
-    table: FrameTable,
-    box: QtCore.QRectF,
-    scale: TimeScale,
-    theme: Theme,
+    painter: QtGui.QPainter, table: FrameTable, box: QtCore.QRectF, scale: TimeScale, theme: Theme
 ) -> None:
     """Paint a notch over frames that have the stamp of the one before, or nearly so."""
     part = _part(table, scale)

@@ -35,7 +35,7 @@ from syncaudit_gui.widgets.spectrogram import SHARE
 from syncaudit_gui.widgets.theme import ANY_PX, DARK, Theme
 from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
-__all__ = ["AXIS_PX", "LanePlots", "height_of"]
+__all__ = ["AXIS_PX", "LanePlots"]
 
 CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
 GHOST_ALPHA = 170
@@ -47,20 +47,10 @@ LEAST_FILLED = 0.6
 SHORT_NAME = 2
 
 
-def height_of(
+def _height_of(
     lane: Lane, *, has_turning: bool = True, has_spectrograms: bool = False
 ) -> tuple[int, bool]:
-    """Return the least height of a lane in pixels, and whether it may grow.
-
-    Parameters
-    ----------
-    lane : Lane
-        The lane.
-    has_turning : bool
-        Whether any source measures a turn rate.
-    has_spectrograms : bool
-        Whether sounds have one beneath their waveform.
-    """
+    """Return the least height of a lane in pixels, and whether it may grow."""
     if isinstance(lane, EventsLane):
         return 24, False
     if isinstance(lane, FramesLane):
@@ -130,7 +120,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
         model = self._model
         has_turning = model is not None and bool(model.turning)
-        return height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
+        return _height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
 
     def set_model(self, model: ClipModel | None) -> bool:
         """Show the lanes of a clip, in the plots of the one before as far as there are any.

@@ -39,11 +39,7 @@ def lane_words(lane: Lane) -> str:
 
 
 def tip_at(
-    lane: Lane,
-    room: QtCore.QRectF,
-    place: QtCore.QPointF,
-    model: ClipModel,
-    scale: TimeScale,
+    lane: Lane, room: QtCore.QRectF, place: QtCore.QPointF, model: ClipModel, scale: TimeScale
 ) -> str:
     """Return the tip of a place; empty where there is none."""
     if place.x() < AXIS_PX and isinstance(lane, EventsLane):

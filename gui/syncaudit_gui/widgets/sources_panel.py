@@ -113,11 +113,7 @@ class SourcesPanel(Panel):
         )
 
     def _figures(
-        self,
-        model: ClipModel,
-        name: str,
-        estimate: SourceEstimate | None,
-        judged: Judgement | None,
+        self, model: ClipModel, name: str, estimate: SourceEstimate | None, judged: Judgement | None
     ) -> tuple[Cell, Cell]:
         dim = self._theme.dim
         if name not in model.streams:

@@ -9,15 +9,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.widgets.elided import heading, wrapped_tip
 
-__all__ = [
-    "Cell",
-    "CellDelegate",
-    "CellModel",
-    "CellTable",
-    "Panel",
-    "plain_table",
-    "tip_of",
-]
+__all__ = ["Cell", "CellDelegate", "CellModel", "CellTable", "Panel", "plain_table", "tip_of"]
 
 # Height of a row, and what is free on either side of the words of a cell.
 ROW_PX, PAD_PX = 22, 7

@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import Action, action_of
 
-__all__ = ["KeyInput", "key_name"]
+__all__ = ["KeyInput"]
 
 # A key that is held longer is let go of, not tapped.
 HELD_S = 0.35
@@ -39,7 +39,7 @@ _REPEATED = frozenset(
 )
 
 
-def key_name(event: QtGui.QKeyEvent) -> str:
+def _key_name(event: QtGui.QKeyEvent) -> str:
     """Return a key in Qt's portable notation, without the keypad's mark."""
     keys = event.modifiers() & ~QtCore.Qt.KeyboardModifier.KeypadModifier
     combination = QtCore.QKeyCombination(keys, QtCore.Qt.Key(event.key()))
@@ -98,7 +98,7 @@ class KeyInput(QtCore.QObject):
             return self._released(event) if not is_typing else False
         if event.type() != QtCore.QEvent.Type.KeyPress:
             return False
-        action = action_of(key_name(event))
+        action = action_of(_key_name(event))
         if is_typing and action is not Action.QUIT:
             return self._left_text(action)
         if action is None:
@@ -111,7 +111,7 @@ class KeyInput(QtCore.QObject):
         return True
 
     def _released(self, event: QtGui.QKeyEvent) -> bool:
-        if event.isAutoRepeat() or action_of(key_name(event)) is not Action.CORRECTED:
+        if event.isAutoRepeat() or action_of(_key_name(event)) is not Action.CORRECTED:
             return False
         since_s, self._held_since_s = self._held_since_s, None
         if since_s is not None and time.perf_counter() - since_s > HELD_S:

@@ -11,12 +11,7 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.window.application import (
-    Start,
-    make_application,
-    make_window,
-    show_start,
-)
+from syncaudit_gui.window.application import Start, make_application, make_window, show_start
 from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["parse_size", "take_shot"]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Ints
+
 __all__ = ["Collected", "Damage", "stamp_columns"]
 
 # A header stamp of zero was never set; so many of them, and the topic has no header stamps.
@@ -58,7 +60,7 @@ class Damage:
 
 
 def stamp_columns(
-    capture: NDArray[np.int64], receive: NDArray[np.int64], publish: NDArray[np.int64]
+    capture: Ints, receive: Ints, publish: Ints
 ) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
     """Choose the stamps of a source, and keep the others beside them.
 

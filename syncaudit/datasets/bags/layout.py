@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools
+
 __all__ = ["Layout", "LayoutError", "Slot", "lay_out", "read_columns"]
 
 # Field definitions of rosbags: name -> (constants, [(field, (node type, rest)), ...]).
@@ -172,7 +174,7 @@ class _Walk:
 
 def read_columns(
     messages: Sequence[bytes], layout: Layout, names: Sequence[str]
-) -> tuple[NDArray[np.bool_], dict[str, NDArray[Any]]]:
+) -> tuple[Bools, dict[str, NDArray[Any]]]:
     """Return numeric fields of all messages that are laid out as the first one.
 
     Parameters

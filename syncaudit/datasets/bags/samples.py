@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
 from syncaudit.datasets.bags.layout import Layout, lay_out, read_columns
 from syncaudit.datasets.bags.topics import Topic
+from syncaudit.model.arrays import Bools, Ints
 
 __all__ = ["SAMPLE_TYPES", "SampleCollector"]
 
@@ -86,7 +87,7 @@ class SampleCollector:
 
     def _part(
         self, layout: Layout, waiting: Sequence[tuple[int, int, int | None, bytes]]
-    ) -> tuple[NDArray[np.bool_], _Columns]:
+    ) -> tuple[Bools, _Columns]:
         """Return which messages share a layout, and their columns."""
         wanted = self.wanted(layout)
         stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
@@ -131,7 +132,7 @@ class SampleCollector:
         )
 
 
-def _stamps(seconds: NDArray[Any], nanoseconds: NDArray[Any]) -> NDArray[np.int64]:
+def _stamps(seconds: NDArray[Any], nanoseconds: NDArray[Any]) -> Ints:
     return seconds[:, 0].astype(np.int64) * 10**9 + nanoseconds[:, 0].astype(np.int64)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
 from syncaudit.datasets.bags.layout import lay_out
 from syncaudit.datasets.bags.topics import Topic
+from syncaudit.model.arrays import Ints
 
 __all__ = ["SOUND_TYPES", "Sounds"]
 
@@ -165,7 +165,7 @@ class _SoundCollector:
             )
         ]
 
-    def _kept(self, raw: Path, known: _Format | None) -> tuple[Path, NDArray[np.int64]] | None:
+    def _kept(self, raw: Path, known: _Format | None) -> tuple[Path, Ints] | None:
         """Return the file of the sound, and the samples in it once each chunk is there."""
         if known is None:
             return None
@@ -209,7 +209,7 @@ def _write_wav(raw: Path, target: Path, known: _Format) -> None:
             sound.write(block)
 
 
-def _mp3_ends(path: Path, sizes: Sequence[int]) -> NDArray[np.int64]:
+def _mp3_ends(path: Path, sizes: Sequence[int]) -> Ints:
     """Return the samples decoded once each chunk is there."""
     import av
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from syncaudit.datasets.export.clip_files import clip_parts, key_of
+from syncaudit.datasets.export.clip_files import StoredSamples, clip_parts, key_of, sample_of
 from syncaudit.datasets.export.shard_file import Part, ShardFile, size_in_shard
-from syncaudit.datasets.export.stored_samples import StoredSamples, sample_of
 from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART, split_member
 from syncaudit.errors import ClipInputError, UsageError

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.datasets.formats.nested import MOST, inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
+from syncaudit.model.arrays import Floats
 
 if TYPE_CHECKING:
     from syncaudit.datasets.steps.stamps import Stamps
@@ -239,9 +239,7 @@ def _time_ns(value: object) -> int | None:
     return None
 
 
-def _numbers(
-    records: Sequence[Mapping[str, Any]], keys: Sequence[str]
-) -> tuple[list[int], NDArray[np.float64]]:
+def _numbers(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> tuple[list[int], Floats]:
     """Return the records that hold a number under each key, and the numbers."""
     rows = [
         row

@@ -15,6 +15,7 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
+from syncaudit.model.arrays import Ints
 
 if TYPE_CHECKING:
     import h5py
@@ -148,7 +149,7 @@ def _vectors(
     return StateSpec(uri=table, columns=groups, **said)
 
 
-def _milliseconds(file: h5py.File, name: str) -> NDArray[np.int64]:
+def _milliseconds(file: h5py.File, name: str) -> Ints:
     return _array(file, name).astype(np.int64) * _NS_PER_MS
 
 

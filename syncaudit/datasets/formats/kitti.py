@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, CanSpec, Clip, Distortion, ImuSpec, SourceSpec
+from syncaudit.model.arrays import Ints
 
 __all__ = ["KittiFormat"]
 
@@ -73,7 +73,7 @@ def _drives(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
     return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
-def _stamps(source: Source, place: str) -> NDArray[np.int64]:
+def _stamps(source: Source, place: str) -> Ints:
     """Return the lines of ``timestamps.txt``, dates of one zone, as nanoseconds since 1970."""
     name = f"{place}/{_STAMPS}"
     lines = source.read(name).decode("ascii", "replace").split("\n")

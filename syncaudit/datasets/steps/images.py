@@ -15,6 +15,7 @@ from syncaudit.datasets.images.image_file import ImageFile, codec_of
 from syncaudit.datasets.images.raw_images import ImageError, raw_image
 from syncaudit.datasets.steps.roles import READ_ERRORS, StepArray, encoded_image
 from syncaudit.errors import one_line
+from syncaudit.model.arrays import Ints
 
 __all__ = ["Written", "is_blank", "write_images"]
 
@@ -46,9 +47,7 @@ def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
     return not data and image is not None and int(np.ptp(image)) == 0
 
 
-def write_images(
-    path: Path, array: StepArray, rows: tuple[int, int], time_ns: NDArray[np.int64]
-) -> Written:
+def write_images(path: Path, array: StepArray, rows: tuple[int, int], time_ns: Ints) -> Written:
     """Write rows of an array as a video or folder at `path`, which has no suffix.
 
     Encoded images are kept byte by byte, others without loss. `time_ns`, one a row, becomes the

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model.arrays import Ints
 from syncaudit.model.clip import StampKind
 
 __all__ = ["Stamps", "counted", "rate_of_rules"]
@@ -23,7 +23,7 @@ _NOMINAL_HZ = 10.0
 class Stamps:
     """The stamps of steps, int64 ns of shape (n,), and what they are."""
 
-    time_ns: NDArray[np.int64]
+    time_ns: Ints
     kind: StampKind
 
 

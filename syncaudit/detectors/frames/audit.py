@@ -12,6 +12,7 @@ from syncaudit.decode import Picture
 from syncaudit.detectors.frames.frozen import FrozenFinder, Look, Shown
 from syncaudit.detectors.frames.looks import ImageLooks
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
+from syncaudit.model.arrays import Bools, Ints
 
 __all__ = ["PictureAuditor"]
 
@@ -98,7 +99,7 @@ class PictureAuditor:
         *,
         n_errors: int = 0,
         first_error: str | None = None,
-        expected: NDArray[np.int64] | None = None,
+        expected: Ints | None = None,
         has_moved: HasMoved | None = None,
     ) -> PictureAudit:
         """Return what was found.
@@ -122,7 +123,7 @@ class PictureAuditor:
         }
         is_plain = np.isin(index, np.concatenate([index[:0], *(found[f] for f in _PLAIN if found)]))
         look = self._frozen.finish()
-        rate = cadence(look.shown)
+        rate = _cadence(look.shown)
         usual = 0 if rate is None else rate[1]
         found[PictureFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
         damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
@@ -150,8 +151,8 @@ class PictureAuditor:
         )
 
     def _is_frozen(
-        self, look: Look, usual: int, is_plain: NDArray[np.bool_], has_moved: HasMoved | None
-    ) -> NDArray[np.bool_]:
+        self, look: Look, usual: int, is_plain: Bools, has_moved: HasMoved | None
+    ) -> Bools:
         """Return which images repeat the one before more often than `usual`."""
         is_frozen = np.zeros(len(self._taken), dtype=np.bool_)
         is_still = np.zeros(len(self._taken), dtype=np.bool_)
@@ -169,9 +170,7 @@ class PictureAuditor:
             is_frozen[place] = is_proven
         return is_frozen
 
-    def _spell(
-        self, fault: PictureFault, run: NDArray[np.int64], level: dict[int, float]
-    ) -> PictureSpell:
+    def _spell(self, fault: PictureFault, run: Ints, level: dict[int, float]) -> PictureSpell:
         time_ns = self.stream.time_ns
         origin = min(min(self._looked_at, default=0), time_ns.size - 1)
         first, last = (int(place) for place in run[[0, -1]])
@@ -197,29 +196,23 @@ class PictureAuditor:
         return float(np.median(steps)) * 1e-9 if steps.size else 0.0
 
 
-def _runs(places: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _runs(places: Ints) -> list[Ints]:
     """Part sorted positions into runs of neighbours."""
     if not places.size:
         return []
     return np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
 
 
-def _long_enough(flags: NDArray[np.bool_], shortest: int) -> NDArray[np.int64]:
+def _long_enough(flags: Bools, shortest: int) -> Ints:
     """Return the places of flags that stand in runs of at least `shortest`."""
     runs = [run for run in _runs(np.flatnonzero(flags)) if run.size >= shortest]
     return np.concatenate([np.empty(0, np.int64), *runs])
 
 
-def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
+def _cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
     """Return the share of frames that show a new image, and the longest usual repetition.
 
     `shown`: different images; only those within motion count, whose repeats would be seen.
-
-    Returns
-    -------
-    tuple of float and int, or None
-        Share, and frames up to which an image is repeated by the rate alone; None where frames
-        are new, or repeats come singly.
     """
     seen = [one for one in shown if one.is_within_motion]
     if not seen:

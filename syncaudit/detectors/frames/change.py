@@ -6,6 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools
+
 __all__ = ["Signatures", "apart", "coding_noise", "most_noise", "signature"]
 
 # An image is compared by the means of so many cells (columns, rows): what encoders leave out is
@@ -44,7 +46,7 @@ def apart(one: Signatures, other: Signatures) -> NDArray[np.float32]:
     return np.asarray(np.partition(change, place, axis=-1)[..., place])
 
 
-def coding_noise(images: Signatures, is_key: NDArray[np.bool_]) -> float:
+def coding_noise(images: Signatures, is_key: Bools) -> float:
     """Return by how much images differ although nothing moved, in levels.
 
     What moves goes on: the square of its change grows as that of the number of steps, while two

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.frames.change import Signatures, apart, coding_noise, most_noise, signature
+from syncaudit.model.arrays import Bools
 
 __all__ = ["FrozenFinder", "Look", "Shown"]
 
@@ -152,7 +153,7 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
 
 
 def _joined(
-    spans: Sequence[tuple[int, int]], images: Signatures, is_key: NDArray[np.bool_], noise: float
+    spans: Sequence[tuple[int, int]], images: Signatures, is_key: Bools, noise: float
 ) -> list[tuple[int, int]]:
     """Join images that differ by no more than coding them anew does, first and last as well."""
     joined = [spans[0]]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import PictureFault
+from syncaudit.model.arrays import Bools
 
 __all__ = ["ImageLooks"]
 
@@ -40,7 +41,7 @@ ROW_STD = 6.0
 # within brighter images.
 DARK_LUMA, DARK_STEP = 24.0, 8.0
 
-Flags = NDArray[np.bool_]
+Flags = Bools
 Floats = NDArray[np.float32]
 
 

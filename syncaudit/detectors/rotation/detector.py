@@ -1,6 +1,6 @@
 """Find how a camera rotates from frame to frame: the evidence that needs no flash.
 
-Corners are followed on the luma picture at reduced size, and a rotation is fitted to each frame
+Corners are followed on the luma image at reduced size, and a rotation is fitted to each frame
 pair. With a rolling shutter each point has its own time, row by row: the increments carry
 the moments of the rows that their points lie on.
 """
@@ -25,13 +25,13 @@ from syncaudit.detectors.rotation.point_tracks import (
     PointTracks,
     track_points,
 )
-from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.detectors.stamps.rhythm import regular_times_s
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
 
-# Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
+# Images are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
 TRACK_WIDTH_PX = 430
 # Horizontal field of view assumed where the manifest states none.
 ASSUMED_FOV_DEG = 70.0
@@ -81,7 +81,7 @@ STACK = 64
 LENS_PAIRS = 16
 LENS_TURN_PX = 2.0
 MAX_WAITING = 16 * STACK
-# Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
+# Images that are kept until they are tracked: a decoder that takes turns with other work finds
 # its caches emptied.
 N_AT_ONCE = 32
 
@@ -102,7 +102,7 @@ class _Fitted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Kept:
-    """A reduced picture that waits to be tracked."""
+    """A reduced image that waits to be tracked."""
 
     index: int
     luma: NDArray[np.uint8]
@@ -113,8 +113,8 @@ class _Kept:
 class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
 
-    Call `update` with each picture in order and `finish` at the end. One detector serves one
-    camera and keeps some small pictures.
+    Call `update` with each image in order and `finish` at the end. One detector serves one
+    camera and keeps some small images.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class RotationDetector:
                 self._track()
 
     def _track(self) -> None:
-        """Follow points through the pictures that are kept; the last stays for those to come."""
+        """Follow points through the images that are kept; the last stays for those to come."""
         for before, after in itertools.pairwise(self._kept):
             # Among chosen frames neighbours alone make a pair; elsewhere what lies between is lost.
             is_pair = self.chosen is None or after.index == before.index + 1
@@ -286,6 +286,6 @@ class RotationDetector:
 
 
 def track_factor(shape: tuple[int, ...]) -> int:
-    """Return by how much a picture of height and width is reduced before it is tracked."""
-    # Lines of pictures have nothing to spare.
+    """Return by how much an image of height and width is reduced before it is tracked."""
+    # Lines of images have nothing to spare.
     return max(1, min(round(shape[1] / TRACK_WIDTH_PX), shape[0]))

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MIN_POINTS = 12
-# Tracking noise never falls below this (pixels of the tracked picture).
+# Tracking noise never falls below this (pixels of the tracked image).
 MIN_NOISE_PX = 0.02
 # Four to five steps serve cameras that look along the way. Those that look sideways, where turning
 # and travelling look alike, would go on by parts of their standard error up to ten.
@@ -102,7 +102,7 @@ def fit_rotations(
     heading : Heading
         Memory of the direction of travel; updated.
     focal_px : float
-        Focal length in pixels of the tracked picture (sets the floor of the noise).
+        Focal length in pixels of the tracked image (sets the floor of the noise).
     scale : ndarray, shape (m, n), optional
         As of `Views`.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Heading", "bounded", "travel_turns"]
+__all__ = ["Heading", "travel_turns"]
 
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
@@ -64,7 +64,7 @@ class Heading:
         s, m = informations.shape[:2]
         remembered, decay = _leak(m)
         priors = (remembered @ informations.reshape(s, m, 9)).reshape(s, m, 3, 3)
-        return bounded(priors + decay[:, None, None] * self.information, TURN_STD_RAD)
+        return _bounded(priors + decay[:, None, None] * self.information, TURN_STD_RAD)
 
     def remember(self, informations: Floats, cost: float) -> None:
         """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
@@ -75,7 +75,7 @@ class Heading:
         self.cost = cost
 
 
-def bounded(information: Floats, std_rad: float) -> Floats:
+def _bounded(information: Floats, std_rad: float) -> Floats:
     """Return what information, shape (..., 3, 3), is worth on what wanders by `std_rad` itself."""
     values, vectors = np.linalg.eigh(information)
     values = np.maximum(values, 0.0)
@@ -111,7 +111,7 @@ def travel_turns(rate: Floats, direction: Floats, information: Floats) -> Floats
     """
     _, axes = np.linalg.eigh(direction.T @ direction)
     sign = np.where(direction @ axes[:, -1] < 0.0, -1.0, 1.0)
-    weight = bounded(information, WANDER_RAD)
+    weight = _bounded(information, WANDER_RAD)
     # A mean direction, and what each axis of the rate adds to it.
     basis = np.concatenate([np.ones((len(rate), 1)), rate], axis=1)
     normal = np.einsum("na,nb,nij->aibj", basis, basis, weight, optimize=True).reshape(12, 12)

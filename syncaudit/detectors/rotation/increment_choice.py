@@ -5,7 +5,7 @@ information of a delay is the sum of ``(rate(stop) - rate(start))**2`` over the 
 Carter, "The generalized correlation method for estimation of time delay", 1976,
 doi:10.1109/TASSP.1976.1162830, for the continuous case). A gyroscope on board says where that is
 large: a quarter of all increments tells about six tenths of what all would tell.
-The choice depends on the gyroscope alone, not on the pictures' noise: it cannot bend the delay.
+The choice depends on the gyroscope alone, not on the images' noise: it cannot bend the delay.
 Stamps are taken at face value for it; where they are wrong the choice is merely worse.
 """
 

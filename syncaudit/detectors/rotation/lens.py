@@ -1,9 +1,9 @@
-"""From places in a picture to directions: what a lens bends, stated or found, is straightened.
+"""From places in an image to directions: what a lens bends, stated or found, is straightened.
 
 Points far from the middle move less, or more, than a pinhole would have them: a wide lens makes
 turns a third too small, and what it takes for travel bends offsets by milliseconds.
 
-Turning moves points by an amount that is known all over the picture but for three numbers; what a
+Turning moves points by an amount that is known all over the image but for three numbers; what a
 lens adds grows with the distance from the middle. Rotation, direction of travel and one radial
 term (`Lens.radial`) are fitted to the liveliest pairs of frames by Gauss-Newton, with flow across
 the way alone, as in self-calibration from two views (Fitzgibbon, CVPR 2001, doi as there).
@@ -61,15 +61,15 @@ MAX_BEST_STD = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """Where points would lie in a pinhole's picture.
+    """Where points would lie in a pinhole's image.
 
     Parameters
     ----------
     places : ndarray, shape (..., 2)
         In focal lengths from the middle.
     scale : ndarray, shape (...)
-        How much larger a length there is in the picture than in this plane: errors of tracks are
-        alike in the picture.
+        How much larger a length there is in the image than in this plane: errors of tracks are
+        alike in the image.
     is_seen : ndarray of bool, shape (...)
         False outside of what the lens can show.
     """
@@ -81,14 +81,14 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lens:
-    """Inverse of a lens as a table over the distance from the middle of the picture.
+    """Inverse of a lens as a table over the distance from the middle of the image.
 
     Parameters
     ----------
     radius : ndarray, shape (k,)
-        Distances in the picture, focal lengths, increasing from zero.
+        Distances in the image, focal lengths, increasing from zero.
     stretch : ndarray, shape (k,)
-        Distance in a pinhole's picture over that.
+        Distance in a pinhole's image over that.
     scale : ndarray, shape (k,)
         As of `Sight`.
     decentring : tuple of float
@@ -123,7 +123,7 @@ class Lens:
     def _of(
         cls, angle: Floats, radius: Floats, decentring: tuple[float, float] = (0.0, 0.0)
     ) -> Lens:
-        # A polynomial turns back somewhere outside of the picture that it was fitted to.
+        # A polynomial turns back somewhere outside of the image that it was fitted to.
         back = np.flatnonzero(np.diff(radius) <= 0.0)
         stop = int(back[0]) + 1 if back.size else radius.size
         angle, radius = angle[:stop], radius[:stop]
@@ -135,7 +135,7 @@ class Lens:
         return cls(radius, stretch, scale, decentring)
 
     def sight(self, points: Floats) -> Sight:
-        """Straighten points, shape (..., 2), focal lengths from the middle of the picture."""
+        """Straighten points, shape (..., 2), focal lengths from the middle of the image."""
         bent, (p1, p2) = points, self.decentring
         if p1 or p2:
             for _ in range(DECENTRING_STEPS):
@@ -191,11 +191,11 @@ def find_radial_term(
     Parameters
     ----------
     before, after : ndarray, shape (m, n, 2)
-        Places in the picture, focal lengths from its middle.
+        Places in the image, focal lengths from its middle.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     focal_px : float
-        Focal length in pixels of the tracked picture.
+        Focal length in pixels of the tracked image.
     """
     search = _Search(before, after, is_point, MIN_NOISE_PX / focal_px)
     pinhole = search.step(0.0)

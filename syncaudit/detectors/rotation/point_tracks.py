@@ -1,4 +1,4 @@
-"""Follow corners from one picture to the next, and stack the tracks of pairs of frames.
+"""Follow corners from one image to the next, and stack the tracks of pairs of frames.
 
 Corners: FAST (Rosten & Drummond, "Machine learning for high-speed corner detection", ECCV 2006,
 doi:10.1007/11744023_34), the strongest of every cell; the minimum eigenvalue of Shi & Tomasi costs
@@ -45,14 +45,14 @@ NEIGHBOUR_PX = 40.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointTracks:
-    """Points followed from one picture to the next.
+    """Points followed from one image to the next.
 
     Parameters
     ----------
     before, after : ndarray, shape (n, 2)
         Positions (x, y) in pixels.
     mean_corner_row_px : float
-        Mean row of all corners of the first picture, followed or not.
+        Mean row of all corners of the first image, followed or not.
     """
 
     before: Floats
@@ -63,15 +63,15 @@ class PointTracks:
 def track_points(
     before: NDArray[np.uint8], after: NDArray[np.uint8], *, earlier: PointTracks | None = None
 ) -> PointTracks | None:
-    """Return where corners of `before` lie in both pictures.
+    """Return where corners of `before` lie in both images.
 
     Parameters
     ----------
     before, after : ndarray of uint8, shape (h, w)
-        Neighbouring pictures.
+        Neighbouring images.
     earlier : PointTracks, optional
         Tracks that end in `before`: at steady speed the flow at a place hardly changes, and near
-        walls move farther between pictures than a search from standstill reaches.
+        walls move farther between images than a search from standstill reaches.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def track_points(
 
 
 def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return corners spread over the picture, the strongest of each cell first, shape (n, 1, 2)."""
+    """Return corners spread over the image, the strongest of each cell first, shape (n, 1, 2)."""
     found: Sequence[cv2.KeyPoint] = ()
     for threshold in FAST_THRESHOLDS:
         if len(found) < ENOUGH_CORNERS:
@@ -159,9 +159,9 @@ class FramePair:
     previous, index : int
         The two frames.
     tracks : PointTracks
-        In pixels of the tracked picture.
+        In pixels of the tracked image.
     shape, full_shape : tuple of int
-        Height and width of the tracked picture and of the whole one.
+        Height and width of the tracked image and of the whole one.
     """
 
     previous: int
@@ -185,15 +185,15 @@ class PairStack:
     frames : ndarray of int, shape (m, 2)
         The two frames of each pair.
     places_px : ndarray, shape (2, m, n, 2)
-        Before and after, from the middle of the tracked picture.
+        Before and after, from the middle of the tracked image.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     corner_rows_px : ndarray, shape (m,)
-        Mean row of the corners, from the middle of the whole picture.
+        Mean row of the corners, from the middle of the whole image.
     row_scale : float
-        Rows of the whole picture in one of the tracked picture.
+        Rows of the whole image in one of the tracked image.
     focal_px : float
-        Focal length in pixels of the tracked picture.
+        Focal length in pixels of the tracked image.
     """
 
     frames: NDArray[np.intp]
@@ -205,7 +205,7 @@ class PairStack:
 
     @classmethod
     def of(cls, pairs: Sequence[FramePair], full_focal_px: float) -> PairStack:
-        """Stack pairs of frames of one size, given the focal length of the whole picture."""
+        """Stack pairs of frames of one size, given the focal length of the whole image."""
         (height, width), full_shape = pairs[0].shape, pairs[0].full_shape
         n_most = max(len(pair.tracks.before) for pair in pairs)
         places = np.zeros((2, len(pairs), n_most, 2))
@@ -227,7 +227,7 @@ class PairStack:
         )
 
     def rows_px(self, pairs: NDArray[np.intp]) -> Floats:
-        """Return the rows of some pairs' points in the whole picture, shape (2, k, n)."""
+        """Return the rows of some pairs' points in the whole image, shape (2, k, n)."""
         return np.asarray(self.row_scale * self.places_px[..., 1][:, pairs])
 
     def seen_through(self, lens: Lens | None) -> tuple[Floats, Floats, Bools, Floats | None]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Gains", "Step", "Views", "rotation_matrices"]
+__all__ = ["Gains", "Step", "Views"]
 
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
@@ -67,14 +67,14 @@ class Step:
     def told_across(self, moved: Floats, swollen: Floats) -> tuple[Floats, Floats]:
         """Return what flow across the way tells of one more parameter, shape (m,) each.
 
-        Flow along it is left out: depths that change over the picture look like anything.
+        Flow along it is left out: depths that change over the image look like anything.
 
         Parameters
         ----------
         moved : ndarray, shape (m, n, 2)
             Flow that a unit of the parameter adds.
         swollen : ndarray, shape (m, n)
-            Part by which it lengthens flow in the picture: else small flow, all noise, would
+            Part by which it lengthens flow in the image: else small flow, all noise, would
             favour whatever makes it smaller.
 
         Returns
@@ -158,7 +158,7 @@ class Gains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """Tracked points of m pairs after both pictures were turned half-way, exactly.
+    """Tracked points of m pairs after both images were turned half-way, exactly.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Views:
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than the longest of the stack.
     scale : ndarray, shape (m, n), optional
-        How much larger lengths are in the picture, where a lens bends it: noise is alike there.
+        How much larger lengths are in the image, where a lens bends it: noise is alike there.
     """
 
     x: Floats
@@ -187,7 +187,7 @@ class Views:
         scale: Floats | None = None,
     ) -> Views:
         """Turn the rays of both frames, shape (m, 3, n), into the orientation half-way."""
-        half = rotation_matrices(0.5 * angles)
+        half = _rotation_matrices(0.5 * angles)
         p, q = half.transpose(0, 2, 1) @ before, half @ after
         px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
         qx, qy = q[:, 0] / q[:, 2], q[:, 1] / q[:, 2]
@@ -284,7 +284,7 @@ class Views:
         )
 
 
-def rotation_matrices(angles: Floats) -> Floats:
+def _rotation_matrices(angles: Floats) -> Floats:
     """Return the matrices of rotation vectors of shape (m, 3) (Rodrigues), shape (m, 3, 3)."""
     angle = np.sqrt(np.sum(angles * angles, axis=1))[:, None, None]
     cross = np.zeros((angles.shape[0], 3, 3))

@@ -8,6 +8,7 @@ from scipy.fft import next_fast_len, rfft
 
 from syncaudit.dsp.sound import sample_clock
 from syncaudit.model import AudioStream, BandEnergies
+from syncaudit.model.arrays import Floats
 
 __all__ = ["N_BANDS", "find_band_energies"]
 
@@ -78,7 +79,7 @@ def _stamp_of_file_start(stream: AudioStream) -> int:
     return clock.epoch_ns + round(clock.at(-stream.first_sample) * 1e9)
 
 
-def _bands(rate_hz: float, n_fft: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def _bands(rate_hz: float, n_fft: int) -> tuple[NDArray[np.float32], Floats]:
     """Return triangular weights, shape (bins, bands), and the middle of each band."""
     top = min(HIGHEST_HZ, 0.47 * rate_hz)
     edges_mel = np.linspace(_mel(LOWEST_HZ), _mel(top), N_BANDS + 2)

@@ -87,8 +87,6 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
     if not labels:
         return None
     is_words = not has_phones(tier)
-    unknown: dict[str, int] = {}
-    readings: dict[str, tuple[PhoneClass, ...]] = {}
     if is_words:
         spans = [i.stop_s - i.start_s for i in intervals if not is_silence(i.label)]
         is_sentences = median(spans) > MAX_WORD_S
@@ -97,11 +95,9 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
         )
     else:
         alphabet, _ = alphabet_of(labels)
-        for label in labels:
-            classes = classes_of_phone(label, alphabet)
-            readings[label] = classes or (PhoneClass.SPEECH,)
-            if classes is None:
-                unknown[label] = unknown.get(label, 0) + 1
+        readings = {
+            label: classes_of_phone(label, alphabet) or (PhoneClass.SPEECH,) for label in labels
+        }
     sounds: list[_Sound] = []
     for k, interval in enumerate(intervals):
         following = intervals[k + 1].start_s if k + 1 < len(intervals) else interval.stop_s
@@ -125,7 +121,6 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
         classes=tuple(str(s[2]) for s in sounds),
         is_words=is_words,
         n_labels=len(labels),
-        unknown=unknown,
     )
 
 

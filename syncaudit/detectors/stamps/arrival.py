@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import has_floor
 from syncaudit.detectors.stamps.steps import find_level_steps
-from syncaudit.dsp.robust import student_widening
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import robust_line, student_widening
 from syncaudit.model import ArrivalAudit, Arrivals
+from syncaudit.model.arrays import Floats
 
 __all__ = ["audit_arrivals"]
 
@@ -31,7 +30,7 @@ REACH = 64
 # Steps are searched in means of at most so many runs of samples.
 MOST_POINTS = 20_000
 
-_Floats = NDArray[np.float64]
+_Floats = Floats
 
 
 def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.counter import (
@@ -14,29 +14,39 @@ from syncaudit.detectors.stamps.counter import (
     resolution_ns,
     rounding_s,
 )
-from syncaudit.detectors.stamps.grid import Grid, intervals, number_samples, seconds_after
-from syncaudit.detectors.stamps.irregular import audit_irregular
+from syncaudit.detectors.stamps.grid import SETTLED, Grid, intervals, number_samples
 from syncaudit.detectors.stamps.ledger import keep_ledger
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamps.words import (
     container_remarks,
     count_remarks,
     figure_remarks,
+    irregular_remark,
     order_remarks,
     synthetic_remark,
 )
 from syncaudit.dsp.robust import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.time import MAX_SPAN_S, seconds_after
 
 __all__ = ["audit_stamps", "order_of"]
 
 
+# An interval is a gap from one and a half usual ones on, as among regular stamps,
+GAP = 1.5
+# and if it lies beyond what the other long ones make likely, there and anywhere, with this chance
+# of a false alarm,
+FALSE_ALARM = 1e-3
+# by more than rounding makes of intervals of a few lengths.
+CLEARLY = 1.05
+# A step back shortens an interval by so much of the usual one at least.
+SHORT = 0.3
+MOST_STEPS = 64
+
+
 def audit_stamps(
-    time_ns: NDArray[np.int64],
-    *,
-    n_expected: int | None = None,
-    pts_s: NDArray[np.float64] | None = None,
+    time_ns: Ints, *, n_expected: int | None = None, pts_s: Floats | None = None
 ) -> StampAudit:
     """Audit the stamps of one source by themselves.
 
@@ -100,7 +110,7 @@ def audit_stamps(
     return replace(audit, remarks=tuple(remarks))
 
 
-def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
+def order_of(steps_s: Floats) -> StampAudit:
     """Return the audit of stamps of which only the order is looked at.
 
     `steps_s`, shape (n - 1,): intervals; at least one.
@@ -115,11 +125,7 @@ def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
 
 
 def _audit_grid(
-    stamps: NDArray[np.int64],
-    grid: Grid,
-    steps_s: NDArray[np.float64],
-    base: StampAudit,
-    remarks: list[StampRemark],
+    stamps: Ints, grid: Grid, steps_s: Floats, base: StampAudit, remarks: list[StampRemark]
 ) -> StampAudit:
     """Return the figures of numbered stamps; what is odd about them is added to `remarks`."""
     # One stamp that is far off must not cost the others their nanoseconds: zero is a typical stamp.
@@ -146,7 +152,7 @@ def _audit_grid(
         jumps = [interval for interval, _ in ledger.steps]
         rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
     if fit.period_s <= 0.0 or not rhythm.is_regular:
-        audit, remark = audit_irregular(stamps, rhythm, steps_s, base)
+        audit, remark = _audit_irregular(stamps, rhythm, steps_s, base)
         remarks.append(remark)
         return audit
     waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
@@ -173,7 +179,7 @@ def _audit_grid(
     return replace(audit, is_synthetic=True)
 
 
-def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:
+def _nominal(stamps: Ints, audit: StampAudit, tick_ns: int) -> float | None:
     if audit.missing or audit.backwards or audit.duplicates or audit.steps or audit.doubled:
         return None
     if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
@@ -181,3 +187,75 @@ def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> floa
     return nominal_rate(
         stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float32_tick_ns(stamps)
     )
+
+
+def _audit_irregular(
+    stamps: Ints, rhythm: Rhythm, steps_s: Floats, base: StampAudit
+) -> tuple[StampAudit, StampRemark]:
+    """Audit stamps whose intervals have no common period, and word that.
+
+    Intervals are held against those around them. A jump forward is a late sample here, not a step
+    of the clock: a loop that was held up goes on from where it is.
+
+    `stamps`, shape (n,): in file order. `rhythm`: of these intervals. `steps_s`, shape (n - 1,):
+    intervals; at least one is positive. `base`: counts of duplicates and steps back.
+    """
+    usual_s = rhythm.usual_s
+    if usual_s is None:
+        usual_s = np.full(steps_s.size, median(steps_s[steps_s > 0.0]))
+    beyond_s = steps_s - usual_s
+    is_gap = (usual_s > 0.0) & (steps_s >= GAP * usual_s)
+    for lengths_s in (steps_s, beyond_s):
+        is_gap &= lengths_s > CLEARLY * _natural(lengths_s)
+    spent_s = float(np.sum(np.abs(steps_s[~is_gap])))
+    rate_hz = int(np.count_nonzero(~is_gap)) / spent_s if spent_s > 0.0 else None
+    audit = replace(
+        base,
+        rate_hz=rate_hz,
+        jitter_s=rhythm.jitter_s,
+        buffering_s=rhythm.waiting_s,
+        gaps=int(np.count_nonzero(is_gap)),
+        missing=int(np.sum(np.rint(steps_s[is_gap] / usual_s[is_gap]) - 1.0)),
+        lost_s=float(beyond_s[is_gap].max()) if is_gap.any() else 0.0,
+        steps=tuple((int(stamps[i + 1]), size_s) for i, size_s in _steps_back(steps_s, usual_s)),
+        is_irregular=True,
+    )
+    return audit, irregular_remark(steps_s[~is_gap & (steps_s > 0.0)], usual_s)
+
+
+def _natural(lengths_s: Floats) -> float:
+    """Return how long the longest of so many may be by chance.
+
+    The tail beyond the upper tenth is taken as exponential, its scale from the median, so that
+    gaps do not count: the longest of m of them exceeds ``scale * log(m / p)`` with chance p.
+    Exponential intervals are those of samples that know nothing of each other; other devices have
+    shorter tails.
+    """
+    ordered_s = np.sort(lengths_s)
+    n_tail = -(-ordered_s.size // 10)
+    edge_s = float(ordered_s[-n_tail])
+    scale_s = (median(ordered_s[-n_tail:]) - edge_s) / math.log(2.0)
+    return max(0.0, edge_s + scale_s * math.log(n_tail / FALSE_ALARM))
+
+
+def _steps_back(steps_s: Floats, usual_s: Floats) -> list[tuple[int, float]]:
+    """Return (interval, size) of jumps back: a sample can be late, but not come before its time.
+
+    A stamp that is late, or several that were held up, make short intervals as well: right after a
+    long one, which they pay back.
+    """
+    is_short = steps_s < (1.0 - SHORT) * usual_s
+    for missing_s in (usual_s - steps_s, median(steps_s) - steps_s):
+        is_short &= missing_s > CLEARLY * _natural(missing_s)
+    beyond_s = steps_s - usual_s
+    is_odd = np.abs(beyond_s) > 0.5 * SHORT * usual_s
+    found = []
+    for i in np.flatnonzero(is_short)[:MOST_STEPS].tolist():
+        first, stop = i, i + 1
+        while first > 0 and is_odd[first - 1] and i - first < SETTLED:
+            first -= 1
+        while stop < is_odd.size and is_odd[stop] and stop - i <= SETTLED:
+            stop += 1
+        if float(np.sum(beyond_s[first:stop])) < 0.5 * float(beyond_s[i]):
+            found.append((i, float(beyond_s[i])))
+    return found

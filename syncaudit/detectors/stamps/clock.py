@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.dsp.robust import quantiles, spread
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import quantiles, robust_line, spread
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = [
     "ClockFit",
@@ -22,7 +21,6 @@ __all__ = [
     "robust_jitter",
 ]
 
-Floats = NDArray[np.float64]
 
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
@@ -125,14 +123,14 @@ def _block_minima(x: Floats, y: Floats) -> list[tuple[float, float]]:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def centred(index: NDArray[np.int64]) -> Floats:
+def centred(index: Ints) -> Floats:
     """Return sample numbers counted from the middle one, shape (n,)."""
     from_middle: Floats = (index - index[index.size // 2]).astype(np.float64)
     return from_middle
 
 
 def fit_clock(
-    index: NDArray[np.int64],
+    index: Ints,
     times_s: Floats,
     *,
     resolution_s: float = 0.0,

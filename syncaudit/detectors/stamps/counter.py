@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
 
@@ -33,7 +34,7 @@ _HEAD = 16
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
 
-def resolution_ns(time_ns: NDArray[np.int64]) -> int:
+def resolution_ns(time_ns: Ints) -> int:
     """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
     if time_ns.size < 2:
         return 1
@@ -49,7 +50,7 @@ def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     return tick
 
 
-def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
+def float32_tick_ns(time_ns: Ints) -> int:
     """Return the coarsest step of float32 seconds that all stamps come from, or 0 if they do not.
 
     Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
@@ -65,7 +66,7 @@ def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
 
 
 def nominal_rate(
-    since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int, *, float_tick_ns: int = 0
+    since_ns: Ints, rate_hz: float, tick_ns: int, *, float_tick_ns: int = 0
 ) -> float | None:
     """Return the round rate on whose multiples all stamps lie exactly, or None.
 
@@ -91,7 +92,7 @@ def nominal_rate(
     return None
 
 
-def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
+def _fits(since_ns: Ints, close: float, tick_ns: int, float_tick_ns: int) -> bool:
     n = since_ns.size
     period_ns = 1e9 / close
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
@@ -124,13 +125,13 @@ def _is_whole(ticks: float, tick_s: float) -> bool:
     return abs(ticks - round(ticks)) * tick_s * 1e9 <= 1.0
 
 
-def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
+def _is_on(since_ns: Ints, tick_s: float) -> bool:
     """Return whether all stamps lie on multiples of a tick, to a nanosecond."""
     ticks = since_ns / (tick_s * 1e9)
     return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
 
 
-def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
+def rounding_s(tick_ns: int, steps_s: Floats) -> float:
     """Return the rounding in seconds; none where all intervals are alike or it is too coarse."""
     least, most = float(steps_s.min()), float(steps_s.max())
     if least <= 0.0:

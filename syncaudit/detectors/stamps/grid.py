@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import median, quantiles, spread
+from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.time import difference_ns
 
 __all__ = [
     "ALIKE",
@@ -20,10 +21,8 @@ __all__ = [
     "number_samples",
     "numbers",
     "rough_period",
-    "seconds_after",
 ]
 
-Floats = NDArray[np.float64]
 
 # An interval within this share of the period is an ordinary one.
 NEAR_PERIOD = 0.3
@@ -42,9 +41,6 @@ SETTLED = 8
 # Samples at either end where a step back has too few witnesses.
 EDGE = 8
 
-# Differences below this surely fit int64, whatever the rounding of float64 says of them.
-_EXACT_NS = 9.0e18
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
@@ -62,16 +58,16 @@ class Grid:
     """
 
     period_s: float
-    extra: NDArray[np.int64]
+    extra: Ints
     is_bunched: bool
 
     @property
-    def index(self) -> NDArray[np.int64]:
+    def index(self) -> Ints:
         """Number of every sample, shape (n,)."""
         return numbers(self.extra)
 
 
-def numbers(extra: NDArray[np.int64]) -> NDArray[np.int64]:
+def numbers(extra: Ints) -> Ints:
     """Return the number of every sample, shape (n,), from the periods beyond one between them."""
     out = np.zeros(extra.size + 1, dtype=np.int64)
     np.add.accumulate(extra + 1, out=out[1:])
@@ -156,7 +152,7 @@ def number_samples(intervals_s: Floats) -> Grid | None:
     return Grid(period_s=period, extra=_settled(extra), is_bunched=False)
 
 
-def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
+def _settled(extra: Ints) -> Ints:
     """Set off periods taken back soon after they were given: late stamps, not lost samples.
 
     At the very ends a shortfall cannot be told from one outlier; it is dropped.
@@ -177,7 +173,7 @@ def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
     return extra
 
 
-def _large_gaps(intervals: Floats, period: float) -> NDArray[np.int64]:
+def _large_gaps(intervals: Floats, period: float) -> Ints:
     """Count only the gaps that no bunching explains; the rest is left to the step search."""
     excess = intervals - period
     # Pauses between bursts are as common as one in a hundred intervals; they are not gaps.
@@ -186,12 +182,12 @@ def _large_gaps(intervals: Floats, period: float) -> NDArray[np.int64]:
     return np.where(is_gap, _whole(excess / period), 0)
 
 
-def _whole(value: Floats) -> NDArray[np.int64]:
+def _whole(value: Floats) -> Ints:
     # 2^52: rounding beyond is meaningless, and int64 must not overflow in sums.
     return np.rint(np.clip(value, -4.5e15, 4.5e15)).astype(np.int64)
 
 
-def _between_runs(intervals: Floats, period: float) -> NDArray[np.int64]:
+def _between_runs(intervals: Floats, period: float) -> Ints:
     ratio = intervals / period
     extra = np.zeros(intervals.size, dtype=np.int64)
     is_odd = np.abs(ratio - 1.0) >= NEAR_PERIOD
@@ -242,7 +238,7 @@ def _phase(ratios: Floats) -> float:
     return float(statistics.median(walk))
 
 
-def _hand_out(extra: NDArray[np.int64], ratio: Floats, whole: int) -> None:
+def _hand_out(extra: Ints, ratio: Floats, whole: int) -> None:
     """Give `whole` periods to the intervals that want them most."""
     order = np.argsort(-(ratio - 1.0) * np.sign(whole), kind="stable")
     rest = abs(whole)
@@ -257,21 +253,6 @@ def _hand_out(extra: NDArray[np.int64], ratio: Floats, whole: int) -> None:
     extra[order[0]] += sign * rest
 
 
-def intervals(stamps: NDArray[np.int64]) -> Floats:
+def intervals(stamps: Ints) -> Floats:
     """Return differences in seconds; exact as integers wherever int64 holds them."""
-    if float(stamps.max()) - float(stamps.min()) < _EXACT_NS:
-        return np.asarray((stamps[1:] - stamps[:-1]) * 1e-9)
-    with np.errstate(over="ignore"):
-        exact = np.diff(stamps)
-    rough = np.diff(stamps.astype(np.float64))
-    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
-
-
-def seconds_after(stamps: NDArray[np.int64], zero_ns: int) -> Floats:
-    """Return seconds after `zero_ns` for any span (`model.seconds_since` refuses long ones)."""
-    if max(float(stamps.max()) - zero_ns, zero_ns - float(stamps.min())) < _EXACT_NS:
-        return np.asarray((stamps - zero_ns) * 1e-9)
-    with np.errstate(over="ignore"):
-        exact = stamps - np.int64(zero_ns)
-    rough = stamps.astype(np.float64) - float(zero_ns)
-    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
+    return difference_ns(stamps[1:], stamps[:-1]) * 1e-9

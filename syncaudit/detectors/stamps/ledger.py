@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import centred
 from syncaudit.detectors.stamps.grid import Grid, numbers
 from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import robust_line
+from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger", "least_step_s"]
+__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
 
 # Smallest step reported, in periods: below, exposure control and scheduling look the same.
 MIN_STEP_PERIODS = 0.02
@@ -38,7 +38,7 @@ class Ledger:
         the fit of the clock as well.
     """
 
-    extra: NDArray[np.int64]
+    extra: Ints
     steps: tuple[tuple[int, float], ...]
     gaps: int
     missing: int
@@ -46,14 +46,12 @@ class Ledger:
     line: tuple[float, float] | None = None
 
     @property
-    def index(self) -> NDArray[np.int64]:
+    def index(self) -> Ints:
         """Number of every sample, shape (n,)."""
         return numbers(self.extra)
 
 
-def keep_ledger(
-    grid: Grid, steps_s: NDArray[np.float64], times: NDArray[np.float64], tick_s: float
-) -> Ledger:
+def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Ledger:
     """Distinguish missing and surplus samples from steps of the clock.
 
     `grid`: first numbering. `steps_s`, shape (n - 1,): intervals. `times`, shape (n,): stamps in
@@ -72,7 +70,7 @@ def keep_ledger(
     for i, size in stepped.items():
         numbered[i + 1 :] -= size
     index = numbers(extra)
-    floor = least_step_s(period, tick_s)
+    floor = _least_step_s(period, tick_s)
     line = robust_line(centred(index), numbered)
     found = find_level_steps(index, numbered, min_size_s=floor, line=line)
     is_plain = not found and not stepped
@@ -93,14 +91,12 @@ def keep_ledger(
     )
 
 
-def least_step_s(period_s: float, tick_s: float) -> float:
+def _least_step_s(period_s: float, tick_s: float) -> float:
     """Return the size below which no step is reported."""
     return max(MIN_STEP_PERIODS * period_s, MIN_STEP_S, 1.5 * tick_s)
 
 
-def _book(
-    step: LevelStep, extra: NDArray[np.int64], stepped: dict[int, float], period: float
-) -> None:
+def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float) -> None:
     """Enter a jump as missing samples or as a step of its whole size."""
     near = range(max(0, step.interval - 2), min(extra.size, step.interval + 3))
     at = max(near, key=lambda i: (extra[i] > 0 or i in stepped, i == step.interval))

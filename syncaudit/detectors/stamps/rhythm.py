@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
+from syncaudit.detectors.stamps.clock import fit_clock, has_floor, mean_waiting
+from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.dsp.robust import median, quantiles, spread
+from syncaudit.model.arrays import Floats
 
-__all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
-
-Floats = NDArray[np.float64]
+__all__ = ["MIN_SCATTER_S", "Rhythm", "regular_times_s", "rhythm_of"]
 
 # Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
 MIN_SCATTER_S = 5e-4
@@ -46,6 +45,9 @@ SOFTWARE_S = 1e-5
 LEVEL = 31
 # A phase wanders if its slow moves exceed the scatter of single stamps by this factor.
 WANDERS = 2.0
+MIN_SAMPLES = 20
+# Stamps farther than this many sigma from the clock keep their time.
+HELD_UP = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,7 +108,7 @@ def rhythm_of(
     if high - low > RATE_SHARE * median(usual_s) and _slow_power(_clipped(steps_s)) > PERSISTENT:
         return _irregular(steps_s, usual_s, residual_s)
     off_s = residual_s - median(residual_s)
-    most_s = 6.0 * 1.4826 * median(np.abs(off_s))
+    most_s = 6.0 * spread(off_s, 0.0)
     moves_s = np.diff(np.clip(off_s, -most_s, most_s))
     moves_s[list(jumps)] = 0.0
     is_seen = spread(moves_s) > max(SOFTWARE_S, tick_s)
@@ -183,3 +185,40 @@ def _clipped(values: Floats) -> Floats:
     """Return values without outliers: the outermost 2 % on either side are moved in."""
     low, high = quantiles(values, [0.02, 0.98])
     return np.clip(values, low, high)
+
+
+def regular_times_s(times_s: Floats) -> Floats | None:
+    """Return evenly spaced times whose median distance from the stamps is zero.
+
+    Transport jitter and buffering move stamps, not exposures: a camera that captures evenly is
+    better dated by a line through its stamps. Whether it does only the content can tell, so both
+    datings are kept, and the estimator takes the one that fits.
+
+    `times_s`, shape (n,): stamps in seconds, in file order.
+
+    Returns
+    -------
+    ndarray, shape (n,), or None
+        None where the stamps hardly jitter, or where every interval begins anew. Missing samples
+        keep their place. Where the clock wanders or the rate changes, the clock is that of the
+        neighbourhood.
+    """
+    if times_s.size < MIN_SAMPLES:
+        return None
+    steps_s = np.diff(times_s)
+    grid = number_samples(steps_s)
+    if grid is None or np.any(np.diff(grid.index) <= 0):
+        return None
+    fit = fit_clock(grid.index, times_s)
+    rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=0.0)
+    late_s = fit.residual_s
+    if rhythm.single_s is not None:
+        late_s = rhythm.single_s
+    elif not rhythm.is_regular:
+        return None
+    late_s = late_s - float(np.median(late_s))
+    jitter_s = spread(late_s, 0.0)
+    if jitter_s < MIN_SCATTER_S:
+        return None
+    # A loop that was held up is not jitter: an even clock must not lose by it.
+    return np.asarray(times_s - np.where(np.abs(late_s) > HELD_UP * jitter_s, 0.0, late_s))

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import centred
-from syncaudit.dsp.robust import median, median_of_five, spread
-from syncaudit.dsp.sound import robust_line
+from syncaudit.dsp.robust import median, median_of_five, robust_line, spread
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
 
-Floats = NDArray[np.float64]
 
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
@@ -44,11 +42,7 @@ class LevelStep:
 
 
 def find_level_steps(
-    index: NDArray[np.int64],
-    times_s: Floats,
-    *,
-    min_size_s: float,
-    line: tuple[float, float] | None = None,
+    index: Ints, times_s: Floats, *, min_size_s: float, line: tuple[float, float] | None = None
 ) -> list[LevelStep]:
     """Return the jumps of ``times - clock(index)`` that are sudden and last.
 
@@ -97,9 +91,7 @@ def find_level_steps(
     return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
 
 
-def find_lone_steps(
-    index: NDArray[np.int64], times_s: Floats, *, min_size_s: float
-) -> list[LevelStep]:
+def find_lone_steps(index: Ints, times_s: Floats, *, min_size_s: float) -> list[LevelStep]:
     """Return jumps of few stamps: intervals far from what the others have for their samples.
 
     `index`, shape (n,): sample numbers, increasing. `times_s`, shape (n,): stamps in seconds.

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.arrival import audit_arrivals
 from syncaudit.detectors.stamps.audit import audit_stamps, order_of
 from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamps.counter import resolution_ns, rounding_s
-from syncaudit.detectors.stamps.grid import intervals, seconds_after
+from syncaudit.detectors.stamps.grid import intervals
 from syncaudit.detectors.stamps.ledger import MIN_STEP_S
 from syncaudit.detectors.stamps.steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamps.words import order_remarks, unit_remarks
@@ -30,6 +29,8 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.model.arrays import Ints
+from syncaudit.model.time import seconds_after
 
 __all__ = ["audit_stamps", "audit_stream", "audit_streams"]
 
@@ -85,12 +86,12 @@ def _audit_stamps(stream: Stream) -> StampAudit:
     return audit_stamps(stream.time_ns)
 
 
-def _distinct(stream: SignalStream) -> list[tuple[str, NDArray[np.int64]]]:
+def _distinct(stream: SignalStream) -> list[tuple[str, Ints]]:
     """Return the channels' stamps, each message once however many signals it carries.
 
     A strobe counter is left out: buses send it at every flash.
     """
-    out: list[tuple[str, NDArray[np.int64]]] = []
+    out: list[tuple[str, Ints]] = []
     for channel in stream.channels:
         if channel.name != STROBE_ROLE and not any(
             np.array_equal(channel.time_ns, seen) for _, seen in out
@@ -99,7 +100,7 @@ def _distinct(stream: SignalStream) -> list[tuple[str, NDArray[np.int64]]]:
     return out
 
 
-def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]]]) -> StampAudit:
+def _merge(stream: SignalStream, channels: Sequence[tuple[str, Ints]]) -> StampAudit:
     audits = [(name, audit_stamps(stamps)) for name, stamps in channels]
     if len(audits) == 1:
         return replace(audits[0][1], samples=int(stream.time_ns.size))

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import ClockFit
 from syncaudit.detectors.stamps.grid import Grid
 from syncaudit.detectors.stamps.ledger import Ledger
 from syncaudit.dsp.robust import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = [
     "container_remarks",
     "count_remarks",
     "figure_remarks",
-    "in_ms",
     "irregular_remark",
     "order_remarks",
     "synthetic_remark",
     "unit_remarks",
 ]
 
-Floats = NDArray[np.float64]
 
 # One-sided delays below this are what every bus and every operating system does.
 WORTH_A_WORD_S = 5e-4
@@ -41,15 +39,13 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
     return [StampRemark(code=ReasonCode.LENGTH_MISMATCH, text=text)]
 
 
-def order_remarks(
-    stamps: NDArray[np.int64], steps_s: Floats, base: StampAudit
-) -> tuple[StampRemark, ...]:
+def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[StampRemark, ...]:
     """Word order and span."""
     out: list[StampRemark] = []
     if base.backwards:
         at = int(np.argmin(steps_s))
         text = (
-            f"timestamps go back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
+            f"timestamps go back {base.backwards} times, at most by {_in_ms(-float(steps_s[at]))} "
             f"after sample {at}"
         )
         out.append(StampRemark(code=ReasonCode.BACKWARDS, text=text, is_figure=True))
@@ -80,7 +76,7 @@ def figure_remarks(
         say(
             ReasonCode.MISSING_FRAMES,
             f"{audit.missing} samples missing in {audit.gaps} gaps, the longest interval "
-            f"{in_ms(audit.max_gap_s or 0.0)} at a period of {in_ms(fit.period_s)}",
+            f"{_in_ms(audit.max_gap_s or 0.0)} at a period of {_in_ms(fit.period_s)}",
             is_figure=True,
         )
     if audit.doubled:
@@ -93,27 +89,27 @@ def figure_remarks(
         way = "forward" if size > 0.0 else "back"
         say(
             ReasonCode.STEP,
-            f"the clock jumps {way} by {in_ms(abs(size))} at {at_ns} ns (after sample "
+            f"the clock jumps {way} by {_in_ms(abs(size))} at {at_ns} ns (after sample "
             f"{interval}): {abs(size) / fit.period_s:.2f} periods, so samples were not dropped",
             is_figure=True,
         )
     if tick_s >= 1e-5:
         say(
             ReasonCode.JITTER,
-            f"timestamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen",
+            f"timestamps are rounded to {_in_ms(tick_s)}: smaller jitter cannot be seen",
             is_figure=False,
         )
     if grid.is_bunched:
         say(
             ReasonCode.JITTER,
-            f"timestamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
+            f"timestamps bunch: single intervals do not show the period of {_in_ms(fit.period_s)} "
             f"({rate:.4g} Hz over the whole recording)",
             is_figure=False,
         )
     if audit.buffering_s is not None and audit.buffering_s >= WORTH_A_WORD_S:
         say(
             ReasonCode.JITTER,
-            f"delays are one-sided: timestamps are {in_ms(audit.buffering_s)} late on average, as "
+            f"delays are one-sided: timestamps are {_in_ms(audit.buffering_s)} late on average, as "
             "those taken on arrival behind a buffer are",
             is_figure=True,
         )
@@ -130,8 +126,8 @@ def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
         quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
     )
     text = (
-        f"no regular clock fits the timestamps (intervals of {in_ms(shortest_s)} to "
-        f"{in_ms(longest_s)}): variable rate, sampling timed by software, or "
+        f"no regular clock fits the timestamps (intervals of {_in_ms(shortest_s)} to "
+        f"{_in_ms(longest_s)}): variable rate, sampling timed by software, or "
         "several sources in one column"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
@@ -139,7 +135,7 @@ def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
 
 def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
     """Word stamps that were made up as index / rate."""
-    rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
+    rounding = f" (as far as their rounding to {_in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
     text = (
         f"all {n} timestamps lie exactly on index / {nominal_hz:.6g} Hz: they "
         f"were made up afterwards, and synthetic timestamps prove nothing{rounding}"
@@ -186,7 +182,7 @@ def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[Stam
     return [StampRemark(code=ReasonCode.RATE, text=text)]
 
 
-def in_ms(seconds: float) -> str:
+def _in_ms(seconds: float) -> str:
     """Return a span in the unit that reads best."""
     if seconds >= 10.0:
         return f"{seconds:.4g} s"

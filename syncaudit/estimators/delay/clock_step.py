@@ -1,4 +1,9 @@
-"""Find a step of the clock inside a clip: the delay before and after is not the same."""
+"""Find a step of the clock inside a clip, and hold it against a drift.
+
+A step inside a short clip looks much like a drift, and a drift of more than quartz makes is no
+likelier than a step to begin with: where the increments do not tell the two apart, neither is an
+answer. Drifts of quartz are far likelier than steps and need no such test.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +17,18 @@ from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
-from syncaudit.estimators.delay.refusals import DRIFT_Z
-from syncaudit.estimators.delay.stepped import ClockStep, locate_step
+from syncaudit.estimators.delay.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
+from syncaudit.estimators.delay.stepped import ClockStep, fit_at, locate_step
 from syncaudit.model.arrays import Floats
 
 __all__ = [
     "USUAL_DRIFT_PPM",
-    "ClockStep",
-    "best_step",
     "find_step",
-    "is_significant",
     "is_uneven",
+    "is_unlike_quartz",
+    "step_for_drift",
+    "step_over_drift",
+    "why_either",
 ]
 
 MIN_PIECE_ROWS = 36
@@ -83,10 +89,10 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
         return None
     step = _stepped(increments, driver, fit, n_pieces, min_gain=MIN_CHI2_GAIN)
-    return step if step is not None and is_significant(step) else None
+    return step if step is not None and _is_significant(step) else None
 
 
-def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+def _best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
     """Return the step that describes a clip best, however little it is; None without pieces."""
     n_pieces = _n_pieces(increments)
     if n_pieces < MIN_PIECES:
@@ -94,7 +100,7 @@ def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     return _stepped(increments, driver, fit, n_pieces, min_gain=-math.inf)
 
 
-def is_significant(step: ClockStep) -> bool:
+def _is_significant(step: ClockStep) -> bool:
     """Tell whether a step is one, rather than nothing."""
     return abs(step.step_s) >= max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s)
 
@@ -152,10 +158,7 @@ def _stepped(
 
 
 def _sides(
-    increments: Increments,
-    driver: RunningIntegral,
-    border_s: float,
-    near_s: list[float],
+    increments: Increments, driver: RunningIntegral, border_s: float, near_s: list[float]
 ) -> tuple[DelayFit, DelayFit] | None:
     """Return both sides of a border, each with a drift of its own."""
     is_before = increments.mid_s < border_s
@@ -222,9 +225,7 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
     return float(wishes.sum()), float(spread.max() / max(median(spread), 1e-30))
 
 
-def _best_split(
-    times: Floats, delays: Floats, std: Floats, min_gain: float = MIN_CHI2_GAIN
-) -> int | None:
+def _best_split(times: Floats, delays: Floats, std: Floats, min_gain: float) -> int | None:
     """Return before which piece a step lies, or None where a drift explains as much."""
     since = times - times.mean()
     level = np.ones_like(since)
@@ -243,3 +244,79 @@ def _best_split(
     scatter = max(1.0, chi2[best] / max(1, times.size - 2 - len(drift)))
     gain = left_by(level, since) - chi2[best]
     return best + 1 if gain / scatter > min_gain else None
+
+
+def is_unlike_quartz(figures: dict[str, float]) -> bool:
+    """Tell whether the delay drifts more than quartz does, significantly.
+
+    Parameters
+    ----------
+    figures : dict of str to float
+        With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
+    """
+    std_ppm = figures.get("drift_std_ppm", 0.0)
+    return abs(figures.get("drift_ppm", 0.0)) > DRIFT_Z * max(USUAL_DRIFT_PPM, std_ppm)
+
+
+def step_for_drift(
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, figures: dict[str, float]
+) -> tuple[ClockStep | None, str | None]:
+    """Return the step that is likelier than a drift, or why neither can be believed.
+
+    Parameters
+    ----------
+    increments, driver
+        As for `fit_delay`.
+    fit : DelayFit
+        One delay for the whole clip.
+    figures : dict of str to float
+        With the drift, which a step takes off.
+
+    Returns
+    -------
+    ClockStep or None
+        The step that is likelier.
+    str or None
+        Why neither is an answer. None of both: the drift is.
+    """
+    start_s = fit.offset_s - fit.row_shift_s
+    drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
+    step = _best_step(increments, driver, fit)
+    if drifting is None or step is None:  # nothing to hold the drift against
+        return None, why_either(figures["drift_ppm"], fit.span_s)
+    gain = step_over_drift(fit, step, drifting)
+    figures["step_over_drift"] = gain
+    is_likelier = gain >= MIN_LIKELIHOOD_GAP
+    if is_likelier and _is_significant(step):
+        del figures["drift_ppm"], figures["drift_std_ppm"]
+        return step, None
+    drifts_anyhow = abs(step.drift_ppm) > DRIFT_Z * step.drift_std_ppm
+    if gain <= -MIN_LIKELIHOOD_GAP or (drifts_anyhow and not is_likelier):
+        return None, None
+    return None, why_either(figures["drift_ppm"], fit.span_s)
+
+
+def why_either(drift_ppm: float, span_s: float) -> str:
+    """Say that a step explains as well what a drift does."""
+    return (
+        f"the delay changes by {1e-3 * drift_ppm * span_s:+.0f} ms through the clip, which a step "
+        f"explains as well as a drift of {drift_ppm:+.0f} ppm, more than quartz makes; a longer "
+        "recording, or more motion, tells"
+    )
+
+
+def step_over_drift(fit: DelayFit, step: ClockStep, drifting: DelayFit) -> float:
+    """Return by how much the log-likelihood of a step exceeds that of a drift.
+
+    Both are given the same increments, those of the fit of one delay, one mount each, and weights
+    of their own. Residuals that hang together count for less.
+    """
+    mid_s = fit.model.rows.mid_s
+    drift_s = 1e-6 * (drifting.drift_ppm or 0.0) * (mid_s - drifting.anchor_s)
+    stepped = fit_at(fit, step.offsets_at(mid_s))
+    drifted = fit_at(fit, drifting.offset_s + drift_s)
+    if stepped is None or drifted is None:
+        return -math.inf
+    scale = np.minimum(stepped.scale, drifted.scale)
+    costs = [np.log1p((found.residuals / scale) ** 2).sum() for found in (drifted, stepped)]
+    return float(costs[0] - costs[1]) / min(fit.correlation_factor, drifting.correlation_factor)

@@ -11,7 +11,7 @@ procedures for nonlinear integral equations", J. ACM 12, 1965, doi:10.1145/32129
 where the start lies further than half a lobe from the optimum.
 
 A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it
-is fitted too (it shows in the skew of the picture), and the offset is given for the mean row of
+is fitted too (it shows in the skew of the image), and the offset is given for the mean row of
 the tracked points: that is what the stamps mean as far as the manifest tells.
 """
 

@@ -84,12 +84,7 @@ class LagEquations:
 
     @classmethod
     def of(
-        cls,
-        values: Floats,
-        weights: Floats,
-        basis: Floats,
-        change: Floats,
-        covered: Bools,
+        cls, values: Floats, weights: Floats, basis: Floats, change: Floats, covered: Bools
     ) -> LagEquations:
         """Set up the equations.
 

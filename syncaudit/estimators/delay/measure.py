@@ -10,7 +10,12 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
-from syncaudit.estimators.delay.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.delay.clock_step import (
+    find_step,
+    is_uneven,
+    is_unlike_quartz,
+    step_for_drift,
+)
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
@@ -28,7 +33,7 @@ from syncaudit.estimators.delay.refusals import (
     why_too_weak,
 )
 from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
-from syncaudit.estimators.delay.step_or_drift import is_unlike_quartz, step_for_drift
+from syncaudit.estimators.delay.stepped import ClockStep
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 

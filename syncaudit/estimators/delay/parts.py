@@ -69,7 +69,7 @@ def measure_near(increments: Increments, driver: RunningIntegral, near_s: float)
 def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
     """Return fits of quarters of the information on a delay, those that can be measured alone.
 
-    Of the time, some would be all rest, of which a picture shows nothing and a gyroscope its noise.
+    Of the time, some would be all rest, of which an image shows nothing and a gyroscope its noise.
     """
     near_s = fit.offset_s - fit.row_shift_s
     told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))

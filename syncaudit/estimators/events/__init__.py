@@ -1,13 +1,13 @@
 """Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
 
-from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
-from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.instants import (
-    EventEvidence,
-    Instants,
-    instants_of,
+from syncaudit.estimators.events.flashes import (
+    MESSAGE_STD_S,
+    METHOD,
+    measure_flashes,
+    sent_at_flashes,
 )
+from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit

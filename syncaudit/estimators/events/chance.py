@@ -12,7 +12,7 @@ from syncaudit.estimators.events.pair_fit import PairFit, gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of, evenly_chosen
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["Chance", "chance_of_intervals", "chance_of_match", "tail_of"]
+__all__ = ["Chance", "chance_of_intervals", "chance_of_match"]
 
 # The shortest train that a rate is told of, and how far beyond its ends events may still match.
 SHORTEST_S = 0.25
@@ -61,11 +61,7 @@ class Chance:
 
 
 def chance_of_match(
-    source: Instants,
-    target: Instants,
-    found: Hypothesis,
-    range_s: float,
-    max_drift_ppm: float,
+    source: Instants, target: Instants, found: Hypothesis, range_s: float, max_drift_ppm: float
 ) -> Chance:
     """Return the probability that chance matches as many events as `found` somewhere.
 
@@ -75,7 +71,7 @@ def chance_of_match(
     whichever is larger. So the second edge of a flash proves nothing that its first did not where
     all flashes last as long, nor does the next pulse of an even train or the next frame of a
     camera; three sharp events that repeat no distance prove enough. At least as many matches of so
-    many trials have a Poisson binomial distribution (`tail_of`); every distinct window of the
+    many trials have a Poisson binomial distribution (`_tail_of`); every distinct window of the
     search is another attempt (Bonferroni).
 
     Either train may be the one with the structure: the larger of both probabilities counts.
@@ -158,17 +154,10 @@ def _tail_of_pairs(
     return _tail(predicted, other.times_s, kinds, pairs, gates, shares)
 
 
-def tail_of(shares: Floats, n_matched: int) -> float:
+def _tail_of(shares: Floats, n_matched: int) -> float:
     """Return the probability that at least so many of independent trials succeed.
 
     The exact Poisson binomial distribution by convolution, one trial after the other.
-
-    Parameters
-    ----------
-    shares : ndarray, shape (n,)
-        Probability of each trial.
-    n_matched : int
-        Successes.
     """
     density = np.zeros(shares.size + 1)
     density[0] = 1.0
@@ -223,7 +212,7 @@ def _tail(
     )
     shares = shares.copy()
     shares[follows] = np.maximum(shares[follows], after)
-    return tail_of(shares[shares > 0.0], i.size)
+    return _tail_of(shares[shares > 0.0], i.size)
 
 
 def _longest_flash_s(train: Floats) -> float:

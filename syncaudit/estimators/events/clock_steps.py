@@ -51,11 +51,7 @@ def join_steps(
 
 
 def _next_part(
-    source: Instants,
-    target: Instants,
-    parts: list[Hypothesis],
-    window_s: float,
-    max_chance: float,
+    source: Instants, target: Instants, parts: list[Hypothesis], window_s: float, max_chance: float
 ) -> Hypothesis | None:
     free_i = np.setdiff1d(np.arange(source.n), np.concatenate([part.i for part in parts]))
     free_j = np.setdiff1d(np.arange(target.n), np.concatenate([part.j for part in parts]))

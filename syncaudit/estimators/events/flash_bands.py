@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.dsp.robust import spread
 from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
 from syncaudit.model.arrays import Bools, Floats, Ints
@@ -49,9 +50,8 @@ def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
     height = float(np.median(heights))
     if height <= 0.0:
         return None
-    scatter = 1.4826 * float(np.median(np.abs(heights - height)))
     formal = float(np.median(bands.std_px[both])) * 2.0
-    return height, 1.2533 * max(scatter, formal) / np.sqrt(heights.size)
+    return height, 1.2533 * max(spread(heights, height), formal) / np.sqrt(heights.size)
 
 
 def agree_with_bands(edges: FlashEdges, height: tuple[float, float]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import binom
 
-from syncaudit.estimators.events.counters import MESSAGE_STD_S, match_messages
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
     EventEvidence,
@@ -15,16 +16,17 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.estimators.events.pair_fit import EventMatch, PairFit, residuals_s
+from syncaudit.estimators.events.pair_fit import EventMatch, PairFit, gates_s, residuals_s
 from syncaudit.model import (
     EventResiduals,
+    EventTrain,
     FlashIntervals,
     PairMeasurement,
     Quantity,
     nanoseconds,
 )
 
-__all__ = ["METHOD", "measure_flashes"]
+__all__ = ["MESSAGE_STD_S", "METHOD", "measure_flashes", "sent_at_flashes"]
 
 UNKNOWN_LENGTH = (
     "one source saw the light go on and off, the other half-light, whose latency after the onset "
@@ -38,13 +40,17 @@ DRIFT_Z = 3.5
 DRIFT_STD_PPM = 20.0
 # A line delay with a smaller error than this part of it counts as known.
 KNOWN_SHARE = 0.02
+# From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
+MESSAGE_STD_S = 2e-4
+# Share of the shorter train that must match where messages are read as flashes: of messages that
+# are sent every so often, chance matches a few.
+MIN_WHOLE = 0.6
+# Chance that messages which are sent every so often follow so many flashes alike.
+MAX_CHANCE = 1e-3
 
 
 def measure_flashes(
-    source_evidence: EventEvidence,
-    target_evidence: EventEvidence,
-    *,
-    max_offset_s: float = 30.0,
+    source_evidence: EventEvidence, target_evidence: EventEvidence, *, max_offset_s: float = 30.0
 ) -> PairMeasurement:
     """Measure the offset, and the drift where it shows, of a pair by common events.
 
@@ -78,7 +84,7 @@ def measure_flashes(
         Method ``flash``; refused, with the reason, where too few events match, an offset that
         differs by a period would fit as well, or a clock steps more than once.
     """
-    match = match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
+    match = _match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
     if match is not None:
         return _measured(match, MESSAGE_STD_S)
     source, target = instants_of(source_evidence), instants_of(target_evidence)
@@ -230,3 +236,77 @@ def _figures(match: EventMatch) -> dict[str, float]:
             figures[f"{side}_line_delay_std_s"] = std_s
             figures[f"{side}_line_delay_known"] = float(std_s < KNOWN_SHARE * events.line_delay_s)
     return figures
+
+
+def _messages_of(evidence: EventEvidence) -> EventTrain | None:
+    """Return the messages with which a strobe counter rose by one; None for anything else."""
+    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
+        return None
+    single = evidence.count == 1
+    if not single.any():
+        return None
+    return EventTrain(
+        source=evidence.source,
+        quantity=evidence.quantity,
+        epoch_ns=evidence.epoch_ns,
+        times_s=evidence.stop_s[single],
+        std_s=np.maximum(evidence.std_s[single], MESSAGE_STD_S),
+    )
+
+
+def _match_messages(
+    source: EventEvidence, target: EventEvidence, *, max_offset_s: float
+) -> EventMatch | None:
+    """Match a counter's messages with the flashes that another source dates.
+
+    Where a message goes out *because* the counter rose, its stamp dates the flash; taken for an
+    interval in which the flash may lie anywhere, it would place the clock half of one late.
+    """
+    if isinstance(source, FlashIntervals) == isinstance(target, FlashIntervals):
+        return None
+    one, other = _messages_of(source), _messages_of(target)
+    if one is None and other is None:
+        return None
+    match = match_events(
+        instants_of(one or source), instants_of(other or target), max_offset_s=max_offset_s
+    )
+    is_whole = match.n >= MIN_WHOLE * min(match.source.n, match.target.n)
+    is_sent = match.why is None and _chance_alike(source, target, match) <= MAX_CHANCE
+    return match if is_whole and is_sent else None
+
+
+def _chance_alike(source: EventEvidence, target: EventEvidence, match: EventMatch) -> float:
+    """Return how likely messages that are sent every so often keep one distance from the flashes.
+
+    The first to match sets it; each other flash lies anywhere between two messages.
+    """
+    counter = source if isinstance(source, FlashIntervals) else target
+    if not isinstance(counter, FlashIntervals):
+        return 1.0
+    between_s = float(np.median(counter.stop_s - counter.start_s))
+    gate_s = 2.0 * float(np.mean(gates_s(match.source, match.target, match.i, match.j)))
+    share = min(1.0, gate_s / max(between_s, gate_s))
+    n_others = min(match.source.n, match.target.n) - 1
+    return float(min(1.0, binom.sf(match.n - 2, n_others, share) / share))
+
+
+def sent_at_flashes(
+    evidence: EventEvidence, others: Iterable[EventEvidence], *, max_offset_s: float
+) -> EventTrain | None:
+    """Return the messages of a counter as events, if they follow the flashes that others date.
+
+    Parameters
+    ----------
+    evidence : FlashEdges, FlashIntervals or EventTrain
+        Only strobe counters are looked at.
+    others : iterable of FlashEdges, FlashIntervals or EventTrain
+        Evidence of other sources.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+    """
+    messages = _messages_of(evidence)
+    if messages is None:
+        return None
+    if any(_match_messages(evidence, other, max_offset_s=max_offset_s) for other in others):
+        return messages
+    return None

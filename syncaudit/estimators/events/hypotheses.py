@@ -29,9 +29,6 @@ __all__ = [
     "widen",
 ]
 
-MIN_MATCHED = 3
-# An unknown line delay can be bent to make more events agree: so many more must.
-MORE_PER_LINE_DELAY = 3
 # Runners-up need fewer events to cast doubt than a result needs to stand.
 MIN_MATCHED = 3
 # Fitted over usual line delay (18 ms a frame): read-outs take 3 to 40 ms.

@@ -139,7 +139,7 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
     """Return the events of one source as instants in the order of time.
 
     A band with both edges gives their mean, which does not depend on the exposure. For a band with
-    one edge in the picture, half the median height of the bands with two stands in for half the
+    one edge in the image, half the median height of the bands with two stands in for half the
     exposure; only where no band has two, the stated (or a usual) exposure is needed. A counter that
     jumped by several gives as many instants, spread over the interval.
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import beta
 
 from syncaudit.estimators.events.instants import EventEvidence, instants_of
 from syncaudit.estimators.events.matching import MAX_CHANCE, match_events
 from syncaudit.estimators.events.pair_fit import EventMatch
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
+from syncaudit.model.arrays import Bools
 
 __all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
 
@@ -151,7 +151,7 @@ def _matches(
             yield match
 
 
-def _pulses(item: EventEvidence) -> NDArray[np.bool_]:
+def _pulses(item: EventEvidence) -> Bools:
     """Return which events are frames that a light no longer than these shows."""
     if not isinstance(item, FlashIntervals) or item.lit_s is None:
         return np.zeros(0, dtype=np.bool_)

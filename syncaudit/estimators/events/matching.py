@@ -61,12 +61,7 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
 
 
 def match_events(
-    source: Instants,
-    target: Instants,
-    *,
-    max_offset_s: float = 30.0,
-    max_drift_ppm: float = MAX_DRIFT_PPM,
-    check_periods: bool = True,
+    source: Instants, target: Instants, *, max_offset_s: float = 30.0, check_periods: bool = True
 ) -> EventMatch:
     """Match events by voting, a significance test and a runner-up test.
 
@@ -91,8 +86,6 @@ def match_events(
     max_offset_s : float
         Largest offset of the stamps, either sign. Stamps without a common epoch are searched over
         every offset that leaves half of the shorter train in common.
-    max_drift_ppm : float
-        Largest relative drift, either sign.
     check_periods : bool
         False where the caller did step 1 already.
 
@@ -102,11 +95,7 @@ def match_events(
         With pairs and fit, or with the reason of the refusal.
     """
     by_sharp = _by_sharp_events(
-        source,
-        target,
-        max_offset_s=max_offset_s,
-        max_drift_ppm=max_drift_ppm,
-        check_periods=check_periods,
+        source, target, max_offset_s=max_offset_s, check_periods=check_periods
     )
     if by_sharp is not None:
         return by_sharp
@@ -129,7 +118,7 @@ def match_events(
         window_s=window_s,
         lowest_s=lowest_s - window_s,
         highest_s=highest_s + window_s,
-        max_drift=1e-6 * max_drift_ppm,
+        max_drift=1e-6 * MAX_DRIFT_PPM,
         anchor_s=anchor_s,
         n_best=N_CANDIDATES,
         unlike=opposite_polarity_mask(source, target),
@@ -140,7 +129,7 @@ def match_events(
         candidates,
         anchor_s=anchor_s,
         window_s=window_s,
-        max_drift=1e-6 * max_drift_ppm,
+        max_drift=1e-6 * MAX_DRIFT_PPM,
     )
     if not hypotheses or hypotheses[0].i.size < MIN_MATCHED:
         range_s = 0.5 * (highest_s - lowest_s)
@@ -149,7 +138,7 @@ def match_events(
         )
         return _refused(source, target, why)
     best = hypotheses[0]
-    chance = chance_of_match(source, target, best, highest_s - lowest_s, max_drift_ppm)
+    chance = chance_of_match(source, target, best, highest_s - lowest_s, MAX_DRIFT_PPM)
     figures = EventMatch(
         source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance.probability
     )
@@ -157,7 +146,7 @@ def match_events(
         why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
         return _refused(source, target, why, figures)
     range_s = highest_s - lowest_s
-    if chance.probability > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
+    if chance.probability > MAX_CHANCE and _repeat_of(source, target, range_s) is not None:
         judged = _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
@@ -179,12 +168,7 @@ def match_events(
 
 
 def _by_sharp_events(
-    source: Instants,
-    target: Instants,
-    *,
-    max_offset_s: float,
-    max_drift_ppm: float,
-    check_periods: bool,
+    source: Instants, target: Instants, *, max_offset_s: float, check_periods: bool
 ) -> EventMatch | None:
     """Return the match that sharp events tell and intervals confirm, None where they tell none.
 
@@ -197,7 +181,6 @@ def _by_sharp_events(
         source.take(source.sharp),
         target.take(target.sharp),
         max_offset_s=max_offset_s,
-        max_drift_ppm=max_drift_ppm,
         check_periods=check_periods,
     )
     chance = found.chance
@@ -233,8 +216,7 @@ def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> E
         f"offset known only modulo {word_duration(period_s)}: the events of {name} come "
         "periodically; use an irregular train"
     )
-    none = np.empty(0, dtype=np.int64)
-    return EventMatch(source=source, target=target, i=none, j=none, why=why, period_s=period_s)
+    return replace(_refused(source, target, why), period_s=period_s)
 
 
 def _search_range(source: Instants, target: Instants, max_offset_s: float) -> tuple[float, float]:
@@ -263,8 +245,8 @@ def _without_runner_up(
         n_conflicts = n_conflicts_of(best, other)
         if n_conflicts > n_runner_up:
             n_runner_up, runner_up = n_conflicts, other
-    repeat_s = repeat_of(source, target, range_s)
-    if is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
+    repeat_s = _repeat_of(source, target, range_s)
+    if _is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
         apart_s = repeat_s or 0.0
         if runner_up is not None:
             apart_s = abs(runner_up.fit.offset_s - best.fit.offset_s)
@@ -274,31 +256,13 @@ def _without_runner_up(
             "irregular train, or record longer"
         )
         refused = _refused(source, target, why, figures)
-        return EventMatch(
-            source=source,
-            target=target,
-            i=refused.i,
-            j=refused.j,
-            fit=best.fit,
-            why=why,
-            period_s=apart_s,
-            chance=figures.chance,
-            n_runner_up=n_runner_up,
-        )
+        return replace(refused, period_s=apart_s, n_runner_up=n_runner_up)
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
-    return EventMatch(
-        source=source,
-        target=target,
-        i=found.i,
-        j=found.j,
-        fit=found.fit,
-        chance=figures.chance,
-        n_runner_up=n_runner_up,
-    )
+    return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)
 
 
-def is_doubtful(
+def _is_doubtful(
     best: Hypothesis, runner_up: Hypothesis | None, n_shared: int, *, repeats: bool
 ) -> bool:
     """Return whether the runner-up is too close.
@@ -316,7 +280,7 @@ def is_doubtful(
     return bool(n_shared > MAX_SHARED * n_best or n_best - n_shared < MIN_LEAD)
 
 
-def repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:
+def _repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:
     """Return after how long one of the trains repeats itself, or None."""
     for events in (source, target):
         everything = np.arange(events.n)

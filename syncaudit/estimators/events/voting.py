@@ -142,13 +142,7 @@ def _drifts(max_drift: float, reach_s: float, window_s: float) -> Floats:
 
 
 def _distinct(
-    offsets: Floats,
-    drifts: Floats,
-    counts: Ints,
-    *,
-    window_s: float,
-    reach_s: float,
-    n_best: int,
+    offsets: Floats, drifts: Floats, counts: Ints, *, window_s: float, reach_s: float, n_best: int
 ) -> list[Candidate]:
     """Return the fullest ballots, each once: neighbours on one ridge are the same events."""
     order = np.argsort(-counts, kind="stable")[:4000]

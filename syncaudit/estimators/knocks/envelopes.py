@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d, percentile_filter
 
-from syncaudit.dsp.robust import student_widening
+from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 from syncaudit.model.arrays import Bools, Floats, Ints
 
@@ -71,11 +71,7 @@ class Onsets:
 
 
 def correlate_envelopes(
-    first: PairMeasurement,
-    source: Activity,
-    target: Activity,
-    epochs_s: float,
-    max_offset: float,
+    first: PairMeasurement, source: Activity, target: Activity, epochs_s: float, max_offset: float
 ) -> PairMeasurement:
     """Correlate the envelopes; return `first`, the refusal of the knocks, where that fails too."""
     sides = _both(source, target, epochs_s)
@@ -149,11 +145,11 @@ def _envelope(activity: Activity, zero_s: float, n: int) -> Floats | None:
     level = np.log(np.interp(grid, times, energy) + 0.1 * floor)
     level -= gaussian_filter1d(level, ENVELOPE_SLOW_S / ENVELOPE_GRID_S)
     inside = (grid >= times[0]) & (grid <= times[-1])
-    spread = float(np.std(level[inside])) if np.any(inside) else 0.0
-    if not spread > 0.0:
+    scatter = float(np.std(level[inside])) if np.any(inside) else 0.0
+    if not scatter > 0.0:
         return None
     # One crash counts no more than six deviations.
-    return np.where(inside, np.clip(level / spread, -3.0, 6.0), 0.0)
+    return np.where(inside, np.clip(level / scatter, -3.0, 6.0), 0.0)
 
 
 def _normalised(a: Floats, b: Floats, n_lags: int) -> Floats:
@@ -225,17 +221,15 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     gap = 2 if activity.quantity == "loudness" else 1
     rise[back + gap :] = level[back + gap :] - before[back : level.size - gap]
     centre = float(np.median(rise))
-    spread = 1.4826 * float(np.median(np.abs(rise - centre)))
-    if spread <= 0.0:
-        spread = float(np.std(rise)) + 1e-12
+    scatter = spread(rise, centre) or float(np.std(rise)) + 1e-12
     size = 2 * max(1, round(0.5 * LOOK_BACK_S / interval)) + 1
-    strong = rise > centre + MIN_RISE * spread
+    strong = rise > centre + MIN_RISE * scatter
     is_peak = strong & (rise == maximum_filter1d(rise, size=size))
     if np.count_nonzero(is_peak) < MIN_EVENTS:
         return f"{np.count_nonzero(is_peak)} knocks are too few"
     found = times[_onsets(rise, is_peak, size // 2 + 1)]
     # The square root keeps one crash from deciding alone.
-    weights = np.sqrt((rise[is_peak] - centre) / spread)
+    weights = np.sqrt((rise[is_peak] - centre) / scatter)
     if clicks is not None and clicks.times_s.size:
         found = _sharpened(found, clicks, activity.epoch_ns)
     return Onsets(

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from syncaudit.dsp.robust import student_widening
+from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.estimators.knocks.envelopes import (
     LATE_SAMPLES,
     LOBE_S,
@@ -127,15 +127,15 @@ def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | 
         return found
     lags, curve, most = found
     n_lags = lags.size // 2
-    centre, spread = float(np.mean(curve)), float(np.std(curve))
+    centre, scatter = float(np.mean(curve)), float(np.std(curve))
     best = int(np.argmax(curve))
     outside = np.abs(lags - lags[best]) > LOBE_S
-    spread = float(np.std(curve[outside])) if np.any(outside) else spread
-    if spread <= 0.0:
+    scatter = float(np.std(curve[outside])) if np.any(outside) else scatter
+    if scatter <= 0.0:
         return "no two knocks coincide"
     centre = float(np.mean(curve[outside]))
-    height = (float(curve[best]) - centre) / spread
-    runner = (float(np.max(curve[outside])) - centre) / spread
+    height = (float(curve[best]) - centre) / scatter
+    runner = (float(np.max(curve[outside])) - centre) / scatter
     offset = float(lags[best])
     why = None
     if height < MIN_HEIGHT:
@@ -244,9 +244,9 @@ def _inside(a: Onsets, b: Onsets, offset: float) -> int:
 def _robust_mean(values: Floats) -> float:
     """Return the mean, clipping what lies beyond 3 robust deviations (Huber)."""
     level = float(np.median(values))
-    spread = 1.4826 * float(np.median(np.abs(values - level))) + 1e-6
+    reach = 3.0 * (spread(values, level) + 1e-6)
     for _ in range(20):
-        level = float(np.mean(np.clip(values, level - 3.0 * spread, level + 3.0 * spread)))
+        level = float(np.mean(np.clip(values, level - reach, level + reach)))
     return level
 
 

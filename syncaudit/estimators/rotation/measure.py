@@ -18,9 +18,9 @@ from syncaudit.estimators.rotation.mount import why_not_fixed
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 from syncaudit.model.arrays import Floats
 
-__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
+__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
 
-# Gain of picture rotation over gyro rotation: near 1 where the focal length is stated (a lens that
+# Gain of image rotation over gyro rotation: near 1 where the focal length is stated (a lens that
 # nobody states and that turns too little to be found takes off up to a half), and within what
 # fields of view from 25 to 150 degrees make of an assumed one where it is not. Whether the camera
 # is fixed to the gyroscope is tested by itself.
@@ -30,7 +30,7 @@ GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
 SEARCH_STEP_S = 0.01
 # A camera's rotation is interpolated between at least this many instants.
 MIN_INCREMENTS = 8
-# What pictures do besides, one sigma: offsets of the simulator's cameras come out 0.2 ms too small
+# What images do besides, one sigma: offsets of the simulator's cameras come out 0.2 ms too small
 # on average, those of front cameras 0.35 ms, and half as much where H.264 keeps more.
 PICTURES_STD_S = 2e-4
 # Part of the read-out by which the correction of a rolling shutter may be wrong, one sigma: in
@@ -57,10 +57,8 @@ def measure_camera_gyro(
         Source.
     gyro : Activity
         Target, three axes in rad/s.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
@@ -95,7 +93,7 @@ def measure_camera_gyro(
         stop_s=0.5 * (camera.stop_s + even.stop_s),
     )
     between = measure_delay(task, from_rotation(halfway), driver)  # for its likelihood alone
-    share = stamp_share(
+    share = _stamp_share(
         [pair.diagnostics.get("log_likelihood", 0.0) for pair in (measured, between, regular)],
         n_values=3 * min(len(camera.angles_rad), MAX_ROWS),
     )
@@ -105,25 +103,13 @@ def measure_camera_gyro(
     return replace(found, diagnostics={**found.diagnostics, **told})
 
 
-def stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
+def _stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
     """Return which part of the jitter's variance is of the stamps, and its standard error.
 
     Jitter is sampling plus stamping, independent of each other. If stamps are moved towards an even
     clock by a part ``a`` of their distance from it, the errors that are left are smallest where
     ``a`` is the part of the variance that is of the stamps (a regression). To first order they
     enter the residuals' sum of squares as a parabola, which three points make known.
-
-    Parameters
-    ----------
-    log_likelihoods : sequence of float
-        With the stamps as they are, halfway, and with an even clock.
-    n_values : int
-        Angles that they are of.
-
-    Returns
-    -------
-    tuple of float, or None
-        None where the content prefers no dating.
     """
     best = max(log_likelihoods)
     stamped, between, even = (math.exp(2.0 * (best - x) / n_values) for x in log_likelihoods)
@@ -167,10 +153,8 @@ def measure_camera_camera(
     ----------
     source, target : RotationIncrements
         The two cameras.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------
@@ -213,10 +197,8 @@ def measure_yaw_camera(
         Source, one channel.
     camera : RotationIncrements
         Target.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether both state the same clock.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

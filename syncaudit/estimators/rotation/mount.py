@@ -2,7 +2,7 @@
 
 Seen from a rigid mount, rotation is a rotation of the gyroscope's: the mixing matrix of the fit is
 ``diag(g, g, 1) R``, with R a rotation and g the focal length over the true one. Turns about the
-optical axis depend on no focal length and on no radial distortion. A gimbal or a stabilised picture
+optical axis depend on no focal length and on no radial distortion. A gimbal or a stabilised image
 takes off part of the motion, of each axis another, and of slow motion another than of fast. What
 merely scales all of it, a wrong focal length or a lens, is no reason to doubt the delay.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.dsp.robust import spread
 from syncaudit.estimators.sound.blocks import MIN_BLOCKS
 from syncaudit.model.arrays import Bools, Floats
 
@@ -84,8 +85,7 @@ def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
     for _ in range(6):
         design = _design(x, slopes, split if is_step else None)
         beta, inverse, residual = _least_squares(design, y, is_kept)
-        robust = 1.4826 * float(np.median(np.abs(residual[is_kept])))
-        new = np.abs(residual) <= max(4.5 * robust, 2e-6)
+        new = np.abs(residual) <= max(4.5 * spread(residual[is_kept], 0.0), 2e-6)
         if np.count_nonzero(new) < MIN_BLOCKS + is_step or np.array_equal(new, is_kept):
             break
         is_kept = new

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
+from syncaudit.dsp.robust import spread
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound.pair import Refusal, SoundPair, ratio_of_rates
 from syncaudit.model import AgreementCurve
@@ -173,9 +174,9 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     smooth = uniform_filter1d(found.total, size=width, mode="constant")
     alike = uniform_filter1d(found.likeness, size=width, mode="constant")
     middle = float(np.median(smooth[possible]))
-    spread = 1.4826 * float(np.median(np.abs(smooth[possible] - middle))) + 1e-9
+    scatter = spread(smooth[possible], middle) + 1e-9
     best = int(np.argmax(alike))
-    height = (float(smooth[best]) - middle) / spread
+    height = (float(smooth[best]) - middle) / scatter
     guard = round(OWN_ECHO_S * rate)
     floor = float(np.median(alike[possible]))
     top = float(alike[best]) - floor
@@ -272,7 +273,5 @@ def _whitened(x: Floats, rate: float) -> Floats | None:
         return None
     flat = irfft(spectrum / (level + 1e-4 * top), size)[: x.size]
     flat = np.where(live, flat, 0.0)
-    spread = 1.4826 * float(np.median(np.abs(flat[live])))
-    if spread <= 0.0:
-        return None
-    return np.asarray(np.clip(flat / spread, -3.0, 3.0))
+    scatter = spread(flat[live], 0.0)
+    return np.asarray(np.clip(flat / scatter, -3.0, 3.0)) if scatter > 0.0 else None

@@ -9,12 +9,7 @@ import numpy as np
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import MIN_VARIANCE, class_tracks
 from syncaudit.estimators.speech.search import CLEAN_STD
-from syncaudit.estimators.speech.templates import (
-    CLASSES,
-    PRIOR_FRAMES,
-    class_codes,
-    prior_means,
-)
+from syncaudit.estimators.speech.templates import CLASSES, PRIOR_FRAMES, class_codes, prior_means
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats, Ints
 

@@ -15,12 +15,7 @@ MIN_VARIANCE = 0.3
 
 
 def class_tracks(
-    start_s: Floats,
-    stop_s: Floats,
-    classes: Ints,
-    n_classes: int,
-    frame_s: Floats,
-    hop_s: float,
+    start_s: Floats, stop_s: Floats, classes: Ints, n_classes: int, frame_s: Floats, hop_s: float
 ) -> Floats:
     """Return how much of every frame belongs to every class, shape (n_classes, n_frames).
 

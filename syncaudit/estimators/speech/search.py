@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.dsp.robust import spread
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import class_tracks, explained
 from syncaudit.estimators.speech.templates import CLASSES, class_codes, prior_means
@@ -133,7 +134,7 @@ def _likeliest_path(gains: Floats) -> Ints:
     From one window to the next the lag may creep (a drift), or jump at a price.
     """
     n_windows, n = gains.shape
-    spread = np.array([max(_spread(row), 1e-9) for row in gains])
+    scatter = np.array([max(spread(row), 1e-9) for row in gains])
     score = gains[0].copy()
     back = np.zeros((n_windows, n), dtype=np.int64)
     # The smallest first: to stay is preferred.
@@ -144,7 +145,7 @@ def _likeliest_path(gains: Floats) -> Ints:
         choice = np.argmax(near, axis=0)
         from_near = np.arange(n) + creeps[choice]
         jump = int(np.argmax(score))
-        price = JUMP_SPREADS * float(np.median(spread))
+        price = JUMP_SPREADS * float(np.median(scatter))
         is_jump = score[jump] - price > near.max(axis=0)
         back[w] = np.where(is_jump, jump, from_near)
         score = np.where(is_jump, score[jump] - price, near.max(axis=0)) + gains[w]
@@ -153,10 +154,6 @@ def _likeliest_path(gains: Floats) -> Ints:
     for w in range(n_windows - 1, 0, -1):
         path[w - 1] = back[w, path[w]]
     return path
-
-
-def _spread(curve: Floats) -> float:
-    return 1.4826 * float(np.median(np.abs(curve - np.median(curve))))
 
 
 def _course(middles: Floats, offsets: Floats) -> tuple[Course, int]:
@@ -180,12 +177,7 @@ def _course(middles: Floats, offsets: Floats) -> tuple[Course, int]:
 
 
 def _judged(
-    course: Course,
-    n_steps: int,
-    gains: Floats,
-    frames: Floats,
-    path: Ints,
-    hop_s: float,
+    course: Course, n_steps: int, gains: Floats, frames: Floats, path: Ints, hop_s: float
 ) -> Match:
     """Add the windows up along the path, and tell how far the best lag stands out."""
     n = gains.shape[1]
@@ -201,13 +193,13 @@ def _judged(
     peak = middle - int(np.argmax(count > 0.0))
     away = np.abs(np.arange(curve.size) - peak) * hop_s > GUARD_S
     others = curve[away] if away.any() else curve
-    spread = max(_spread(others), 1e-9)
+    scatter = max(spread(others), 1e-9)
     n_frames = float(sum(frames[w, at] for w, at in enumerate(path)))
     return Match(
         course=course,
         n_steps=n_steps,
-        margin=float(curve[peak] - others.max()) / spread,
-        height=float(curve[peak] - np.median(others)) / spread,
+        margin=float(curve[peak] - others.max()) / scatter,
+        height=float(curve[peak] - np.median(others)) / scatter,
         gain=float(sum(gains[w, at] for w, at in enumerate(path))) / max(1.0, n_frames),
         n_seconds=n_frames * hop_s,
         is_at_edge=bool(path.min() == 0 or path.max() == n - 1),

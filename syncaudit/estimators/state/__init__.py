@@ -1,4 +1,4 @@
-"""Robots: pictures and states against the motion of the joints."""
+"""Robots: images and states against the motion of the joints."""
 
 from syncaudit.estimators.state.measure import measure_camera_state
 from syncaudit.estimators.state.states import measure_states

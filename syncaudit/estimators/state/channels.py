@@ -31,7 +31,7 @@ from syncaudit.estimators.state.search import (
 from syncaudit.formatting import word_measure
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Agreement", "agreement", "channel_delays", "word_apart"]
+__all__ = ["Agreement", "agreement", "word_apart"]
 
 # A majority is twice as large as all that differ together.
 MIN_ALIKE = 2.0 / 3.0
@@ -97,7 +97,7 @@ def agreement(
     epochs_s : float
         Target epoch after source epoch.
     """
-    found, stds = channel_delays(increments, driver, delays_s)
+    found, stds = _channel_delays(increments, driver, delays_s)
     told = np.flatnonzero(np.isfinite(found))
     m = found.size
     if told.size < 2:
@@ -120,19 +120,10 @@ def agreement(
     )
 
 
-def channel_delays(
+def _channel_delays(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the delay of each channel and its standard error, shape (m,); nan where none is told.
-
-    Parameters
-    ----------
-    increments : Increments
-        m columns.
-    driver : RunningIntegral
-        p channels.
-    delays_s : ndarray, shape (l,)
-    """
+    """Return the delays of channels and their standard errors, (m,); nan where none is told."""
     rows = searched_rows(increments)
     n, m = rows.values.shape
     moments, is_enough = moments_at(rows, driver, delays_s)

@@ -1,7 +1,7 @@
 """What a robot's state can do to anything that watches it: a curve to be matched at any delay.
 
 A camera sees the joints through a Jacobian that changes with the pose. To first order each entry
-is a constant plus a linear function of the pose, so the motion of a picture is linear in the joint
+is a constant plus a linear function of the pose, so the motion of an image is linear in the joint
 rates and in the joint rates times the few principal coordinates of the pose. The running integrals
 of all of these are the channels of the driver.
 """

@@ -1,9 +1,9 @@
 """Measure what follows a robot's state: cameras, or whatever else was brought to increments.
 
-The displacement of every cell of the picture is regressed on what the joints do over the same
+The displacement of every cell of the image is regressed on what the joints do over the same
 interval at every delay, with a mixing that is free and may depend on the pose (see `driver`). The
 delay that foretells best is refined like any other (`fit_delay`), and refused where another
-foretells almost as well, where parts of the clip or of the picture disagree, or where too little
+foretells almost as well, where parts of the clip or of the image disagree, or where too little
 moves.
 """
 
@@ -67,11 +67,7 @@ MAX_STD_S = 0.02
 
 
 def measure_camera_state(
-    camera: PictureMotion,
-    state: Activity,
-    *,
-    max_offset_s: float = 2.0,
-    is_one_clock: bool = False,
+    camera: PictureMotion, state: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure a camera's clock against that of a robot's state.
 
@@ -82,10 +78,8 @@ def measure_camera_state(
     state : Activity
         Target. Commands are trailed by the arm: against them the measurement is for comparison
         with a baseline only.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

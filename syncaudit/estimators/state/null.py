@@ -23,13 +23,7 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.state.moments import (
-    RIDGES,
-    Moments,
-    blocks_of,
-    change_at,
-    log_likelihood,
-)
+from syncaudit.estimators.state.moments import RIDGES, Moments, blocks_of, change_at, log_likelihood
 from syncaudit.estimators.state.search import searched_rows
 from syncaudit.model.arrays import Bools, Floats
 
@@ -52,7 +46,7 @@ NEAR_STEP_S = 0.02
 # learn a tail from, and the witnesses are not quite independent: 8 of 543 pairs of unrelated
 # episodes come below 1e-7 where none should, and `leave_out_std` refuses those.
 MAX_LOG10 = -7.0
-# Joints against joints have no noise of pictures to hide behind: true pairs of six axes lie at -18
+# Joints against joints have no noise of images to hide behind: true pairs of six axes lie at -18
 # and below, and 6 of 800 pairs of other episodes of the same task come below 1e-7, to 2e-11.
 MAX_LOG10_DIRECT = -12.0
 MAX_LOG10_EACH = -1.0
@@ -107,7 +101,7 @@ def why_by_chance(chance: Chance, *, is_direct: bool = False) -> str | None:
     chance : Chance
         Of both witnesses.
     is_direct : bool
-        Whether both sides tell of joints, without pictures between.
+        Whether both sides tell of joints, without images between.
     """
     most = MAX_LOG10_DIRECT if is_direct else MAX_LOG10
     if chance.whole + chance.fast <= most and (max(chance.whole, chance.fast) <= MAX_LOG10_EACH):
@@ -143,11 +137,7 @@ def chance_of_peak(value: float, curves: list[Floats], *, range_s: float, step_s
 
 
 def _chance(
-    rows: Increments,
-    driver: RunningIntegral,
-    delays_s: Floats,
-    keep: Floats | None,
-    range_s: float,
+    rows: Increments, driver: RunningIntegral, delays_s: Floats, keep: Floats | None, range_s: float
 ) -> float:
     """Return `chance_of_peak` of the best of a few delays, with the ridge that is best there."""
     n = rows.values.shape[0]
@@ -174,11 +164,7 @@ def _chance(
 
 
 def _shifted(
-    change: Floats,
-    covered: Bools,
-    values: Floats,
-    shifts: range | list[int],
-    keep: Floats | None,
+    change: Floats, covered: Bools, values: Floats, shifts: range | list[int], keep: Floats | None
 ) -> Moments:
     """Return the moments of values that are shifted round the clip by so many rows each.
 

@@ -1,6 +1,6 @@
 """Whether parts of the evidence tell one delay: pieces of the clip, halves of what is seen.
 
-The covariance of a fit knows noise. It does not know that the mixing of joints into pictures, which
+The covariance of a fit knows noise. It does not know that the mixing of joints into images, which
 is drawn from the same clip, is only nearly a constant plus a linear function of the pose: that
 error is the same for all frames of one move and another for the next. Leaving out a fifth of the
 clip, and drawing everything anew from the rest, knows both (the delete-group jackknife; Kott, "The

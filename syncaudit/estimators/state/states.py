@@ -37,11 +37,7 @@ __all__ = ["measure_states"]
 
 
 def measure_states(
-    source: Activity,
-    target: Activity,
-    *,
-    max_offset_s: float = 2.0,
-    is_one_clock: bool = False,
+    source: Activity, target: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure one state against another: a command against the arm that follows it, two arms.
 
@@ -49,10 +45,8 @@ def measure_states(
     ----------
     source, target : Activity
         Of quantities ``state`` or ``command``.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
+    max_offset_s, is_one_clock
+        As in `DelayTask`.
 
     Returns
     -------

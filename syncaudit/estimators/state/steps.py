@@ -3,7 +3,7 @@
 Episodes are too short to measure pieces of them alone. So the mixing is shared by both sides of the
 step, and all borders and pairs of delays are tried: with the moments of blocks each is one small
 regression. A delay that changes steadily is no step: both are held against what is seen
-(`step_or_drift`), and where neither is likelier, neither is an answer.
+(`clock_step`), and where neither is likelier, neither is an answer.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay.clock_step import ClockStep
+from syncaudit.estimators.delay.clock_step import step_over_drift, why_either
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import MIN_LIKELIHOOD_GAP
-from syncaudit.estimators.delay.step_or_drift import step_over_drift, why_either
-from syncaudit.estimators.delay.stepped import locate_step
+from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 from syncaudit.estimators.state.parts import PART_STD_PERIODS
 from syncaudit.model.arrays import Floats
 
@@ -83,12 +82,7 @@ def find_shared_step(
 
 
 def why_a_step_as_well(
-    mixed: Increments,
-    driver: RunningIntegral,
-    fit: DelayFit,
-    *,
-    seen: Increments,
-    period_s: float,
+    mixed: Increments, driver: RunningIntegral, fit: DelayFit, *, seen: Increments, period_s: float
 ) -> str | None:
     """Return why a drift of more than quartz makes may as well be a step, or None."""
     found = _best_step(mixed, driver, fit, period_s)
@@ -112,10 +106,7 @@ def _over_drift(
 
 
 def _best_step(
-    increments: Increments,
-    driver: RunningIntegral,
-    fit: DelayFit,
-    period_s: float,
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, period_s: float
 ) -> tuple[ClockStep, float] | None:
     """Return the likeliest step, and by how much it is likelier than one delay.
 

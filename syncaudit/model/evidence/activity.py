@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Activity", "EventTrain", "Quantity"]
 
@@ -60,8 +60,8 @@ class Activity:
     source: str
     quantity: Quantity
     epoch_ns: int
-    times_s: NDArray[np.float64]
-    values: NDArray[np.float64]
+    times_s: Floats
+    values: Floats
     std: float | None = None
     is_si: bool = False
 
@@ -83,8 +83,6 @@ class EventTrain:
         As in `Activity`.
     times_s, std_s : ndarray, shape (n,)
         Instants and their one-sigma errors.
-    strengths : ndarray, shape (n,)
-        How strong each event is, in units of its own noise.
     systematic_std_s : float
         One-sigma error that all instants have in common; not part of `std_s`.
     """
@@ -92,12 +90,11 @@ class EventTrain:
     source: str
     quantity: Quantity
     epoch_ns: int
-    times_s: NDArray[np.float64]
-    std_s: NDArray[np.float64]
-    strengths: NDArray[np.float64]
+    times_s: Floats
+    std_s: Floats
     systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         arrays.freeze_columns(self, "times_s")
-        arrays.freeze_columns(self, "std_s", "strengths", n=self.times_s.size)
+        arrays.freeze_columns(self, "std_s", n=self.times_s.size)

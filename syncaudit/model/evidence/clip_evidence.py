@@ -44,8 +44,8 @@ class ClipEvidence:
         Of transcripts with times.
     bands : dict of str to BandEnergies
         Of microphones that a transcript belongs to.
-    pictures : dict of str to PictureAudit
-        How the pictures of each camera look.
+    images : dict of str to PictureAudit
+        How the images of each camera look.
     findings : list of Finding
         Damage found while decoding.
     fallbacks : dict of str to str

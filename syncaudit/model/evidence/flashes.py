@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.evidence.activity import Quantity
 
 __all__ = ["FlashEdges", "FlashIntervals"]
@@ -69,24 +69,24 @@ class FlashEdges:
 
     source: str
     epoch_ns: int
-    frame_index: NDArray[np.int64]
-    frame_s: NDArray[np.float64]
-    row_px: NDArray[np.float64]
-    row_std_px: NDArray[np.float64]
-    exposure_part: NDArray[np.float64]
-    band: NDArray[np.int64]
+    frame_index: Ints
+    frame_s: Floats
+    row_px: Floats
+    row_std_px: Floats
+    exposure_part: Floats
+    band: Ints
     height_px: int
-    watched_s: NDArray[np.float64]
+    watched_s: Floats
     line_delay_s: float | None = None
     exposure_s: float | None = None
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     stamp_part: float = 0.0
     from_stamp_s: float = 0.0
-    sense: NDArray[np.int64] | None = None
+    sense: Ints | None = None
     clipped_share: float = 0.0
     rise_std_s: float = 0.0
-    half_s: NDArray[np.float64] | None = None
+    half_s: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -162,14 +162,14 @@ class FlashIntervals:
     source: str
     quantity: Quantity
     epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    std_s: NDArray[np.float64]
-    count: NDArray[np.int64]
-    lit_s: NDArray[np.float64] | None = None
-    sense: NDArray[np.int64] | None = None
+    start_s: Floats
+    stop_s: Floats
+    std_s: Floats
+    count: Ints
+    lit_s: Floats | None = None
+    sense: Ints | None = None
     clipped_share: float = 0.0
-    dead_s: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    dead_s: Floats = field(default_factory=lambda: np.empty((0, 2)))
     systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -193,6 +193,6 @@ class FlashIntervals:
         return replace(self, start_s=np.where(start_s < self.stop_s, start_s, self.start_s))
 
 
-def _check_sense(sense: NDArray[np.int64] | None, n: int) -> None:
+def _check_sense(sense: Ints | None, n: int) -> None:
     if sense is not None and (sense.shape != (n,) or not np.isin(sense, (-1, 0, 1)).all()):
         raise ValueError(f"sense must have shape ({n},) and hold -1, 0 or +1")

@@ -1,13 +1,13 @@
-"""How a camera turns, and how the parts of its picture move, from frame to frame."""
+"""How a camera turns, and how the parts of its image move, from frame to frame."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.arrays import Floats
 
 __all__ = ["PictureMotion", "RotationIncrements"]
 
@@ -34,9 +34,9 @@ class RotationIncrements:
         about axis j at the points' own rows does to the angle about axis i. With the line delay
         they turn frame times into row times.
     mean_row_px : float
-        Plain mean distance of the picture's corners from the middle row (negative: above it).
+        Plain mean distance of the image's corners from the middle row (negative: above it).
     height_px : int
-        Rows of the picture.
+        Rows of the image.
     line_delay_s : float, optional
         Time between rows, where stated.
     has_focal : bool
@@ -49,19 +49,19 @@ class RotationIncrements:
 
     source: str
     epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    angles_rad: NDArray[np.float64]
-    std_rad: NDArray[np.float64]
-    row_moments_px: NDArray[np.float64]
-    row_moves_px: NDArray[np.float64]
+    start_s: Floats
+    stop_s: Floats
+    angles_rad: Floats
+    std_rad: Floats
+    row_moments_px: Floats
+    row_moves_px: Floats
     height_px: int
     mean_row_px: float = 0.0
     line_delay_s: float | None = None
     has_focal: bool = False
     stamp_std_s: float = 0.0
-    regular_start_s: NDArray[np.float64] | None = None
-    regular_stop_s: NDArray[np.float64] | None = None
+    regular_start_s: Floats | None = None
+    regular_stop_s: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -78,7 +78,7 @@ class RotationIncrements:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PictureMotion:
-    """Mean displacement of every cell of a picture between pairs of frames.
+    """Mean displacement of every cell of an image between pairs of frames.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PictureMotion:
     start_s, stop_s : ndarray, shape (n,)
         When the middle rows of the two frames were exposed.
     moves : ndarray, shape (n, m)
-        Displacements, in parts of the picture's width: right and down of every cell in turn.
+        Displacements, in parts of the image's width: right and down of every cell in turn.
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or read-out not stated).
     coded_width_px : int, optional
@@ -98,9 +98,9 @@ class PictureMotion:
 
     source: str
     epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    moves: NDArray[np.float64]
+    start_s: Floats
+    stop_s: Floats
+    moves: Floats
     stamp_std_s: float = 0.0
     coded_width_px: int | None = None
 

@@ -10,16 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.model import (
-    ClipVerdict,
-    ClockEstimate,
-    ClockSolution,
-    Severity,
-    Stream,
-    Verdict,
-)
+from syncaudit.model import ClipVerdict, ClockEstimate, ClockSolution, Severity, Stream, Verdict
+from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["Correction", "Note", "Overlay", "overlay_of"]
 
@@ -60,9 +53,9 @@ class Correction:
         To be added to each, and its standard error.
     """
 
-    time_ns: NDArray[np.int64]
-    offset_s: NDArray[np.float64]
-    offset_std_s: NDArray[np.float64]
+    time_ns: Ints
+    offset_s: Floats
+    offset_std_s: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,7 +130,7 @@ def overlay_of(
     )
 
 
-def _correction(clock: ClockEstimate, time_ns: NDArray[np.int64], at_ns: int) -> Correction:
+def _correction(clock: ClockEstimate, time_ns: Ints, at_ns: int) -> Correction:
     """Return the correction at every timestamp, and its standard error."""
     after_s = (time_ns - at_ns).astype(np.float64) * 1e-9
     offset_s = clock.clock_map(at_ns).since(at_ns).change_s(after_s)

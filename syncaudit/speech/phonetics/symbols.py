@@ -131,11 +131,11 @@ def _is_spoken(label: str) -> bool:
 
 
 def _classes(label: str, alphabet: Alphabet) -> tuple[PhoneClass, ...] | None:
-    of = classes_of_arpabet if alphabet is Alphabet.ARPABET else classes_of_ipa
+    of = classes_of_arpabet if alphabet is Alphabet.ARPABET else _classes_of_ipa
     return of(label)
 
 
-def classes_of_ipa(symbol: str) -> tuple[PhoneClass, ...] | None:
+def _classes_of_ipa(symbol: str) -> tuple[PhoneClass, ...] | None:
     """Return the classes of one phone in order, None where it is no phone that is known.
 
     Stress, length, tone, tie bars, superscripts and diacritics are taken off. A plosive is a

@@ -9,13 +9,13 @@ from types import MappingProxyType
 from syncaudit.errors import UsageError
 from syncaudit.model import Interval, Tier
 
-__all__ = ["TIER_WRITERS", "ctm_text", "json_text", "textgrid_text"]
+__all__ = ["TIER_WRITERS"]
 
 # Microseconds: finer than any sample, and short enough to read.
 _DECIMALS = 6
 
 
-def textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
+def _textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
     """Return a long Praat TextGrid; what no interval covers becomes an empty one.
 
     `tiers`: intervals in order and without overlap, as Praat demands. `duration_s`: length of the
@@ -50,7 +50,7 @@ def textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str
     return "\n".join(lines) + "\n"
 
 
-def ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
+def _ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
     """Return NIST CTM, one line a label; the channel is the tier, silences are left out.
 
     Raises
@@ -74,7 +74,7 @@ def ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # 
     return "\n".join(lines) + "\n"
 
 
-def json_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
+def _json_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
     """Return JSON of the shape that the Montreal Forced Aligner writes.
 
     ``{"start", "end", "tiers": {name: {"type": "interval", "entries": [[start, end, label]]}}}``
@@ -98,7 +98,7 @@ def json_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  #
 
 # Each takes (tiers, *, duration_s, name) and returns the file's text.
 TIER_WRITERS: Mapping[str, Callable[..., str]] = MappingProxyType(
-    {".textgrid": textgrid_text, ".ctm": ctm_text, ".json": json_text}
+    {".textgrid": _textgrid_text, ".ctm": _ctm_text, ".json": _json_text}
 )
 
 

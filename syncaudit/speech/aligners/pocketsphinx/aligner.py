@@ -15,10 +15,10 @@ from importlib import metadata
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import AlignmentError, MissingExtraError, SyncAuditError, UsageError
 from syncaudit.model import Interval, Tier
+from syncaudit.model.arrays import Floats
 from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each
 from syncaudit.speech.aligners.pocketsphinx.cmu_phones import cmu_of_phones
 from syncaudit.speech.aligners.pocketsphinx.fit import Fit, fit_of
@@ -193,7 +193,7 @@ def _tiers(
 
 def _sound_for_model(utterance: Utterance) -> bytes:
     """Return 16-bit samples at the model's rate, at a level that uses their range."""
-    samples: NDArray[np.float64] = np.asarray(utterance.samples, dtype=np.float64)
+    samples: Floats = np.asarray(utterance.samples, dtype=np.float64)
     if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
         raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")
     if not np.isfinite(samples).all():

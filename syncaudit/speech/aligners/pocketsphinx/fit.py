@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 __all__ = ["Fit", "Placed", "fit_of"]
 
@@ -111,10 +112,10 @@ def fit_of(placed: Sequence[Placed]) -> Fit:
     )
 
 
-def _smooth(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+def _smooth(values: Floats, width: int) -> Floats:
     """Return the running mean, with the ends held."""
     width = min(width, values.size)
     held = np.pad(values, (width // 2, width - 1 - width // 2), mode="edge")
     total = np.cumsum(np.concatenate(([0.0], held)))
-    smooth: NDArray[np.float64] = (total[width:] - total[:-width]) / width
+    smooth: Floats = (total[width:] - total[:-width]) / width
     return smooth
