@@ -11,6 +11,7 @@ from syncaudit.estimators.events import (
     measure_flashes,
     why_bands_contradict,
 )
+from syncaudit.estimators.events.instants import usual_line_delay
 from syncaudit.model import FlashEdges
 from testkit.event_rig import (
     WIDTH_S,
@@ -240,3 +241,14 @@ def test_a_stated_line_delay_that_bands_contradict_is_found(onsets, stated_s):
     assert found.accepted
     assert abs(found.offset_s) < 3.0 * found.offset_std_s < 2e-4
     assert (why_bands_contradict(a) is None) is (stated_s == 2.5e-5)
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "longest_s"), [(12.0, 0.032), (60.0, 1 / 60), (240.0, 1 / 240)]
+)
+def test_a_read_out_that_nothing_states_lasts_a_frame_period_at_most(onsets, rate_hz, longest_s):
+    rng = np.random.default_rng(9)
+    edges = camera(rng, onsets, rate_hz=rate_hz, is_stated=False)
+    mean_s, std_s = (edges.height_px * each for each in usual_line_delay(edges))
+    assert mean_s + np.sqrt(3.0) * std_s == pytest.approx(longest_s, rel=1e-3)
+    assert mean_s - np.sqrt(3.0) * std_s > 0.0
