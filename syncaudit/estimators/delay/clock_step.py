@@ -282,8 +282,8 @@ def step_for_drift(
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
     step = _best_step(increments, driver, fit)
-    if drifting is None or step is None:  # nothing to hold the drift against
-        return None, why_either(figures["drift_ppm"], fit.span_s)
+    if drifting is None or step is None:
+        return None, None
     gain = step_over_drift(fit, step, drifting)
     figures["step_over_drift"] = gain
     is_likelier = gain >= MIN_LIKELIHOOD_GAP
