@@ -137,3 +137,18 @@ def test_a_humanoid_s_camera_of_15_hz_never_freezes():
     found = audit(folder / "episode_000003.mp4", 400)
     assert PictureFault.FROZEN not in found.counts
     assert FPS * found.new_share == pytest.approx(15.0, rel=0.03)
+
+
+def handheld(k: float) -> np.ndarray:
+    """Return a view that swings, and trembles from frame to frame."""
+    tremble = 2.0 * np.random.default_rng(int(k)).normal()
+    return pan(1.0)(20.0 + 20.0 * np.sin(0.4 * k) + tremble)
+
+
+def test_a_camera_that_turns_round_is_not_frozen_in_key_frames_alone(tmp_path: Path) -> None:
+    frames = shown(handheld, EVERY)
+    assert encoded(frames, tmp_path, gop=1, crf=28).counts == {}
+    frames[50:56] = [frames[50]] * 6
+    found = encoded(frames, tmp_path, gop=1, crf=28)
+    (spell,) = found.of(PictureFault.FROZEN)
+    assert (spell.first, spell.last) == (51, 55)

@@ -157,7 +157,7 @@ def _joined(
 ) -> list[tuple[int, int]]:
     """Join images that differ by no more than coding them anew does, first and last as well."""
     joined = [spans[0]]
-    own_noise = noise
+    own_noise, is_intra = noise, bool(is_key.all())
     for start, stop in spans[1:]:
         first, last = joined[-1]
         is_first_key = not is_key[first + 1 : last + 1].any()
@@ -165,7 +165,7 @@ def _joined(
         if is_key[start] or (not is_first_key and last - first >= MIN_REACH):
             change = float(apart(images[first], images[start]))
             limit = KEY_NOISE * own_noise
-            if len(joined) > MIN_REACH:
+            if len(joined) > MIN_REACH and not is_intra:  # which codes what is alike alike
                 # What stands still before or after it was coded anew does so all the time.
                 is_still = max(last - first, stop - start) >= MIN_REACH
                 share = SETTLING_SHARE
