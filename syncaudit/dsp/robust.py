@@ -164,7 +164,10 @@ def median(values: NDArray[Any]) -> float:
 
 
 def spread(values: Floats, centre: float | None = None) -> float:
-    """Return `mad_std` of values around their median, or around `centre`."""
+    """Return the standard deviation that the median distance from the median, or `centre`, tells.
+
+    Of an even number of distances the mean of both in the middle counts, in `mad_std` the upper.
+    """
     centre = median(values) if centre is None else centre
     return MAD_TO_STD * median(np.abs(values - centre))
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import percentile_filter, uniform_filter1d
 
-from syncaudit.dsp.robust import mad_std
+from syncaudit.dsp.robust import mad_std, spread
 
 __all__ = ["Lighting", "find_lighting", "grown"]
 
@@ -95,7 +95,7 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
         share = np.median(excess / (background + BLACK_LEVELS), axis=2)
         is_quiet = is_known & is_dark
         quiet = share[is_quiet]
-        scatter = 1.4826 * float(np.median(np.abs(quiet))) if quiet.size else 0.0
+        scatter = spread(quiet, 0.0) if quiet.size else 0.0
         is_bright = share > max(MIN_SIGMAS * scatter, MIN_SHARE)
         is_lit = first & (is_bright | ~is_known)
     weight = is_quiet.astype(np.float32)

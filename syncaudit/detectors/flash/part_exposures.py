@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from syncaudit.detectors.flash.blinking import Blinking, Change
-from syncaudit.dsp.robust import mad_std
+from syncaudit.dsp.robust import mad_std, spread
 
 __all__ = ["Switches", "date_changes"]
 
@@ -182,7 +182,7 @@ def _share_std(partial: _Partial) -> float:
     size = abs(float(np.median(partial.after - partial.before)))
     u = float(np.clip(partial.share, 0.0, 1.0))
     left = partial.now - _shown(partial, u, 1.0)
-    noise = max(CELL_LEVELS, 1.4826 * float(np.median(np.abs(left - np.median(left)))))
+    noise = max(CELL_LEVELS, spread(left))
     common = noise / CELL_LEVELS * np.array(COMMON_LEVELS) * (1.0 - u, u)
     own = noise / np.sqrt(partial.now.size / 4.0)
     return float(np.hypot(np.hypot(*common), own)) / max(size, 1.0)
