@@ -41,7 +41,6 @@ ROW_STD = 6.0
 # within brighter images.
 DARK_LUMA, DARK_STEP = 24.0, 8.0
 
-Flags = Bools
 Floats = NDArray[np.float32]
 
 
@@ -77,7 +76,7 @@ class ImageLooks:
         columns = (mean, np.sqrt(variance), white, grey, plain, cut)
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
 
-    def finish(self) -> tuple[Mapping[PictureFault, Flags], Floats]:
+    def finish(self) -> tuple[Mapping[PictureFault, Bools], Floats]:
         """Return which images have which fault, each shape (n,), and the mean luma of all."""
         if not self._figures:
             return {}, np.empty(0, np.float32)
@@ -107,7 +106,7 @@ def _is_flat(luma: Floats) -> bool:
     return bool(np.ptp(np.percentile(luma, PLAIN_PERCENTILES)) <= PLAIN_LEVELS)
 
 
-def _is_plain(levels: Floats, variance: Floats) -> Flags:
+def _is_plain(levels: Floats, variance: Floats) -> Bools:
     """Return which images show nothing but noise: that of cells' means is what noise leaves."""
     n, n_rows, n_columns = levels.shape
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
@@ -157,7 +156,7 @@ def _repeated_share(rows: Floats) -> float:
     return n_same / float(rows.shape[0])
 
 
-def _in_the_dark(is_blank: Flags, mean: Floats) -> Flags:
+def _in_the_dark(is_blank: Bools, mean: Floats) -> Bools:
     """Return which blank images are black among images that are hardly brighter."""
     edges = np.diff(np.concatenate(([False], is_blank, [False])).astype(np.int8))
     is_dark = np.zeros_like(is_blank)

@@ -223,8 +223,8 @@ def fit_pair(
         scaled = (values - measured @ x) / std
         # Scatter beyond the stated errors widens everything but the priors of the line delays.
         excess = max(1.0, mad_std(scaled))
-        weights = cauchy_weights(scaled / excess) / (variance * excess**2)
-    robust = weights * variance * excess**2
+        robust = cauchy_weights(scaled / excess)
+        weights = robust / (variance * excess**2)
     chi2 = float(np.sum(robust * scaled**2)) / max(1, i.size - n_clock)
     weighted = design * (robust / (variance * max(1.0, chi2)))[:, None]
     size = N_PLAIN + len(steps)
