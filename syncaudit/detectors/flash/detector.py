@@ -163,6 +163,8 @@ class FlashDetector:
         lighting = find_lighting(rows, rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
         senses = window.senses(rows, places)
+        if len(senses) < MIN_SWITCHES:  # a tunnel, a cloud: no lamp
+            senses = {}
         lit = gather_lit(
             window.candidates,
             window.levels,

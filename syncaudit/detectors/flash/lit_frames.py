@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import theilslopes
 
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
@@ -36,6 +37,10 @@ MIN_RANGE = 1.0
 # Scenery that moves flattens the line through their cells by its share of the variance: by no more
 # than this share of the answer.
 FLAT_SHARE = 0.1
+# Fewest frames of which slopes tell whether exposures differ or other light does; of its rows, a
+# frame shows at most so much of a light.
+MIN_SLOPES = 8
+MOST_PERCENTILE = 95.0
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 
@@ -182,9 +187,12 @@ def gather_lit(
     is_lit[is_step] = share[is_step] > 0.5 * share[is_step].max(axis=1, keepdims=True)
     is_clipped = ~is_free & is_lit[..., None] & (dark < CLIPPED_LEVEL - black)
     n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
-    # The longer what is dark is exposed, the more full light adds.
     usual = np.median(dark, axis=0) + 1.0
     brighter = np.median((dark + 1.0) / usual, axis=(1, 2))
+    # Where lights stay, what else looks like a pulse is none.
+    power = 1.0 if is_step.any() else _power_of_dark(excess / _wide(scale), brighter)
+    share *= (brighter ** (1.0 - power))[:, None]
+    brighter **= power
     excess /= _wide(brighter * scale)
     return LitFrames(
         index=index,
@@ -301,6 +309,23 @@ def _side(
         if j not in steps:
             near.append(levels[j])
     return near
+
+
+def _power_of_dark(excess: Singles | Floats, brighter: Floats) -> float:
+    """Return with which power of the brightness without it the light in frames grows.
+
+    1 where exposures differ, or may: the longer what is dark is exposed, the more a light adds. 0
+    where other light comes and goes (a tunnel, a cloud), less where a tone curve compresses what is
+    bright. By the median of the slopes between frames, of which some show a part of the light only
+    (Theil, "A rank-invariant method of linear and polynomial regression analysis", 1950).
+    """
+    most = np.percentile(np.median(excess, axis=2), MOST_PERCENTILE, axis=1)
+    is_used = most > 0.0
+    brightness = np.log(brighter[is_used])
+    if np.unique(brightness).size < MIN_SLOPES:
+        return 1.0
+    slope, _, _, highest = theilslopes(np.log(most[is_used]), brightness)
+    return float(np.clip(slope, -1.0, 1.0)) if highest < 1.0 else 1.0
 
 
 def _mean_of(frames: list[Singles]) -> tuple[Singles, float]:
