@@ -1,5 +1,7 @@
 """What frames must show before their edges are dated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -119,3 +121,24 @@ def test_tails_longer_than_the_exposure_are_drawn_by_bands_of_one_height(tail_px
     places = [edge.index // 10 for edge in learnt.edges if edge.is_upper]
     assert len(rows) > 10
     assert np.max(np.abs(rows - onsets_px[places] - half_px)) < 2.0 + 0.03 * half_px
+
+
+def test_errors_of_edges_that_the_picture_cuts_are_honest():
+    # Ramps of 300 of the rows, half of them cut, beside frames in full light.
+    rng = np.random.default_rng(8)
+    z, n_cut = [], 0
+    for _ in range(6):
+        rows = rng.uniform(-60.0, HEIGHT + 60.0, 16)
+        ramps = np.clip((np.arange(HEIGHT) - rows[:, None]) / 300.0 + 0.5, 0.0, 1.0)
+        lit = gathered(np.concatenate([ramps, np.ones((4, HEIGHT))]))
+        lit = replace(lit, sense=np.ones(20, dtype=np.int64))
+        learnt = learn(lit)
+        for edge in learnt.edges:
+            z.append(
+                (edge.row - rows[edge.index // 10]) / np.hypot(edge.row_std, learnt.shape_std_px)
+            )
+            n_cut += not 150.0 < edge.row < HEIGHT - 150.0
+    assert len(z) > 60
+    assert n_cut > 25
+    assert np.mean(np.abs(z) < 1.96) > 0.9
+    assert np.std(z) > 0.2

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.learning import _Sample
 from syncaudit.detectors.flash.ramp_fit import FrameEdges
+from syncaudit.detectors.flash.shape_fit import Sample
 from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import camera, detected, errors_s, footage, onsets
@@ -269,5 +269,5 @@ def test_shapes_are_learnt_from_lights_going_on_and_off_alike():
     one = FrameEdges(rows=(5.0,), signs=(1,), is_lit=False)
     edges = [replace(one, is_off=k % 2 == 1) for k in range(36)]
     nothing = np.zeros((36, 10))
-    sample = _Sample.of(nothing, nothing, edges, np.ones(36, dtype=bool))
+    sample = Sample.of(nothing, nothing, edges, np.ones(36, dtype=bool))
     assert abs(np.mean([own.is_off for own in sample.edges]) - 0.5) < 0.1

@@ -112,7 +112,11 @@ class FlashDetector:
             if dated is None or blinking is None:
                 return dated
             places = np.searchsorted(self._indices, dated.frame_index)
-            if not blinking.replaces(places, dated.sense, is_slow=learnt.shape.blur_px > 0.0):
+            # Where rows date hardly any of the lights that stay, those of others are false as well.
+            is_most = dated.sense is None or 2 * places.size > len(blinking.changes)
+            if is_most and not blinking.replaces(
+                places, dated.sense, is_slow=learnt.shape.blur_px > 0.0
+            ):
                 return dated
         frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
         cells = self._window.cells.finish()

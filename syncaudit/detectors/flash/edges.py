@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, band_height_px, fit_rows
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
 
@@ -39,9 +39,8 @@ MAX_ROW_STD = 2.0
 MAX_STD_SHARE = 0.1
 # An edge lies outside of the picture by this share of its ramp at most: the rest is tail.
 MAX_OUTSIDE = 0.3
-# What the picture cuts of a ramp is drawn by its shape and by light that hardly any row shows full:
-# it is known to about this share.
-SHAPE_SHARE = 0.2
+# Where the picture cuts a ramp, full light that no other frame shows is known to about this share.
+UNSEEN_SHARE = 0.2
 # Rounds in which blocks that are fitted badly lose weight, from twice the usual misfit on.
 N_REWEIGHTED = 3
 USUAL_BLOCKS = 2.0
@@ -85,6 +84,7 @@ def time_edges(
     rough: Sequence[FrameEdges],
     fit: RampFit,
     shape: RampShape,
+    shape_row_std: Floats,
 ) -> list[Edge]:
     """Return the edges that convince.
 
@@ -102,16 +102,16 @@ def time_edges(
         Of them, by the pattern of all frames.
     shape : RampShape
         Shape of all ramps.
+    shape_row_std : ndarray, shape (f, e)
+        What each edge may be off by for what is not known of the shape.
     """
     found: list[Edge] = []
-    height_px = band_height_px(rough, fit.rows.tolist()) or 0.0
     for i, edges in enumerate(rough):
         n = len(edges.rows)
         if n and lit.clipped_share[i] < MAX_CLIPPED:
-            levels, unsure = pattern.without(lit, i)
             edges = replace(edges, rows=tuple(fit.rows[i, :n].tolist()))
-            frame = _FrameFit(lit, i, levels, unsure, edges, fit.light[i], shape)
-            found += frame.edges(height_px)
+            frame = _FrameFit(lit, i, pattern, edges, fit.light[i], shape)
+            found += frame.edges(shape_row_std[i])
     return found
 
 
@@ -126,15 +126,15 @@ class _FrameFit:
         self,
         lit: LitFrames,
         i: int,
-        levels: Floats,
-        unsure: Floats,
+        pattern: Pattern,
         edges: FrameEdges,
         curve: Floats,
         shape: RampShape,
     ) -> None:
         self.index = int(lit.index[i])
         self.shape, self.rough = shape, edges
-        self.levels = levels
+        levels, unsure, self.guessed = pattern.without(lit, i)
+        self.levels, self.unevenness = levels, pattern.unevenness
         self.clean = lit.is_clean[i]
         self.background = lit.background[i]
         self.gain_std = float(lit.gain_std[i] / lit.scale[i])
@@ -155,13 +155,13 @@ class _FrameFit:
         self.off = np.where(info > 0.0, light - self.curve, 0.0)
         self.misfit = float(np.sqrt(np.average(self.off**2, weights=info))) if info.any() else 1.0
 
-    def edges(self, height_px: float) -> list[Edge]:
+    def edges(self, shape_row_std: Floats) -> list[Edge]:
         """Return the edges that the blocks agree on.
 
         Parameters
         ----------
-        height_px : float
-            How far apart the edges of a band are.
+        shape_row_std : ndarray, shape (e,)
+            What the shape makes of their errors.
         """
         if self.misfit > MAX_MISFIT:
             return []
@@ -175,26 +175,18 @@ class _FrameFit:
         random = np.maximum(np.diag(scatter), np.diag(covariance))
         is_clean = self.clean.any()
         coded = float(np.sqrt(np.median(self.residual[self.clean] ** 2))) if is_clean else 0.0
+        random += shape_row_std[: random.size] ** 2
+        # Rows whose full light is a guess err alike.
+        guess = np.einsum("xr,r,rb->x", slope, self.curve * self.guessed, self.levels**2 * weight)
+        guess = covariance @ guess
         made = [
-            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded, height_px)
+            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded, float(guess[j]))
             for j in range(self.at.size)
         ]
         return [edge for edge in made if edge is not None]
 
-    def _tail_px(self, j: int, height_px: float) -> float:
-        """Return by how many rows the tail of an upper edge above the picture may move a lower one.
-
-        What is still to come of the light there lacks in the lower edge, too.
-        """
-        if j or self.rough.signs[0] > 0 or not self.shape.tail_px:
-            return 0.0
-        # At the half of the light it dies away by so much a row.
-        slope = 0.5 / self.shape.tail_px
-        gap = np.array([max(height_px, float(self.at[0]))])
-        return float(1.0 - self.shape.cdf(gap)[0]) / slope
-
     def _edge(
-        self, j: int, random: float, own: Floats, scores: Floats, coded: float, height_px: float
+        self, j: int, random: float, own: Floats, scores: Floats, coded: float, guess: float
     ) -> Edge | None:
         """Return an edge, or None where too few blocks see it, or it is known too badly."""
         row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
@@ -208,20 +200,21 @@ class _FrameFit:
             return None
         near = np.abs(np.arange(height) - np.clip(row, 0, height - 1)) <= length + 2.0
         steps = self.levels[near].mean(axis=0)
-        step = max(float(np.average(steps, weights=own)), 1.0)
+        step = max(float(np.average(steps, weights=own)) / self.shape.peak, 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
         # Light that is exposed longer than was thought, and what is dark with it.
         dark = float(np.average(self.background[near].mean(axis=0), weights=own))
         exposed = float(np.hypot(self.gain_std * dark / step, 0.5 * self.scale_std)) * length
-        outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
-        errors = (FLOOR_ROWS, encoded, exposed, SHAPE_SHARE * outside, self._tail_px(j, height_px))
+        is_cut = row < self.shape.half_px or row + self.shape.reach_px > height - 1
+        guessed = guess * max(self.unevenness, UNSEEN_SHARE * is_cut)
+        errors = (FLOOR_ROWS, encoded, exposed, guessed)
         row_std = float(np.sqrt(random + np.sum(np.square(errors))))
         # A tail that the border cuts off from its onset may be that of any light, at any time.
         outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
         if not -outside_px < row < height - 1 + outside_px:
             return None
         rows = np.arange(height, dtype=np.float64)
-        drawn_part = np.ptp(self.shape.cdf(rows - row))
+        drawn_part = np.ptp(self.shape.cdf(rows - row)) / self.shape.peak
         is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
         off = np.sqrt(np.mean(self.off[is_ramp] ** 2)) if is_ramp.any() else np.inf
         if off > MAX_MISFIT * drawn_part:

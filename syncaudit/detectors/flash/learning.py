@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
-from scipy.optimize import least_squares
 
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
 from syncaudit.detectors.flash.lit_frames import LitFrames
-from syncaudit.detectors.flash.pattern import DARK_SHARE, find_exposures, find_pattern, row_light
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, band_height_px, fit_rows, rough_edges
+from syncaudit.detectors.flash.pattern import (
+    DARK_SHARE,
+    brightness_ratio,
+    find_exposures,
+    find_pattern,
+    row_light,
+)
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
 from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.shape_fit import (
+    Sample,
+    edge_errors,
+    first_shape,
+    fit_shape,
+    tailed,
+)
 
 __all__ = ["MIN_FRAMES", "Learnt", "learn"]
 
@@ -28,6 +41,8 @@ FULL_PERCENTILE = 60
 LIT_SHARE = 0.2
 # Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
 MIN_FRAMES = 3
+# Frames that show where a ramp begins: one to know its length by, and one to check that.
+MIN_DARK = 2
 # A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
 # exposure) dims it in the frames that follow.
 MIN_CONTRAST = 0.4
@@ -35,31 +50,14 @@ MAX_UNLIKE = 0.15
 SMOOTH_ROWS = 9
 N_ROUNDS = 14
 SETTLED = 0.003
-# Frames that the shape is learnt from.
-N_LEARNT = 16
 WHOLLY_LIT = FrameEdges(rows=(), signs=(), is_lit=True)
-# Ramps that are tried first, in rows.
-FIRST_RAMPS_PX = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
-FIRST_BEND = 0.1
 # A tail is believed where it leaves this share of what a box leaves.
 TAIL_GAIN = 0.8
-FIRST_TAIL = 0.9
-MAX_BEND, BOUND = 0.9, 1e-3
 # Tone curves bend upwards; the foot of a light that rises evenly is a parabola, which is a bend of
 # -1. What is nearer to that is no ramp, but the foot of a longer one.
 MIN_BEND = -0.5
-MAX_TAIL = 0.98
-MIN_TAIL = 0.03
-MAX_RAMP_PX = 1500.0
-# Full light is not taken for more than so many times too small or too large at first.
-MAX_GAIN = 2.0
 # Ramps of a light that goes on at once are as long as the exposure within this factor.
 LONGER = 1.25
-# Misfits beyond so many deviations count linearly.
-ROBUST_SIGMAS = 10.0
-N_STEPS = 10
-# Rows are binned while the shape is fitted, into so many a ramp and a picture, or more.
-BINS_PER_RAMP, BINS_PER_PICTURE = 40, 120
 # What is known of the half-light row: from few frames hardly anything, from more what an encoder
 # adds (measured with x264 at crf 23-28) and what a tone curve hides.
 MIN_POOLED = 4
@@ -136,37 +134,39 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     rough_of = partial(_rough, sense=lit.sense, has_ramp=~is_full)
     foretold, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
     is_clear = lit.clipped_share < MAX_CLIPPED
-    shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
-    band_px = None
+    shape, band_px = RampShape(0.0), None
     for n_round in range(N_ROUNDS):
         pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
         light, info = row_light(lit, pattern.levels)
         if n_round == 0:
             full = _scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
-            shape = _first_shape(light, info, is_clear, rough_of)
-        rough = rough_of(light / shape.peak, info, shape)
+            ratio = brightness_ratio(lit, pattern.levels)
+            shape = first_shape(light, info, is_clear, ratio, rough_of)
+        shape = replace(shape, ratio=brightness_ratio(lit, pattern.levels))
+        rough = rough_of(light, info, shape, band_px)
         told = np.where(is_full[:, None], _scale_info(foretold), info)
-        sample = _Sample.of(light, told, rough, is_clear, is_full)
+        sample = Sample.of(light, told, rough, is_clear, is_full)
         if not sample.edges:
             return None
-        before = shape
-        if n_round == 1:
-            fitted = _fit_shape(sample, _tailed(shape), exposure_px or sample.band_px)
-            box = _fit_shape(sample, shape)
-            fitted = fitted if fitted.cost < TAIL_GAIN * box.cost else box
+        before, fit_to = shape, partial(fit_shape, sample, exposure_px=exposure_px)
+        if n_round == 1 and not stays:  # of a light that stays bands have no height
+            height_px = sample.band_px and (exposure_px or sample.band_px)
+            tail = fit_to(tailed(shape), height_px, is_first=True)
+            box = fit_to(shape, is_first=True)
+            fitted = tail if tail.cost < TAIL_GAIN * box.cost else box
         else:
-            fitted = _fit_shape(sample, shape, band_px)
+            fitted = fit_to(shape, band_px, is_first=n_round < 2)
         band_px = fitted.band_px
         if n_round and stays and exposure_px and not fitted.shape.blur_px:
             length = fitted.shape.ramp_px + 2.0 * fitted.shape.tail_px
             if length > LONGER * exposure_px:
                 rise_px = float(np.sqrt(length**2 - exposure_px**2))
-                rising = RampShape(rise_px, 0.0, shape.bend, exposure_px)
-                fitted, band_px = _fit_shape(sample, rising), None
+                rising = replace(shape, ramp_px=rise_px, blur_px=exposure_px)
+                fitted, band_px = fit_to(rising), None
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
-        rough = rough_of(light / shape.peak, info, shape)
+        rough = rough_of(light, info, shape, band_px)
         fit = fit_rows(light, info, rough, shape, band_px=band_px)
         misfit = np.sqrt(np.average((light - fit.light) ** 2, axis=1, weights=info + 1e-12))
         has_edges = np.array([bool(edges.rows) for edges in rough])
@@ -178,20 +178,21 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
-    if _n_peaks(fit.light / shape.peak) < MIN_FRAMES or shape.bend < MIN_BEND:
+    if not _shows_ends(fit.light) or shape.bend < MIN_BEND:
         return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
             edges if own else replace(edges, rows=(), signs=())
             for edges, own in zip(rough, lit.sense.tolist(), strict=True)
         ]
+    row_std, common_std = edge_errors(fitted, light, info, rough, fit)
     return Learnt(
-        edges=time_edges(lit, pattern, rough, fit, shape),
+        edges=time_edges(lit, pattern, rough, fit, shape, row_std),
         n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
         # What no row shows of the light is drawn by the shape alone.
-        shape_std_px=UNPOOLED_SHARE * shape.half_px * (1.0 - shape.peak),
+        shape_std_px=math.hypot(UNPOOLED_SHARE * shape.half_px * (1.0 - shape.peak), common_std),
         whole=whole,
         is_light=is_light,
     )
@@ -220,18 +221,21 @@ def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
     return first | {k + 1: -1 for k in lit_at if k + 1 not in seen}
 
 
-def _n_peaks(light: Floats) -> int:
-    """Return how many frames show full light, or where it is brightest, away from the border.
+def _shows_ends(light: Floats) -> bool:
+    """Tell whether enough frames show full light, and enough the dark ends of ramps.
 
-    What is no more than a part of a ramp looks like a ramp of its own, with another half. Frames
-    that show all of one, from darkness to full light, count twice.
+    What is no more than a part of a ramp looks like a ramp of its own, with another half. Where it
+    is brightest away from the border it is as good as full. Frames that show all of a ramp, from
+    darkness to full light, count twice.
     """
     inner = light[:, SMOOTH_ROWS:-SMOOTH_ROWS]
     peak = inner.max(axis=1, initial=0.0)
     border = np.maximum(light[:, 0], light[:, -1])
     is_full = peak > 1.0 - DARK_SHARE
-    is_whole = is_full & (inner.min(axis=1, initial=1.0) < DARK_SHARE)
-    return int(np.count_nonzero(is_full | (peak > border + DARK_SHARE)) + is_whole.sum())
+    is_dark = inner.min(axis=1, initial=1.0) < DARK_SHARE
+    n_full = np.count_nonzero(is_full | (peak > border + DARK_SHARE))
+    n_dark, n_whole = np.count_nonzero(is_dark), np.count_nonzero(is_full & is_dark)
+    return bool(n_full + n_whole >= MIN_FRAMES and n_dark + n_whole >= MIN_DARK)
 
 
 def _scale_info(lit: LitFrames) -> Floats:
@@ -273,7 +277,13 @@ def _scale(light: Floats, info: Floats) -> float:
 
 
 def _rough(
-    light: Floats, info: Floats, shape: RampShape, *, sense: NDArray[np.int64], has_ramp: Bools
+    light: Floats,
+    info: Floats,
+    shape: RampShape,
+    band_px: float | None = None,
+    *,
+    sense: NDArray[np.int64],
+    has_ramp: Bools,
 ) -> list[FrameEdges]:
     """Return first guesses of the edges; none for frames that are lit wholly.
 
@@ -286,139 +296,6 @@ def _rough(
         if own and len(edges.rows) > 1:
             n_lit = row.size * float(np.clip(row[is_known], 0.0, 1.0).mean())
             edges = FrameEdges(rows=(row.size - n_lit,), signs=(1,), is_lit=False)
-        found.append(replace(edges, is_off=own < 0))
+        edges = replace(edges, is_off=own < 0)
+        found.append(edges if band_px is None else edges.with_hidden(band_px))
     return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """Frames that the shape is learnt from."""
-
-    light: Floats
-    info: Floats
-    edges: Sequence[FrameEdges]
-    bin_px: int = 1
-
-    @classmethod
-    def of(
-        cls,
-        light: Floats,
-        info: Floats,
-        edges: Sequence[FrameEdges],
-        is_clear: Bools,
-        is_full: Bools | None = None,
-    ) -> _Sample:
-        """Return the clear frames with edges and those in full light, or an even choice of each."""
-        some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
-        # Of lights that go on and off by turns, an even choice would be all of one kind.
-        some.sort(key=lambda i: edges[i].is_off)
-        some = some[:: max(1, len(some) // N_LEARNT)]
-        if some and is_full is not None:
-            full = np.flatnonzero(is_full).tolist()
-            some += full[:: max(1, len(full) // N_LEARNT)]
-        return cls(light[some], info[some], [edges[i] for i in some])
-
-    @property
-    def band_px(self) -> float:
-        """Return how high bands are, by the first guesses of their edges."""
-        height_px = band_height_px(self.edges, [own.rows for own in self.edges])
-        return height_px or float(self.light.shape[1])
-
-    def settled(self, shape: RampShape, band_px: float | None) -> _Sample:
-        """Return the frames in bins of their rows, with their edges where a shape fits them."""
-        fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
-        edges = [
-            replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
-            for own, rows in zip(self.edges, fitted, strict=True)
-        ]
-        length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
-        bin_px = max(1, int(min(length_px / BINS_PER_RAMP, n_rows / BINS_PER_PICTURE)))
-        height = n_rows // bin_px * bin_px
-        product, info = (
-            values[:, :height].reshape(len(edges), -1, bin_px).sum(axis=2)
-            for values in (self.light * self.info, self.info)
-        )
-        light = product / np.maximum(info, 1e-12)
-        return replace(self, light=light, info=info, edges=edges, bin_px=bin_px)
-
-    def misfit(
-        self, shape: RampShape, n: int, gain: float = 1.0, band_px: float | None = None
-    ) -> Floats:
-        """Return the weighted residuals, the rows fitted, were full light brighter by a factor."""
-        light, info = self.light / gain, self.info * gain**2
-        fit = fit_rows(light, info, self.edges, shape, n, self.bin_px, band_px)
-        left: Floats = np.sqrt(info) * (light - fit.light)
-        return left.ravel()
-
-
-def _first_shape(
-    light: Floats,
-    info: Floats,
-    is_clear: Bools,
-    rough_of: Callable[[Floats, Floats, RampShape], list[FrameEdges]],
-) -> RampShape:
-    shapes = [RampShape(ramp, 0.0, FIRST_BEND) for ramp in FIRST_RAMPS_PX]
-    costs = []
-    for shape in shapes:
-        sample = _Sample.of(light, info, rough_of(light, info, shape), is_clear)
-        left = sample.misfit(shape, 4) if sample.edges else np.array([np.inf])
-        costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))
-    return shapes[int(np.argmin(costs))]
-
-
-def _tailed(shape: RampShape) -> RampShape:
-    length = shape.ramp_px
-    return RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, FIRST_BEND)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fitted:
-    """A shape, by what factor full light was taken too small, what both leave, and band heights."""
-
-    shape: RampShape
-    gain: float
-    cost: float
-    band_px: float | None
-
-
-def _fit_shape(sample: _Sample, start: RampShape, band_px: float | None = None) -> _Fitted:
-    """Return the shape that draws some frames best, one with a tail where bands have a height.
-
-    A tail outlasts every exposure, so that all bands are as high as rows are exposed for. Where
-    that is so short that no row shows full light, only the height tells how much it is.
-    """
-    settled, has_tail = sample.settled(start, band_px), band_px is not None
-
-    def height_of(x: Floats) -> float | None:
-        return float(np.exp(x[4])) if has_tail else None
-
-    def shape_of(x: Floats) -> RampShape:
-        length, height_px = float(np.exp(x[0])), height_of(x)
-        if height_px is None:
-            return RampShape(length, 0.0, float(x[1]), start.blur_px)
-        part = float(x[3]) if x[3] >= MIN_TAIL else 0.0
-        shape = RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
-        return replace(shape, peak=float(shape.cdf(np.array([height_px - shape.half_px]))[0]))
-
-    def residuals(x: Floats) -> Floats:
-        return settled.misfit(shape_of(x), 2, float(x[2]), height_of(x))
-
-    length = start.ramp_px + 2.0 * start.tail_px
-    tail_part, height = 2.0 * start.tail_px / length, np.log(band_px or 1.0)
-    first = [np.log(length), start.bend, 1.0, tail_part, height]
-    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9, -1.0])
-    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL, np.log(2.0 * MAX_RAMP_PX)])
-    n = 5 if has_tail else 3
-    found = least_squares(
-        residuals,
-        np.clip(first, low + BOUND, high - BOUND)[:n],
-        bounds=(low[:n], high[:n]),
-        loss="soft_l1",
-        f_scale=ROBUST_SIGMAS,
-        diff_step=np.full(n, 0.02),
-        max_nfev=N_STEPS,
-    )
-    x = found.x
-    return _Fitted(
-        shape=shape_of(x), gain=float(x[2]), cost=float(found.cost), band_px=height_of(x)
-    )

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 
-__all__ = ["DARK_SHARE", "Pattern", "find_exposures", "find_pattern", "row_light"]
+__all__ = [
+    "DARK_SHARE",
+    "Pattern",
+    "brightness_ratio",
+    "find_exposures",
+    "find_pattern",
+    "row_light",
+]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -58,6 +65,11 @@ class Pattern:
         """Return what full light adds, in levels."""
         return _blended(self.product, self.power, self.usual)
 
+    @property
+    def unevenness(self) -> float:
+        """Return by which share cells differ from those of like place and brightness."""
+        return float(np.sqrt(np.mean(self.spread**2)) / max(np.mean(self.usual), 1e-3))
+
     def scaled(self, gain: float) -> Pattern:
         """Return the pattern of light that is brighter by a factor."""
         return Pattern(
@@ -68,10 +80,12 @@ class Pattern:
             spread=self.spread * gain,
         )
 
-    def without(self, lit: LitFrames, i: int) -> tuple[Floats, Floats]:
-        """Return what all frames but one tell of it, and the variance of that, shape (h, b).
+    def without(self, lit: LitFrames, i: int) -> tuple[Floats, Floats, Floats]:
+        """Return what all frames but one tell of it, shape (h, b), and how well.
 
-        A frame whose own light made the pattern would agree with it wherever its edges were.
+        A frame whose own light made the pattern would agree with it wherever its edges were. Beside
+        the variance of each cell, (h, b), stands how much of what is told of a row is a guess, from
+        0 to 1, (h,): what other frames show in part is as uncertain as their edges.
         """
         light = self.light[i]
         own = _sureness(lit)[i] * _trust(light)[:, None] * lit.is_clean[i]
@@ -80,7 +94,9 @@ class Pattern:
         levels = _blended(product, power, self.usual)
         total = power + PRIOR_FRAMES
         unsure = (PRIOR_FRAMES * self.spread / total) ** 2 + lit.variance * power / total**2
-        return levels, unsure
+        is_full = self.light > 1.0 - DARK_SHARE
+        is_full[i] = False
+        return levels, unsure, PRIOR_FRAMES / (is_full.sum(axis=0) + PRIOR_FRAMES)
 
 
 def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
@@ -117,6 +133,25 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
         np.sum(power * (own - usual) ** 2, axis=0) / np.maximum(power.sum(axis=0), 1e-9)
     )
     return Pattern(light=light, product=product, power=power, usual=usual, spread=spread)
+
+
+def brightness_ratio(lit: LitFrames, levels: Floats) -> float:
+    """Return the brightness in full light over that without, where the light falls.
+
+    Parameters
+    ----------
+    lit : LitFrames
+        Frames.
+    levels : ndarray, shape (h, b)
+        What full light adds.
+    """
+    is_off = lit.sense < 0
+    if is_off.all():
+        dark = np.median(lit.background, axis=0) - levels
+    else:
+        dark = np.median(lit.background[~is_off], axis=0)
+    dark = np.maximum(dark, 1.0)
+    return 1.0 + float(np.sum(levels**2) / max(np.sum(levels * dark), 1e-9))
 
 
 def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:

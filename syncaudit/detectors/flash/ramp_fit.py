@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter1d
 
-from syncaudit.detectors.flash.shape import RampShape, shown, shown_slope
+from syncaudit.detectors.flash.shape import RampShape
 
-__all__ = ["FrameEdges", "RampFit", "band_height_px", "fit_rows", "rough_edges"]
+__all__ = ["FrameEdges", "RampFit", "band_heights_px", "fit_rows", "rough_edges"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -43,12 +43,25 @@ class FrameEdges:
         Whether the rows above the first are lit.
     is_off : bool
         Whether lit means dark: where a light goes off, the darkness is what is looked for.
+    hidden_px : float
+        How far above the second edge the first lies, above the picture; 0 where it is seen.
     """
 
     rows: tuple[float, ...]
     signs: tuple[int, ...]
     is_lit: bool
     is_off: bool = False
+    hidden_px: float = 0.0
+
+    def with_hidden(self, height_px: float) -> FrameEdges:
+        """Return the edges with the upper one of a band that the picture's first rows cut.
+
+        What is still to come there of the light of a tail lacks in the rows that are seen.
+        """
+        if not self.rows or not self.is_lit or self.is_off:
+            return self
+        rows, signs = (self.rows[0] - height_px, *self.rows), (1, *self.signs)
+        return replace(self, rows=rows, signs=signs, is_lit=False, hidden_px=height_px)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,50 +153,50 @@ def fit_rows(
         _padded(values) for values in zip(*((e.rows, e.signs) for e in edges), strict=True)
     )
     is_lit = np.array([[float(e.is_lit)] for e in edges])
-    bend = np.array([[-shape.bend if e.is_off else shape.bend] for e in edges])
+    is_off = np.array([[e.is_off] for e in edges])
     rows = bin_px * (np.arange(light.shape[1], dtype=np.float64) + 0.5) - 0.5
     limit = max(4.0, 0.3 * shape.length_px)
     moving = np.arange(len(edges) if at.size else 0)
     is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0)
+    apart = np.full(is_band.shape, band_px or 0.0)
+    if band_px is None:
+        hidden = np.array([[e.hidden_px] for e in edges])
+        is_band &= (hidden > 0.0) & (np.arange(is_band.shape[1]) == 0)
+        apart = apart + hidden
     for _ in range(n):
         if not moving.size:
             break
-        curve, slope = _drawn(at[moving], signs[moving], is_lit[moving], bend[moving], rows, shape)
+        curve, slope = _drawn(
+            at[moving], signs[moving], is_lit[moving], is_off[moving], rows, shape
+        )
         weighted = slope * weight[moving, None]
         normal = weighted @ np.swapaxes(slope, 1, 2)
         diagonal = np.einsum("fee->fe", normal)
         diagonal += 1e-6 * diagonal.max(axis=1, keepdims=True) + 1e-9
         right = weighted @ (light[moving] - curve)[..., None]
-        if band_px is not None:
+        if is_band.any():
             tie = TIED * diagonal.max(axis=1, keepdims=True) * is_band[moving]
-            off = tie * (np.diff(at[moving], axis=1) - band_px)
+            off = tie * (np.diff(at[moving], axis=1) - apart[moving])
             for j in range(tie.shape[1]):
                 normal[:, j : j + 2, j : j + 2] += tie[:, j, None, None] * TWO_TIED
                 right[:, j : j + 2, 0] += off[:, j, None] * TWO_TIED[0]
         step = np.clip(np.linalg.solve(normal, right)[..., 0], -limit, limit)
         at[moving] += step
         moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
-    curve, slope = _drawn(at, signs, is_lit, bend, rows, shape)
+    curve, slope = _drawn(at, signs, is_lit, is_off, rows, shape)
     return RampFit(rows=at, light=curve, slope=slope)
 
 
-def band_height_px(edges: Sequence[FrameEdges], rows: Sequence[Sequence[float]]) -> float | None:
-    """Return how far apart the edges of bands are, None where no frame shows both.
-
-    Parameters
-    ----------
-    edges : sequence of FrameEdges
-        Of each frame.
-    rows : sequence of sequence of float
-        Where they are, as far as that is known by now.
-    """
-    heights = [
-        at[j + 1] - at[j]
-        for own, at in zip(edges, rows, strict=True)
-        for j in range(len(own.signs) - 1)
-        if own.signs[j : j + 2] == (1, -1)
-    ]
-    return float(np.median(heights)) if heights else None
+def band_heights_px(edges: Sequence[FrameEdges]) -> Floats:
+    """Return how far apart the edges of bands are in the frames that show both."""
+    return np.array(
+        [
+            own.rows[j + 1] - own.rows[j]
+            for own in edges
+            for j in range(len(own.signs) - 1)
+            if own.signs[j : j + 2] == (1, -1)
+        ]
+    )
 
 
 def _padded(values: Sequence[tuple[float, ...]]) -> Floats:
@@ -194,11 +207,11 @@ def _padded(values: Sequence[tuple[float, ...]]) -> Floats:
 
 
 def _drawn(
-    at: Floats, signs: Floats, is_lit: Floats, bend: Floats, rows: Floats, shape: RampShape
+    at: Floats, signs: Floats, is_lit: Floats, is_off: Bools, rows: Floats, shape: RampShape
 ) -> tuple[Floats, Floats]:
     """Return what edges at some rows draw, shape (f, h), and its derivatives, (f, e, h)."""
     apart = rows - at[..., None]
     signs = signs[..., None]
     light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=1), 0.0, 1.0)
-    slope = -shape.slope(apart) * signs * shown_slope(light, bend, shape.peak)[:, None]
-    return shown(light, bend, shape.peak), slope
+    picture, per_light = shape.shown(light, is_off)
+    return picture, -shape.slope(apart) * signs * per_light[:, None]

@@ -8,9 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RampShape", "shown", "shown_slope"]
+from syncaudit.detectors.flash.tone_curve import ToneCurve
+
+__all__ = ["RampShape"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # Shortest ramp: the encoder's block filters leave no edge sharper.
 MIN_RAMP_PX = 1.0
@@ -29,8 +32,8 @@ class RampShape:
         F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
 
     A light that stays, and rises evenly for a time, draws a ramp of that time, and each instant of
-    it one of E: the mean of F over the last `blur` rows instead. Of what rows show at most, P, a
-    picture shows ``F + bend * F * (1 - F / P)``: tone curves bend upwards.
+    it one of E: the mean of F over the last `blur` rows instead. Of the light of those
+    that show most, P, a picture shows ``f(F / P)``, f being its tone curve.
 
     Parameters
     ----------
@@ -39,11 +42,13 @@ class RampShape:
     tail_px : float
         Decay constant of the tail.
     bend : float
-        Bend of the tone curve, in (-1, 1).
+        Bend of the tone curve.
     blur_px : float
         Rows that the light is averaged over; it has no tail then.
     peak : float
         Most light that a row shows, as a share of all: not all of it where bands are short.
+    ratio : float
+        Brightness of rows that show most of the light over that without.
     """
 
     ramp_px: float
@@ -51,6 +56,7 @@ class RampShape:
     bend: float = 0.0
     blur_px: float = 0.0
     peak: float = 1.0
+    ratio: float = 1.0
 
     @cached_property
     def half_px(self) -> float:
@@ -80,6 +86,14 @@ class RampShape:
         slope: Floats = 2.0 * (arrived[0] - arrived[1])
         return slope
 
+    def shown(self, light: Floats, is_off: Bools) -> tuple[Floats, Floats]:
+        """Return what a picture shows of shares of light, and the derivative (`ToneCurve`).
+
+        As a share of what rows show at most.
+        """
+        shown, slope = ToneCurve(self.bend, self.ratio).shown(light / self.peak, is_off)
+        return shown, slope / self.peak
+
     def _arrived(self, x: Floats) -> Floats:
         ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px
         if self.blur_px > 0.0:
@@ -93,13 +107,3 @@ class RampShape:
         grown = u + tail * np.expm1(-u / tail)
         arrived: Floats = (grown[0] - grown[1]) / ramp
         return arrived
-
-
-def shown(light: Floats, bend: Floats, peak: float) -> Floats:
-    """Return what a picture shows of a share of light; what goes dark bends the other way."""
-    return light + bend * light * (1.0 - light / peak)
-
-
-def shown_slope(light: Floats, bend: Floats, peak: float) -> Floats:
-    """Return the derivative of `shown`."""
-    return 1.0 + bend * (1.0 - 2.0 * light / peak)

@@ -1,0 +1,337 @@
+"""Fit the shape of the ramps that a light draws in some frames, and say how well it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, band_heights_px, fit_rows
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.tone_curve import usual_bend
+from syncaudit.dsp.robust import mad_std
+
+__all__ = ["FittedShape", "Sample", "edge_errors", "first_shape", "fit_shape", "tailed"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Frames that the shape is learnt from.
+N_LEARNT = 16
+# Ramps that are tried first, in rows.
+FIRST_RAMPS_PX = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+FIRST_TAIL = 0.9
+MAX_BEND, BOUND = 0.9, 1e-3
+MAX_TAIL = 0.98
+MIN_TAIL = 0.03
+MAX_RAMP_PX = 1500.0
+# Full light is not taken for more than so many times too small or too large at first.
+MAX_GAIN = 2.0
+# Misfits beyond so many deviations count linearly.
+ROBUST_SIGMAS = 10.0
+N_STEPS = 10
+STEP = 0.02
+# Unknowns of a shape without a tail, and of one with a tail where bands have a height.
+N_BOX, N_TAILED = 3, 5
+# Frames that show a band whole, at least, of which the height is known, and how alike they must be
+# while the shape of the ramps is not known.
+MIN_BANDS, MAX_UNLIKE = 3, 0.25
+# Deviation of unknowns of which nothing is known, and of the logarithm of the height of bands:
+# people state exposures to a tenth or so.
+UNKNOWN, HEIGHT_STD = 1e3, 0.1
+# Rows are binned while the shape is fitted, into so many a ramp and a picture, or more.
+BINS_PER_RAMP, BINS_PER_PICTURE = 40, 120
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Frames that the shape is learnt from."""
+
+    light: Floats
+    info: Floats
+    edges: Sequence[FrameEdges]
+    bin_px: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        light: Floats,
+        info: Floats,
+        edges: Sequence[FrameEdges],
+        is_clear: Bools,
+        is_full: Bools | None = None,
+    ) -> Sample:
+        """Return the clear frames with edges and those in full light, or an even choice of each."""
+        some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
+        # Of lights that go on and off by turns, an even choice would be all of one kind.
+        some.sort(key=lambda i: edges[i].is_off)
+        some = some[:: max(1, len(some) // N_LEARNT)]
+        if some and is_full is not None:
+            full = np.flatnonzero(is_full).tolist()
+            some += full[:: max(1, len(full) // N_LEARNT)]
+        return cls(light[some], info[some], [edges[i] for i in some])
+
+    @property
+    def band_px(self) -> float | None:
+        """Return how high bands are by the first guesses of their edges, None if they differ."""
+        heights = band_heights_px(self.edges)
+        usual = float(np.median(heights)) if len(heights) >= MIN_BANDS else 0.0
+        return usual if mad_std(heights - usual) < MAX_UNLIKE * usual else None
+
+    def settled(self, shape: RampShape, band_px: float | None) -> Sample:
+        """Return the frames in bins of their rows, with their edges where a shape fits them."""
+        fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
+        edges = [
+            replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
+            for own, rows in zip(self.edges, fitted, strict=True)
+        ]
+        length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
+        bin_px = max(1, int(min(length_px / BINS_PER_RAMP, n_rows / BINS_PER_PICTURE)))
+        height = n_rows // bin_px * bin_px
+        product, info = (
+            values[:, :height].reshape(len(edges), -1, bin_px).sum(axis=2)
+            for values in (self.light * self.info, self.info)
+        )
+        light = product / np.maximum(info, 1e-12)
+        return replace(self, light=light, info=info, edges=edges, bin_px=bin_px)
+
+    def misfit(
+        self, shape: RampShape, n: int, gain: float = 1.0, band_px: float | None = None
+    ) -> Floats:
+        """Return the weighted residuals, the rows fitted, were full light brighter by a factor."""
+        light, info = self.light / gain, self.info * gain**2
+        fit = fit_rows(light, info, self.edges, shape, n, self.bin_px, band_px)
+        left: Floats = np.sqrt(info) * (light - fit.light)
+        return left.ravel()
+
+
+def first_shape(
+    light: Floats,
+    info: Floats,
+    is_clear: Bools,
+    ratio: float,
+    rough_of: Callable[[Floats, Floats, RampShape], list[FrameEdges]],
+) -> RampShape:
+    """Return the ramp without a tail, of some lengths, that draws some frames best."""
+    bend, _ = usual_bend(ratio)
+    shapes = [RampShape(ramp, bend=bend, ratio=ratio) for ramp in FIRST_RAMPS_PX]
+    costs = []
+    for shape in shapes:
+        sample = Sample.of(light, info, rough_of(light, info, shape), is_clear)
+        left = sample.misfit(shape, 4) if sample.edges else np.array([np.inf])
+        costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))
+    return shapes[int(np.argmin(costs))]
+
+
+def tailed(shape: RampShape) -> RampShape:
+    """Return a shape of the same length that is tail for the most part."""
+    box_px, tail_px = shape.ramp_px * (1.0 - FIRST_TAIL), 0.5 * shape.ramp_px * FIRST_TAIL
+    return replace(shape, ramp_px=box_px, tail_px=tail_px, bend=usual_bend(shape.ratio)[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FittedShape:
+    """A shape, by what factor full light was taken too small, and band heights.
+
+    Parameters
+    ----------
+    x : ndarray, shape (k,)
+        Logarithm of its length, bend of its tone curve, gain, and where it has a tail the share of
+        that, and the logarithm of the height of bands where that is known.
+    start : RampShape
+        What the fit began with.
+    known_std : ndarray, shape (k,)
+        How well the unknowns were known beforehand.
+    sample : Sample
+        Frames that were fitted.
+    cost : float
+        Of what the fit leaves.
+    """
+
+    x: Floats
+    start: RampShape
+    known_std: Floats
+    sample: Sample
+    cost: float
+
+    @property
+    def shape(self) -> RampShape:
+        """Return the shape."""
+        return _drawn(self.x, self.start)[0]
+
+    @property
+    def gain(self) -> float:
+        """Return the factor."""
+        return float(self.x[2])
+
+    @property
+    def band_px(self) -> float | None:
+        """Return how high bands are."""
+        return _drawn(self.x, self.start)[1]
+
+    def changed(self, k: int) -> FittedShape:
+        """Return the fit with another value of an unknown."""
+        x = self.x.copy()
+        x[k] += STEP if x[k] < 0.5 else -STEP
+        return replace(self, x=x)
+
+    def covariance(self) -> Floats:
+        """Return the covariance of the unknowns, shape (k, k).
+
+        Frames err each in its own way, but all of their rows alike (who walks by, coding): beside
+        what the scatter of rows says stands that of frames (Liang and Zeger, "Longitudinal data
+        analysis using generalized linear models", Biometrika 73, 1986, doi:10.1093/biomet/73.1.13).
+        """
+        left = self._misfit()
+        others = [self.changed(k) for k in range(self.x.size)]
+        steps = np.array([other.x[k] - self.x[k] for k, other in enumerate(others)])
+        change = np.array([other._misfit() - left for other in others]) / steps[:, None]
+        weight = 1.0 / np.sqrt(1.0 + (left / ROBUST_SIGMAS) ** 2)
+        normal = (change * weight) @ change.T
+        normal += np.diag(self.known_std**-2.0)
+        n = len(self.sample.edges)
+        scores = (change * weight * left).reshape(self.x.size, n, -1).sum(axis=2)
+        excess = max(1.0, float(np.sum(weight * left**2)) / max(1, left.size - self.x.size))
+        inverse = np.linalg.inv(normal)
+        by_frames = inverse @ (scores @ scores.T) @ inverse * n / max(1, n - 1)
+        covariance: Floats = excess * inverse + by_frames
+        return covariance
+
+    def _misfit(self) -> Floats:
+        return self.sample.misfit(self.shape, 2, self.gain, self.band_px)
+
+
+def edge_errors(
+    fitted: FittedShape, light: Floats, info: Floats, edges: Sequence[FrameEdges], fit: RampFit
+) -> tuple[Floats, float]:
+    """Return by how much what is not known of a shape moves edges that are fitted by it.
+
+    Where the picture shows a ramp from darkness to full light that is next to nothing.
+
+    Parameters
+    ----------
+    fitted : FittedShape
+        From `fit_shape`.
+    light, info : ndarray, shape (f, h)
+        Share of full light in each row, and its inverse variance.
+    edges : sequence of FrameEdges
+        First guesses for each frame.
+    fit : RampFit
+        Of them by that shape.
+
+    Returns
+    -------
+    row_std : ndarray, shape (f, e)
+        Of each edge by itself.
+    common_std : float
+        Of all edges alike.
+    """
+    edges = [
+        replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
+        for own, rows in zip(edges, fit.rows, strict=True)
+    ]
+
+    def rows_of(one: FittedShape) -> Floats:
+        change = one.gain / fitted.gain
+        light_by, info_by = light / change, info * change**2
+        return fit_rows(light_by, info_by, edges, one.shape, band_px=one.band_px).rows
+
+    others = [fitted.changed(k) for k in range(fitted.x.size)]
+    start = rows_of(fitted)
+    moved = np.stack(
+        [(rows_of(o) - start) / (o.x[k] - fitted.x[k]) for k, o in enumerate(others)], axis=-1
+    )
+    is_edge = np.arange(start.shape[1]) < np.array([[len(own.rows)] for own in edges])
+    covariance = fitted.covariance()
+    usual = np.median(moved[is_edge], axis=0) if is_edge.any() else np.zeros(fitted.x.size)
+    own = moved - usual
+    row_std = np.sqrt(np.einsum("fek,kl,fel->fe", own, covariance, own))
+    return row_std, float(np.sqrt(usual @ covariance @ usual))
+
+
+def _drawn(x: Floats, start: RampShape) -> tuple[RampShape, float | None]:
+    """Return shape and band height of some values of the unknowns."""
+    length, bend = float(np.exp(x[0])), float(x[1])
+    shape = replace(start, ramp_px=length, tail_px=0.0, bend=bend, peak=1.0)
+    if x.size == N_BOX:
+        return shape, None
+    part = float(x[3]) if x[3] >= MIN_TAIL else 0.0
+    shape = replace(shape, ramp_px=length * (1.0 - part), tail_px=0.5 * length * part)
+    if x.size < N_TAILED:
+        return shape, None
+    height_px = float(np.exp(x[4]))
+    peak = float(shape.cdf(np.array([height_px - shape.half_px]))[0])
+    return replace(shape, peak=peak), height_px
+
+
+def fit_shape(
+    sample: Sample,
+    start: RampShape,
+    band_px: float | None = None,
+    *,
+    exposure_px: float | None = None,
+    is_first: bool = False,
+) -> FittedShape:
+    """Return the shape that draws some frames best, with a tail where it begins with one.
+
+    A tail outlasts every exposure, so that all bands are as high as rows are exposed for. Where
+    that is so short that no row shows full light, only the height tells how much it is. Tone curves
+    are usual ones where nothing tells.
+
+    Parameters
+    ----------
+    sample : Sample
+        Frames.
+    start : RampShape
+        What to begin with.
+    band_px : float, optional
+        How high bands are, to begin with; None where that is not known, or bands have no tail.
+    exposure_px : float, optional
+        How high they should be, where the exposure is stated.
+    is_first : bool
+        Whether what full light adds is hardly known: it would be made up for by a bend or a box.
+    """
+    settled = sample.settled(start, band_px)
+    known, known_std = _beforehand(start, exposure_px)
+
+    def residuals(x: Floats) -> Floats:
+        shape, height_px = _drawn(x, start)
+        left = settled.misfit(shape, 2, float(x[2]), height_px)
+        return np.append(left, (x - known[: x.size]) / known_std[: x.size])
+
+    length = start.ramp_px + 2.0 * start.tail_px
+    tail_part, height = 2.0 * start.tail_px / length, np.log(band_px or 1.0)
+    first = [np.log(length), start.bend, 1.0, tail_part, height]
+    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9, -1.0])
+    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL, np.log(2.0 * MAX_RAMP_PX)])
+    if is_first:
+        kept = [1, 3]
+        low[kept], high[kept] = np.array(first)[kept] - 2 * BOUND, np.array(first)[kept] + 2 * BOUND
+    n = N_TAILED - (band_px is None) if start.tail_px else N_BOX
+    found = least_squares(
+        residuals,
+        np.clip(first, low + BOUND, high - BOUND)[:n],
+        bounds=(low[:n], high[:n]),
+        loss="soft_l1",
+        f_scale=ROBUST_SIGMAS,
+        diff_step=np.full(n, STEP),
+        max_nfev=N_STEPS,
+    )
+    return FittedShape(
+        x=found.x,
+        start=start,
+        known_std=known_std[:n],
+        sample=settled,
+        cost=float(found.cost),
+    )
+
+
+def _beforehand(start: RampShape, exposure_px: float | None) -> tuple[Floats, Floats]:
+    """Return what is known of the unknowns of a shape before any fit, and how well."""
+    bend, bend_std = usual_bend(start.ratio)
+    known = np.array([0.0, bend, 1.0, 0.0, np.log(exposure_px or 1.0)])
+    height_std = HEIGHT_STD if exposure_px else UNKNOWN
+    return known, np.array([UNKNOWN, bend_std, UNKNOWN, UNKNOWN, height_std])
