@@ -41,8 +41,6 @@ FULL_PERCENTILE = 60
 LIT_SHARE = 0.2
 # Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
 MIN_FRAMES = 3
-# Frames that show where a ramp begins: one to know its length by, and one to check that.
-MIN_DARK = 2
 # A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
 # exposure) dims it in the frames that follow.
 MIN_CONTRAST = 0.4
@@ -222,7 +220,7 @@ def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
 
 
 def _shows_ends(light: Floats) -> bool:
-    """Tell whether enough frames show full light, and enough the dark ends of ramps.
+    """Tell whether enough frames show full light, and any of them the dark end of a ramp.
 
     What is no more than a part of a ramp looks like a ramp of its own, with another half. Where it
     is brightest away from the border it is as good as full. Frames that show all of a ramp, from
@@ -234,8 +232,7 @@ def _shows_ends(light: Floats) -> bool:
     is_full = peak > 1.0 - DARK_SHARE
     is_dark = inner.min(axis=1, initial=1.0) < DARK_SHARE
     n_full = np.count_nonzero(is_full | (peak > border + DARK_SHARE))
-    n_dark, n_whole = np.count_nonzero(is_dark), np.count_nonzero(is_full & is_dark)
-    return bool(n_full + n_whole >= MIN_FRAMES and n_dark + n_whole >= MIN_DARK)
+    return bool(is_dark.any() and n_full + np.count_nonzero(is_full & is_dark) >= MIN_FRAMES)
 
 
 def _scale_info(lit: LitFrames) -> Floats:
