@@ -67,8 +67,9 @@ class ToneCurve:
         ratio = max(self.ratio, MIN_RATIO)
         u = np.where(is_off, 1.0 - light, light)
         bright = np.maximum(1.0 + u * (ratio**gamma - 1.0), LEAST)
-        curve = (bright ** (1.0 / gamma) - 1.0) / (ratio - 1.0) + rest * u * (1.0 - u)
-        slope = (ratio**gamma - 1.0) / (ratio - 1.0) / gamma * bright ** (1.0 / gamma - 1.0)
+        luma = bright ** (1.0 / gamma)
+        curve = (luma - 1.0) / (ratio - 1.0) + rest * u * (1.0 - u)
+        slope = (ratio**gamma - 1.0) / (ratio - 1.0) / gamma * luma / bright
         return np.where(is_off, 1.0 - curve, curve), slope + rest * (1.0 - 2.0 * u)
 
 
