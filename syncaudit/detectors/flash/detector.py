@@ -112,11 +112,11 @@ class FlashDetector:
             if dated is None or blinking is None:
                 return dated
             places = np.searchsorted(self._indices, dated.frame_index)
-            # Where rows date hardly any of the lights that stay, those of others are false as well.
-            is_most = dated.sense is None or 2 * places.size > len(blinking.changes)
-            if is_most and not blinking.replaces(
-                places, dated.sense, is_slow=learnt.shape.blur_px > 0.0
-            ):
+            # Few rows that are dated, of many lights that stay, tell less than all the frames do.
+            is_scarce = len(learnt.edges) < MIN_CHANGES and dated.sense is not None
+            is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
+            is_slow = learnt.shape.blur_px > 0.0
+            if not is_scarce and not blinking.replaces(places, dated.sense, is_slow=is_slow):
                 return dated
         frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
         cells = self._window.cells.finish()
