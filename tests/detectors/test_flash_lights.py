@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter1d
 
+from syncaudit.detectors.flash.bands import date_rows
+from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import instants_of
 from syncaudit.model.evidence import FlashEdges
 from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s
@@ -222,3 +225,28 @@ def test_lights_that_no_row_shows_are_intervals_too():
     off_s = np.abs(instants_s(found, **timing)[:, None] - true_s).min(axis=1)
     assert np.all(off_s < found.half_s)
     assert instants_of(found).n == 0
+
+
+def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
+    # Bright light and a tone curve draw ramps of 35 rows for an exposure of 27; bands are 134 high.
+    rows = np.array([60.0, 194.0, 90.0, 224.0, 75.0, 209.0, 66.0, 200.0, 30.0])
+    edges = [
+        Edge(
+            index=i // 2,
+            is_upper=i % 2 == 0,
+            row=row,
+            row_std=1.0,
+            lit_share=0.5,
+            block_shift=np.zeros(1),
+            block_info=np.ones(1),
+            block_step=np.ones(1),
+        )
+        for i, row in enumerate(rows.tolist())
+    ]
+    dated = date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=27.0)
+    assert dated.half_px == pytest.approx(67.0)
+    assert dated.row == pytest.approx([127.0, 157.0, 142.0, 133.0, 97.0])
+    # An exposure that is more like the height is longer than the pulses.
+    assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
+        pytest.approx(17.5)
+    )

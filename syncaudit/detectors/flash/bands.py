@@ -75,8 +75,9 @@ def date_rows(
     - Is it longer, and of any length, or longer than the picture is exposed: each edge dates the
       light's going on, or off, by itself (part 0).
 
-    Ramps as long as a stated exposure, or blurred by it, tell the longer ones. Where no exposure is
-    stated, bands of one height are taken as short flashes.
+    A stated exposure tells the longer ones: it is the ramp of a band that is as long, not its
+    height. Bands of no common height have ramps as long as it, or blurred by it. Where no exposure
+    is stated, bands of one height are taken as short flashes.
 
     The true height is the same in all bands of flashes of one length; where heights scatter more
     than the errors say (encoder, moving background), what is missing is added to every error.
@@ -102,9 +103,8 @@ def date_rows(
     if exposure_px is None:
         is_longer = not is_alike
     else:
-        is_longer = (shape.blur_px > 0.0 or _unlike(ramp, exposure_px) < LIKE_EXPOSURE) and not (
-            is_alike and _unlike(height, exposure_px) < _unlike(ramp, exposure_px)
-        )
+        limit = _unlike(height, exposure_px) if is_alike else LIKE_EXPOSURE
+        is_longer = (shape.blur_px > 0.0 and not is_alike) or _unlike(ramp, exposure_px) < limit
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
     if is_longer and (not is_alike or len(pairs) < MIN_BANDS):
