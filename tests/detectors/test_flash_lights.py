@@ -119,11 +119,12 @@ def test_bands_that_the_picture_cuts_are_timed():
     assert n_frames > 0.7 * n_seen
 
 
-def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known():
+@pytest.mark.parametrize("unstated", ["exposure_s", "line_delay_s"])
+def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated):
     timing = {"exposure_s": 0.0124, "line_delay_s": 1.8e-5}
     onsets_s = irregular(0.001)
     case = {"n": 180, "width_s": 0.001, "brightness": 40.0, "paint": shaking}
-    stream = camera(180, line_delay_s=timing["line_delay_s"], exposure_s=None)
+    stream = camera(180, **timing | {unstated: None})
     found = detected(stream, footage(onsets_s, **case, **timing))
     assert found.sense is not None
     assert found.rise_std_s >= 0.003

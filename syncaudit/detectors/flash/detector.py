@@ -215,7 +215,7 @@ class FlashDetector:
         std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
         is_guess = (
-            self.stream.exposure_s is None and dated.sense.any() and 2 * stays.sum() < stays.size
+            self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         )
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
         shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
