@@ -251,3 +251,26 @@ def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
     assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
         pytest.approx(17.5)
     )
+
+
+@pytest.mark.parametrize("length_s", [0.004, 0.045, 0.2])
+def test_where_the_light_ends_in_the_picture_is_no_edge(length_s):
+    timing = {"exposure_s": 0.01, "line_delay_s": 5e-5}
+    onsets_s = irregular(length_s, duration_s=40.0, gap_s=(0.4, 0.8))
+    case = {"n": 500, "width_s": length_s, "reach": 0.35, "brightness": 60.0}
+    if length_s > timing["exposure_s"]:
+        case["brightness"] *= length_s / timing["exposure_s"]
+    found = detected(camera(500, **timing), footage(onsets_s, **case, **timing))
+    assert isinstance(found, FlashEdges)
+    sharp = np.ones(found.band.size, bool) if found.half_s is None else found.half_s == 0.0
+    at_s = instants_s(found, **timing)[sharp]
+    true_s = np.concatenate([onsets_s, onsets_s + length_s])
+    if found.sense is None:
+        true_s = onsets_s + 0.5 * length_s
+    off_s = np.abs(at_s[:, None] - true_s).min(axis=1)
+    assert off_s.size >= 6
+    assert np.median(off_s) < 2e-4
+    assert np.mean(off_s < 3.0 * found.row_std_px[sharp] * timing["line_delay_s"]) > 0.9
+    # What no row shows, nobody misses.
+    assert found.view_px[0] == -239.5
+    assert -120.0 < found.view_px[1] < 0.0

@@ -17,6 +17,7 @@ from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
+from syncaudit.detectors.flash.reached_rows import reached_rows
 from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
     ONSET_STD_S,
@@ -82,6 +83,7 @@ class FlashDetector:
     _indices: list[int] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _clipped: list[float] = field(default_factory=list)
+    _reached: slice = field(default_factory=lambda: slice(0, 0))
     _window: FrameWindow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,7 +177,8 @@ class FlashDetector:
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
-        return learn(lit, exposure_px=self._exposure_px)
+        self._reached = reached_rows(lit)
+        return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
 
     @property
     def _rate_hz(self) -> float:
@@ -214,9 +217,7 @@ class FlashDetector:
         is_known = delay_s is not None or not dated.half_px
         std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
-        is_guess = (
-            self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
-        )
+        is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
         shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
         return self._edges(
@@ -240,16 +241,18 @@ class FlashDetector:
         frame_s, epoch_ns, _ = frame_times_s(stream)
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
+        middle, reached = 0.5 * (self._size[0] - 1), self._reached
         edges = FlashEdges(
             source=stream.name,
             epoch_ns=epoch_ns,
             frame_index=index,
             frame_s=frame_s[index],
-            row_px=dated.row[order] - 0.5 * (self._size[0] - 1),
+            row_px=dated.row[order] + reached.start - middle,
             row_std_px=dated.row_std[order],
             exposure_part=dated.part[order],
             band=dated.band[order],
             height_px=self._size[0],
+            reached_px=(reached.start - middle, reached.stop - 1 - middle),
             watched_s=watched_neighbours(self._indices[1:-1], frame_s),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,

@@ -44,6 +44,8 @@ class FlashEdges:
         Edges of one band carry one number: they are of one pulse.
     height_px : int
         Rows of a frame.
+    reached_px : tuple of float, optional
+        First and last row that lights reach, below the middle row; None: all are reached.
     watched_s : ndarray, shape (m, 2)
         Middle-row times of every two neighbouring frames that were both looked at: a pulse between
         them that neither shows fell between their exposures. Elsewhere nobody looked.
@@ -87,6 +89,7 @@ class FlashEdges:
     clipped_share: float = 0.0
     rise_std_s: float = 0.0
     half_s: Floats | None = None
+    reached_px: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -98,6 +101,12 @@ class FlashEdges:
             raise ValueError("exposure_part must be -0.5, 0 or +0.5")
         _check_sense(self.sense, n)
         arrays.freeze_matrices(self, "watched_s", width=2)
+
+    @property
+    def view_px(self) -> tuple[float, float]:
+        """Return the first and last row in which lights show, below the middle row."""
+        half = 0.5 * (self.height_px - 1)
+        return (-half, half) if self.reached_px is None else self.reached_px
 
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
