@@ -1,15 +1,18 @@
 """Lights of any length, as people have them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter1d
+from syncaudit_calibration import calibrate_events
 
 from syncaudit.detectors.flash.bands import date_rows
 from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.estimators.events import instants_of
+from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence import FlashEdges
-from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s
+from testkit.flash_footage import EPOCH_NS, camera, detected, errors_s, footage, half_light_s
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
 
@@ -274,3 +277,28 @@ def test_where_the_light_ends_in_the_picture_is_no_edge(length_s):
     # What no row shows, nobody misses.
     assert found.view_px[0] == -239.5
     assert -120.0 < found.view_px[1] < 0.0
+
+
+def test_stamps_of_the_start_of_a_frame_need_no_exposure_of_lights_that_stay():
+    timing = {"exposure_s": EXPOSURE_S, "line_delay_s": 5e-5}
+    onsets_s = irregular(0.2, duration_s=30.0)
+    found = {}
+    for name, fps, stated in (
+        ("start", 19.0, {"line_delay_s": 5e-5, "exposure_s": None, "stamp_at": "start_of_frame"}),
+        ("middle", 20.0, timing),
+    ):
+        n = round(30 * fps)
+        middle_s = np.arange(n) / fps
+        early_s = 0.5 * (EXPOSURE_S + 479 * 5e-5) if name == "start" else 0.0
+        stream = camera(n, time_ns=EPOCH_NS + np.round((middle_s - early_s) * 1e9).astype(int))
+        stream = dataclasses.replace(stream, name=name, **stated)
+        light = {"width_s": 0.2, "brightness": 40.0 * 0.2 / EXPOSURE_S}
+        found[name] = detected(stream, footage(onsets_s, n=n, fps=fps, **light, **timing))
+    height_px, std_px = band_height_px(found["start"])
+    assert abs(height_px - EXPOSURE_S / 5e-5) < 4.0 + 3.0 * std_px
+    pair = measure_flashes(found["start"], found["middle"])
+    assert pair.accepted
+    assert abs(pair.offset_s) < 2.0 * pair.offset_std_s < 1e-3
+    clock = calibrate_events(list(found.values()), reference="middle").sources["start"]
+    assert abs(clock.offset_s) < 2.0 * clock.offset_std_s < 1e-3
+    assert abs(clock.exposure_s - EXPOSURE_S) < 2.0 * clock.exposure_std_s + 4.0 * 5e-5

@@ -13,7 +13,7 @@ from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["DatedRows", "date_rows"]
+__all__ = ["DatedRows", "date_rows", "dated_by_ends"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -125,6 +125,32 @@ def date_rows(
     zeros = np.zeros(int(kept.sum()))
     return DatedRows(
         index[kept], number[kept], rows[kept], stds[kept], zeros, nothing[kept], 0.5 * height
+    )
+
+
+def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
+    """Return both ends of every ramp instead of its middle, which tells the exposure as well.
+
+    A light that goes on or off, and stays, begins to change rows at the end of their exposure
+    (+1/2), and changes them wholly from those on whose exposure begins with it (-1/2).
+
+    Parameters
+    ----------
+    dated : DatedRows
+        Rows that date a light's going on or off themselves.
+    ramp_px : float
+        Length of all ramps.
+    """
+    part = np.repeat([0.5, -0.5], dated.row.size)
+    return DatedRows(
+        index=np.tile(dated.index, 2),
+        band=np.tile(dated.band, 2),
+        row=np.tile(dated.row, 2) - part * ramp_px,
+        # The mean of both is as uncertain as their middle.
+        row_std=np.tile(dated.row_std, 2) * math.sqrt(2.0),
+        part=part,
+        sense=np.tile(dated.sense, 2),
+        half_px=dated.half_px,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.flash.bands import DatedRows, date_rows
+from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
@@ -199,6 +199,11 @@ class FlashDetector:
         return exposure_s / delay_s if exposure_s and delay_s else None
 
     @property
+    def _needs_exposure(self) -> bool:
+        """Return whether the way from the stamp to the middle row takes an unstated exposure."""
+        return self.stream.exposure_s is None and STAMP_PARTS[self.stream.stamp_at] != 0.0
+
+    @property
     def _clipped_share(self) -> float:
         return float(np.median(self._clipped)) if self._clipped else 0.0
 
@@ -218,6 +223,8 @@ class FlashDetector:
         std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
+        if self._needs_exposure and dated.sense.all() and not is_guess:
+            dated = dated_by_ends(dated, learnt.shape.ramp_px)
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
         shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
         return self._edges(

@@ -24,7 +24,8 @@ class FlashEdges:
 
     The upper edge of a band is the end of its rows' exposure (part +1/2), the lower edge its start
     (part -1/2). The mean of both, and the edge of a light that goes on or off and stays, hold
-    without the exposure (part 0).
+    without the exposure (part 0); where the exposure is asked for, both ends of the ramp of such a
+    light are edges instead (parts +1/2 and -1/2).
 
     Parameters
     ----------
@@ -112,9 +113,11 @@ class FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
 
         What lies between two frames says nothing then: it is left out. Lights of which only one
-        sense was seen stay as they are.
+        sense was seen stay as they are, and ramps of which both ends were dated.
         """
         if self.sense is None or not {-1, 1} <= set(self.sense.tolist()):
+            return self
+        if self.exposure_part.any():
             return self
         used = np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
         return replace(
