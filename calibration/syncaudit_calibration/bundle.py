@@ -98,7 +98,7 @@ def calibrate_events(
         unobservable = unobservable_cameras(observations, adjustment)
         useless = unobservable.refused
         if not useless:
-            contradicted = find_contradicted({item.source: item for item in left}, observations)
+            contradicted = find_contradicted(observations)
             wrong = [each for each in contradicted if each.is_wrong]
             warnings += [f"{each.words}: it was not believed" for each in wrong]
             if not wrong:
