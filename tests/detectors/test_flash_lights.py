@@ -125,8 +125,8 @@ def test_bands_that_the_picture_cuts_are_timed():
 @pytest.mark.parametrize("unstated", ["exposure_s", "line_delay_s"])
 def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated):
     timing = {"exposure_s": 0.0124, "line_delay_s": 1.8e-5}
-    onsets_s = irregular(0.001)
-    case = {"n": 180, "width_s": 0.001, "brightness": 40.0, "paint": shaking}
+    onsets_s = irregular(0.002)
+    case = {"n": 180, "width_s": 0.002, "brightness": 40.0, "paint": shaking}
     stream = camera(180, **timing | {unstated: None})
     found = detected(stream, footage(onsets_s, **case, **timing))
     assert found.sense is not None
@@ -254,6 +254,17 @@ def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
     assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
         pytest.approx(17.5)
     )
+
+
+def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
+    # Line delay unstated, and no band of which both edges show: rows are read within a period.
+    timing = {"exposure_s": 0.03, "line_delay_s": 5e-5}
+    onsets_s = irregular(0.003)
+    stream = camera(180, exposure_s=0.03, line_delay_s=None)
+    found = detected(stream, footage(onsets_s, n=180, width_s=0.003, **timing))
+    assert found.sense is None
+    off_s = errors_s(found, onsets_s + 0.0015, **timing)
+    assert np.median(np.abs(off_s)) < 1e-4
 
 
 @pytest.mark.parametrize("length_s", [0.004, 0.045, 0.2])

@@ -62,6 +62,7 @@ def date_rows(
     *,
     shape: RampShape,
     exposure_px: float | None,
+    least_exposure_px: float = 0.0,
 ) -> DatedRows:
     """Group edges to bands, widen errors by the scatter of their heights, and choose parts.
 
@@ -76,8 +77,9 @@ def date_rows(
       light's going on, or off, by itself (part 0).
 
     A stated exposure tells the longer ones: it is the ramp of a band that is as long, not its
-    height. Bands of no common height have ramps as long as it, or blurred by it. Where no exposure
-    is stated, bands of one height are taken as short flashes.
+    height. Bands of no common height have ramps as long as it, or blurred by it. Where it is not
+    known in rows, bands of one height are taken as short flashes, and those whose ramps are shorter
+    than it is at least.
 
     The true height is the same in all bands of flashes of one length; where heights scatter more
     than the errors say (encoder, moving background), what is missing is added to every error.
@@ -92,6 +94,8 @@ def date_rows(
         Of their ramps.
     exposure_px : float, optional
         Exposure in rows, where stated.
+    least_exposure_px : float
+        Least that it may be: rows are read within a frame period.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
@@ -101,7 +105,7 @@ def date_rows(
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
     ramp = shape.ramp_px
     if exposure_px is None:
-        is_longer = not is_alike
+        is_longer = not is_alike and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
     else:
         limit = _unlike(height, exposure_px) if is_alike else LIKE_EXPOSURE
         is_longer = (shape.blur_px > 0.0 and not is_alike) or _unlike(ramp, exposure_px) < limit

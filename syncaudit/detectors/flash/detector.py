@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,7 +216,8 @@ class FlashDetector:
 
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         delay_s = self.stream.line_delay_s
-        dated = _rows_of(learnt, self._exposure_px)
+        least_px = (self.stream.exposure_s or 0.0) * self._rate_hz * self._size[0]
+        dated = _rows_of(learnt, self._exposure_px, least_px)
         n_bands = np.unique(dated.band).size
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
@@ -274,7 +276,7 @@ class FlashDetector:
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 
 
-def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
+def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float) -> DatedRows:
     """Return what the edges date; those of pulses without what the encoder does to them.
 
     Lights that stay are as bright as they are, and tone curves bend each cell as its brightness
@@ -283,14 +285,15 @@ def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
     rows = np.array([edge.row for edge in learnt.edges])
     stds = np.array([edge.row_std for edge in learnt.edges])
     shape = learnt.shape
-    dated = date_rows(learnt.edges, rows, stds, shape=shape, exposure_px=exposure_px)
+    timed = partial(
+        date_rows,
+        learnt.edges,
+        shape=shape,
+        exposure_px=exposure_px,
+        least_exposure_px=least_exposure_px,
+    )
+    dated = timed(rows, stds)
     if dated.sense.any():
         return dated
     shifts, shift_stds = dead_zone_shifts(learnt.edges)
-    return date_rows(
-        learnt.edges,
-        rows - shifts,
-        np.hypot(stds, shift_stds),
-        shape=shape,
-        exposure_px=exposure_px,
-    )
+    return timed(rows - shifts, np.hypot(stds, shift_stds))
