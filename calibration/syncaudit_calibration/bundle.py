@@ -53,7 +53,8 @@ def calibrate_events(
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source.
     reference : str, optional
-        Source whose stamps are reference time; default: the first camera by name.
+        Source whose stamps are reference time; default: the first camera by name, of those that
+        date instants if there are any.
     max_offset_s : float
         Largest offset searched for, either sign.
 
