@@ -53,7 +53,8 @@ def calibrate_events(
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source.
     reference : str, optional
-        Source whose stamps are reference time; default: the first camera by name.
+        Source whose stamps are reference time; default: the first camera by name, of those that
+        date instants if there are any.
     max_offset_s : float
         Largest offset searched for, either sign.
 
@@ -98,7 +99,7 @@ def calibrate_events(
         unobservable = unobservable_cameras(observations, adjustment)
         useless = unobservable.refused
         if not useless:
-            contradicted = find_contradicted({item.source: item for item in left}, observations)
+            contradicted = find_contradicted(observations)
             wrong = [each for each in contradicted if each.is_wrong]
             warnings += [f"{each.words}: it was not believed" for each in wrong]
             if not wrong:

@@ -56,7 +56,7 @@ def calibrate(
         From `syncaudit.load_manifest`.
     reference : str, optional
         Source whose stamps are reference time; default: that of the manifest, else the first
-        camera by name.
+        camera by name, of those that date instants if there are any.
     max_offset_s : float
         Largest offset searched for, either sign.
 

@@ -201,7 +201,9 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         return nothing
     exposure_s = item.exposure_s if height is None else height[0] * line_delay_s
     frame_s = np.unique(item.watched_s)
-    reach_s = (0.5 - BORDER) * item.height_px * line_delay_s
     # One of the two edges lies in the picture, far enough from its border.
+    first_s, last_s = np.array(item.view_px) * line_delay_s
+    border_s = BORDER * (last_s - first_s)
+    inner_s = np.array([first_s + border_s, last_s - border_s])
     edges_s = [frame_s + sign * 0.5 * (exposure_s or 0.0) for sign in (1.0, -1.0)]
-    return np.concatenate([np.stack([edge - reach_s, edge + reach_s], axis=1) for edge in edges_s])
+    return np.concatenate([edge[:, None] + inner_s for edge in edges_s])

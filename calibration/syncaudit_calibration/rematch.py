@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence, EventMatch, Instants, match_events
+from syncaudit.estimators.events.instants import sensed_beside
 from syncaudit.model import FlashIntervals
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
@@ -149,7 +150,7 @@ def match_with_all(
     times = np.concatenate([maps[o].of(sharp[o].times_s, sharp[o].row_px) for o in others])
     order = np.argsort(times, kind="stable")
     std = np.concatenate([sharp[o].std_s for o in others])[order]
-    sense = np.concatenate([sharp[o].senses for o in others])[order]
+    sense = np.concatenate([sensed_beside(sharp[o], events[name]).senses for o in others])[order]
     times = times[order]
     first = np.concatenate([[True], np.diff(times) > SPLIT_S])
     owner = np.concatenate([np.full(sharp[o].n, k) for k, o in enumerate(others)])[order]

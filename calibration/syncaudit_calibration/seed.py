@@ -90,7 +90,7 @@ def find_seed(
         One per source.
     reference : str, optional
         Whose clock is to be reference time; default: the first camera by name of the largest
-        connected group, else its first source.
+        connected group, of those that date instants if there are any, else its first source.
     max_offset_s : float
         Search bound.
     light_s : float
@@ -140,7 +140,9 @@ def find_seed(
         group = max(groups, key=len, default=[])
     if not group:
         return refused
-    root = reference or min(group, key=lambda name: (name not in cameras, name))
+    # To a clock that only intervals tell, no other is known any better.
+    is_vague = {name: not events[name].sharp.size for name in group}
+    root = reference or min(group, key=lambda name: (name not in cameras, is_vague[name], name))
     steps = steps_of(links, root)
     maps = _carry(root, group, links, steps)
     # Who matched a pulse off with one would do so with all.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators.events import EventEvidence
@@ -46,15 +45,11 @@ class Contradicted:
     is_wrong: bool
 
 
-def find_contradicted(
-    items: Mapping[str, EventEvidence], observations: Observations
-) -> list[Contradicted]:
+def find_contradicted(observations: Observations) -> list[Contradicted]:
     """Return the stated line delays and exposures that the flashes contradict.
 
     Parameters
     ----------
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence by source.
     observations : Observations
         The equations.
     """
@@ -73,9 +68,10 @@ def find_contradicted(
         limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
         if std >= KNOWN_SHARE * unknown.assumed or off <= limit:
             continue
-        item, shift_s = items[unknown.source], 0.0
-        if unknown.kind == "exposure" and isinstance(item, FlashEdges):
-            shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * (item.line_delay_s or 0.0)
+        shift_s = 0.0
+        column = observations.column("line_delay", unknown.source)
+        if unknown.kind == "exposure" and column is not None:
+            shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * value_of(observations, freed, column)[0]
         noun = unknown.kind.replace("_", " ")
         contradicted.append(
             Contradicted(

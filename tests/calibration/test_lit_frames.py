@@ -5,7 +5,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
-from testkit.event_rig import SPAN_S, Clock
+from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets
 
 # Cameras with dark times between frames, and the clock of the last.
 RATES_HZ = (24.0, 24.0, 25.0)
@@ -110,3 +110,14 @@ def test_intervals_of_either_side_bound_what_rows_of_the_other_date():
         z.append(error_s / source.offset_std_s)
     assert np.max(np.abs(z)) < 2.0
     assert np.sqrt(np.mean(np.square(z))) > 0.2
+
+
+def test_reference_is_a_camera_that_dates_flashes():
+    rng = np.random.default_rng(3)
+    onsets_s = irregular_onsets(rng, 150)
+    vague = lit_frames(rng, "cam_0", 24.0, onsets_s, Clock(), length_s=1e-3)
+    sharp = [camera(rng, onsets_s, name=f"cam_{k}", rate_hz=12.0 + k) for k in (1, 2)]
+    found = calibrate_events([vague, *sharp])
+    assert set(found.sources) == {"cam_0", "cam_1", "cam_2"}
+    assert found.reference == "cam_1"
+    assert found.sources["cam_2"].offset_std_s < 1e-4 < found.sources["cam_0"].offset_std_s

@@ -89,6 +89,20 @@ def test_only_full_view_counts():
     assert not found.exceeds()
 
 
+def test_rows_that_no_light_reaches_have_no_view():
+    rng = np.random.default_rng(6)
+    onsets = irregular_onsets(rng)
+    everywhere = camera(rng, onsets)
+    is_above = everywhere.row_px < -80.0
+    columns = ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band")
+    taken = {name: getattr(everywhere, name)[is_above] for name in columns}
+    above = dataclasses.replace(everywhere, **taken, reached_px=(-239.5, -80.0))
+    flashes, seen = _sharp(onsets + 5e-4), _sharp(instants_of(above).times_s)
+    assert not find_missed(views_of(above, 4e-5), flashes, seen).exceeds()
+    blind = dataclasses.replace(above, reached_px=None)
+    assert find_missed(views_of(blind, 4e-5), flashes, seen).exceeds()
+
+
 def test_scattered_misses_contradict_and_a_cover_does_not():
     views = np.array([[0.0, 100.0]])
     flashes = np.arange(1.0, 61.0)

@@ -199,6 +199,24 @@ def test_half_light_of_unknown_latency_ties_nothing_to_lights_that_last():
         assert "half-light" in found.why
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_half_light_is_no_event_of_a_light_that_goes_off(seed):
+    # The ends of pulses, of which the lamp's camera shows more than onsets, agree on an offset
+    # that is wrong by the length of the pulses.
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    shown_s = onsets_s[rng.random(onsets_s.size) < 0.8]
+    lamps = _lamp_camera(rng, shown_s, onsets_s + LENGTH_S, name="lamps", line_delay_s=1e-4)
+    middles = camera(rng, onsets_s + 0.5 * (LENGTH_S - WIDTH_S), name="middles", line_delay_s=1e-4)
+    known = {"half_light_s": 0.5 * LENGTH_S, "half_light_std_s": 2e-4}
+    middles = dataclasses.replace(middles, **known)
+    found = measure_flashes(lamps, middles)
+    assert found.accepted
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s < 0.1 * LENGTH_S
+    calibrated = calibrate_events([lamps, middles]).sources["middles"]
+    assert abs(calibrated.offset_s) < 3.0 * calibrated.offset_std_s < 0.1 * LENGTH_S
+
+
 def test_half_light_of_programmed_pulses_comes_after_half_their_length():
     evidence, middles = _with_half_light_camera(2)
     found = calibrate_events([*evidence, middles], reference="cam_0")

@@ -1,12 +1,18 @@
 """Lights of any length, as people have them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter1d
+from syncaudit_calibration import calibrate_events
 
-from syncaudit.estimators.events import instants_of
+from syncaudit.detectors.flash.bands import date_rows
+from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence import FlashEdges
-from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s
+from testkit.flash_footage import EPOCH_NS, camera, detected, errors_s, footage, half_light_s
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
 
@@ -116,11 +122,12 @@ def test_bands_that_the_picture_cuts_are_timed():
     assert n_frames > 0.7 * n_seen
 
 
-def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known():
+@pytest.mark.parametrize("unstated", ["exposure_s", "line_delay_s"])
+def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated):
     timing = {"exposure_s": 0.0124, "line_delay_s": 1.8e-5}
-    onsets_s = irregular(0.001)
-    case = {"n": 180, "width_s": 0.001, "brightness": 40.0, "paint": shaking}
-    stream = camera(180, line_delay_s=timing["line_delay_s"], exposure_s=None)
+    onsets_s = irregular(0.002)
+    case = {"n": 180, "width_s": 0.002, "brightness": 40.0, "paint": shaking}
+    stream = camera(180, **timing | {unstated: None})
     found = detected(stream, footage(onsets_s, **case, **timing))
     assert found.sense is not None
     assert found.rise_std_s >= 0.003
@@ -222,3 +229,87 @@ def test_lights_that_no_row_shows_are_intervals_too():
     off_s = np.abs(instants_s(found, **timing)[:, None] - true_s).min(axis=1)
     assert np.all(off_s < found.half_s)
     assert instants_of(found).n == 0
+
+
+def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
+    # Bright light and a tone curve draw ramps of 35 rows for an exposure of 27; bands are 134 high.
+    rows = np.array([60.0, 194.0, 90.0, 224.0, 75.0, 209.0, 66.0, 200.0, 30.0])
+    edges = [
+        Edge(
+            index=i // 2,
+            is_upper=i % 2 == 0,
+            row=row,
+            row_std=1.0,
+            lit_share=0.5,
+            block_shift=np.zeros(1),
+            block_info=np.ones(1),
+            block_step=np.ones(1),
+        )
+        for i, row in enumerate(rows.tolist())
+    ]
+    dated = date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=27.0)
+    assert dated.half_px == pytest.approx(67.0)
+    assert dated.row == pytest.approx([127.0, 157.0, 142.0, 133.0, 97.0])
+    # An exposure that is more like the height is longer than the pulses.
+    assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
+        pytest.approx(17.5)
+    )
+
+
+def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
+    # Line delay unstated, and no band of which both edges show: rows are read within a period.
+    timing = {"exposure_s": 0.03, "line_delay_s": 5e-5}
+    onsets_s = irregular(0.003)
+    stream = camera(180, exposure_s=0.03, line_delay_s=None)
+    found = detected(stream, footage(onsets_s, n=180, width_s=0.003, **timing))
+    assert found.sense is None
+    off_s = errors_s(found, onsets_s + 0.0015, **timing)
+    assert np.median(np.abs(off_s)) < 1e-4
+
+
+@pytest.mark.parametrize("length_s", [0.004, 0.045, 0.2])
+def test_where_the_light_ends_in_the_picture_is_no_edge(length_s):
+    timing = {"exposure_s": 0.01, "line_delay_s": 5e-5}
+    onsets_s = irregular(length_s, duration_s=40.0, gap_s=(0.4, 0.8))
+    case = {"n": 500, "width_s": length_s, "reach": 0.35, "brightness": 60.0}
+    if length_s > timing["exposure_s"]:
+        case["brightness"] *= length_s / timing["exposure_s"]
+    found = detected(camera(500, **timing), footage(onsets_s, **case, **timing))
+    assert isinstance(found, FlashEdges)
+    sharp = np.ones(found.band.size, bool) if found.half_s is None else found.half_s == 0.0
+    at_s = instants_s(found, **timing)[sharp]
+    true_s = np.concatenate([onsets_s, onsets_s + length_s])
+    if found.sense is None:
+        true_s = onsets_s + 0.5 * length_s
+    off_s = np.abs(at_s[:, None] - true_s).min(axis=1)
+    assert off_s.size >= 6
+    assert np.median(off_s) < 2e-4
+    assert np.mean(off_s < 3.0 * found.row_std_px[sharp] * timing["line_delay_s"]) > 0.9
+    # What no row shows, nobody misses.
+    assert found.view_px[0] == -239.5
+    assert -120.0 < found.view_px[1] < 0.0
+
+
+def test_stamps_of_the_start_of_a_frame_need_no_exposure_of_lights_that_stay():
+    timing = {"exposure_s": EXPOSURE_S, "line_delay_s": 5e-5}
+    onsets_s = irregular(0.2, duration_s=30.0)
+    found = {}
+    for name, fps, stated in (
+        ("start", 19.0, {"line_delay_s": 5e-5, "exposure_s": None, "stamp_at": "start_of_frame"}),
+        ("middle", 20.0, timing),
+    ):
+        n = round(30 * fps)
+        middle_s = np.arange(n) / fps
+        early_s = 0.5 * (EXPOSURE_S + 479 * 5e-5) if name == "start" else 0.0
+        stream = camera(n, time_ns=EPOCH_NS + np.round((middle_s - early_s) * 1e9).astype(int))
+        stream = dataclasses.replace(stream, name=name, **stated)
+        light = {"width_s": 0.2, "brightness": 40.0 * 0.2 / EXPOSURE_S}
+        found[name] = detected(stream, footage(onsets_s, n=n, fps=fps, **light, **timing))
+    height_px, std_px = band_height_px(found["start"])
+    assert abs(height_px - EXPOSURE_S / 5e-5) < 4.0 + 3.0 * std_px
+    pair = measure_flashes(found["start"], found["middle"])
+    assert pair.accepted
+    assert abs(pair.offset_s) < 2.0 * pair.offset_std_s < 1e-3
+    clock = calibrate_events(list(found.values()), reference="middle").sources["start"]
+    assert abs(clock.offset_s) < 2.0 * clock.offset_std_s < 1e-3
+    assert abs(clock.exposure_s - EXPOSURE_S) < 2.0 * clock.exposure_std_s + 4.0 * 5e-5

@@ -49,13 +49,19 @@ def footage(
     size=SIZE_PX,
     paint=None,
     falloff=0.0,
+    reach=1.0,
 ):
-    """Yield luma frames; the middle row of frame k is exposed around k / fps."""
+    """Yield luma frames; the middle row of frame k is exposed around k / fps.
+
+    `reach`: share of the height by which the light falls to a third, by an ever steeper slope.
+    """
     rng = np.random.default_rng([seed, 5])
     still = scene(seed, size)
     pool = noise * rng.standard_normal((size[0] + 32, size[1] + 32), dtype=np.float32)
     rows_s = (np.arange(size[0]) - 0.5 * (size[0] - 1)) * line_delay_s
     falls = (1.0 - falloff * np.linspace(0.0, 1.0, size[1])).astype(np.float32)
+    if reach < 1.0:
+        falls = falls * np.exp(-((np.linspace(0.0, 1.0, size[0]) / reach) ** 4))[:, None]
     for k in range(n):
         middle_s = k / fps + rows_s
         light = np.zeros(size[0], dtype=np.float32)

@@ -13,7 +13,7 @@ from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["DatedRows", "date_rows"]
+__all__ = ["DatedRows", "date_rows", "dated_by_ends"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,6 +62,7 @@ def date_rows(
     *,
     shape: RampShape,
     exposure_px: float | None,
+    least_exposure_px: float = 0.0,
 ) -> DatedRows:
     """Group edges to bands, widen errors by the scatter of their heights, and choose parts.
 
@@ -75,8 +76,10 @@ def date_rows(
     - Is it longer, and of any length, or longer than the picture is exposed: each edge dates the
       light's going on, or off, by itself (part 0).
 
-    Ramps as long as a stated exposure, or blurred by it, tell the longer ones. Where no exposure is
-    stated, bands of one height are taken as short flashes.
+    A stated exposure tells the longer ones: it is the ramp of a band that is as long, not its
+    height. Bands of no common height have ramps as long as it, or blurred by it. Where it is not
+    known in rows, bands of one height are taken as short flashes, and those whose ramps are shorter
+    than it is at least.
 
     The true height is the same in all bands of flashes of one length; where heights scatter more
     than the errors say (encoder, moving background), what is missing is added to every error.
@@ -91,6 +94,8 @@ def date_rows(
         Of their ramps.
     exposure_px : float, optional
         Exposure in rows, where stated.
+    least_exposure_px : float
+        Least that it may be: rows are read within a frame period.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
@@ -100,11 +105,10 @@ def date_rows(
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
     ramp = shape.ramp_px
     if exposure_px is None:
-        is_longer = not is_alike
+        is_longer = not is_alike and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
     else:
-        is_longer = (shape.blur_px > 0.0 or _unlike(ramp, exposure_px) < LIKE_EXPOSURE) and not (
-            is_alike and _unlike(height, exposure_px) < _unlike(ramp, exposure_px)
-        )
+        limit = _unlike(height, exposure_px) if is_alike else LIKE_EXPOSURE
+        is_longer = (shape.blur_px > 0.0 and not is_alike) or _unlike(ramp, exposure_px) < limit
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
     if is_longer and (not is_alike or len(pairs) < MIN_BANDS):
@@ -125,6 +129,32 @@ def date_rows(
     zeros = np.zeros(int(kept.sum()))
     return DatedRows(
         index[kept], number[kept], rows[kept], stds[kept], zeros, nothing[kept], 0.5 * height
+    )
+
+
+def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
+    """Return both ends of every ramp instead of its middle, which tells the exposure as well.
+
+    A light that goes on or off, and stays, begins to change rows at the end of their exposure
+    (+1/2), and changes them wholly from those on whose exposure begins with it (-1/2).
+
+    Parameters
+    ----------
+    dated : DatedRows
+        Rows that date a light's going on or off themselves.
+    ramp_px : float
+        Length of all ramps.
+    """
+    part = np.repeat([0.5, -0.5], dated.row.size)
+    return DatedRows(
+        index=np.tile(dated.index, 2),
+        band=np.tile(dated.band, 2),
+        row=np.tile(dated.row, 2) - part * ramp_px,
+        # The mean of both is as uncertain as their middle.
+        row_std=np.tile(dated.row_std, 2) * math.sqrt(2.0),
+        part=part,
+        sense=np.tile(dated.sense, 2),
+        half_px=dated.half_px,
     )
 
 

@@ -82,6 +82,8 @@ def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats)
         reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
         # What began with its first rows cannot be seen in them.
         begin, end = before - reach_s, now - reach_s + edges.exposure_s
+        # Nor does one that reaches no row before some show before that is read.
+        end = end + edges.line_delay_s * (edges.view_px[0] + 0.5 * (edges.height_px - 1))
     zeros = np.zeros(index.size)
     order = np.argsort(np.concatenate([edges.frame_index, index]), kind="stable")
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.flash.bands import DatedRows, date_rows
+from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
+from syncaudit.detectors.flash.reached_rows import reached_rows
 from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
     ONSET_STD_S,
@@ -82,6 +84,7 @@ class FlashDetector:
     _indices: list[int] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _clipped: list[float] = field(default_factory=list)
+    _reached: slice = field(default_factory=lambda: slice(0, 0))
     _window: FrameWindow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,7 +184,8 @@ class FlashDetector:
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
-        return learn(lit, exposure_px=self._exposure_px)
+        self._reached = reached_rows(lit)
+        return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
 
     @property
     def _rate_hz(self) -> float:
@@ -202,6 +206,11 @@ class FlashDetector:
         return exposure_s / delay_s if exposure_s and delay_s else None
 
     @property
+    def _needs_exposure(self) -> bool:
+        """Return whether the way from the stamp to the middle row takes an unstated exposure."""
+        return self.stream.exposure_s is None and STAMP_PARTS[self.stream.stamp_at] != 0.0
+
+    @property
     def _clipped_share(self) -> float:
         return float(np.median(self._clipped)) if self._clipped else 0.0
 
@@ -213,16 +222,17 @@ class FlashDetector:
 
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         delay_s = self.stream.line_delay_s
-        dated = _rows_of(learnt, self._exposure_px)
+        least_px = (self.stream.exposure_s or 0.0) * self._rate_hz * self._size[0]
+        dated = _rows_of(learnt, self._exposure_px, least_px)
         n_bands = np.unique(dated.band).size
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
         is_known = delay_s is not None or not dated.half_px
         std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
-        is_guess = (
-            self.stream.exposure_s is None and dated.sense.any() and 2 * stays.sum() < stays.size
-        )
+        is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
+        if self._needs_exposure and dated.sense.all() and not is_guess:
+            dated = dated_by_ends(dated, learnt.shape.ramp_px)
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
         shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
         return self._edges(
@@ -246,16 +256,18 @@ class FlashDetector:
         frame_s, epoch_ns, _ = frame_times_s(stream)
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
+        middle, reached = 0.5 * (self._size[0] - 1), self._reached
         edges = FlashEdges(
             source=stream.name,
             epoch_ns=epoch_ns,
             frame_index=index,
             frame_s=frame_s[index],
-            row_px=dated.row[order] - 0.5 * (self._size[0] - 1),
+            row_px=dated.row[order] + reached.start - middle,
             row_std_px=dated.row_std[order],
             exposure_part=dated.part[order],
             band=dated.band[order],
             height_px=self._size[0],
+            reached_px=(reached.start - middle, reached.stop - 1 - middle),
             watched_s=watched_neighbours(self._indices[1:-1], frame_s),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
@@ -270,7 +282,7 @@ class FlashDetector:
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 
 
-def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
+def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float) -> DatedRows:
     """Return what the edges date; those of pulses without what the encoder does to them.
 
     Lights that stay are as bright as they are, and tone curves bend each cell as its brightness
@@ -279,14 +291,15 @@ def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
     rows = np.array([edge.row for edge in learnt.edges])
     stds = np.array([edge.row_std for edge in learnt.edges])
     shape = learnt.shape
-    dated = date_rows(learnt.edges, rows, stds, shape=shape, exposure_px=exposure_px)
+    timed = partial(
+        date_rows,
+        learnt.edges,
+        shape=shape,
+        exposure_px=exposure_px,
+        least_exposure_px=least_exposure_px,
+    )
+    dated = timed(rows, stds)
     if dated.sense.any():
         return dated
     shifts, shift_stds = dead_zone_shifts(learnt.edges)
-    return date_rows(
-        learnt.edges,
-        rows - shifts,
-        np.hypot(stds, shift_stds),
-        shape=shape,
-        exposure_px=exposure_px,
-    )
+    return timed(rows - shifts, np.hypot(stds, shift_stds))

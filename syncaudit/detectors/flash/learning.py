@@ -22,6 +22,7 @@ from syncaudit.detectors.flash.pattern import (
     row_light,
 )
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
+from syncaudit.detectors.flash.reached_rows import first_light, full_scale
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.detectors.flash.shape_fit import (
     Sample,
@@ -36,9 +37,6 @@ __all__ = ["MIN_FRAMES", "Learnt", "learn"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Full light is what most lit rows show: two flashes in one exposure show twice as much.
-FULL_PERCENTILE = 60
-LIT_SHARE = 0.2
 # Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
 MIN_FRAMES = 3
 # A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
@@ -113,7 +111,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     exposure_px : float, optional
         Exposure in rows, where stated: a light whose ramps are longer rises while rows expose.
     """
-    light = _first_light(lit)
+    light = first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
     is_full = _is_full(lit, smooth) & ~has_ramp
@@ -137,7 +135,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
         light, info = row_light(lit, pattern.levels)
         if n_round == 0:
-            full = _scale(light, info)
+            full = full_scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
             ratio = brightness_ratio(lit, pattern.levels)
             shape = first_shape(light, info, is_clear, ratio, rough_of)
@@ -247,30 +245,6 @@ def _half_std_px(shape: RampShape, n: int) -> float:
     if n < MIN_POOLED:
         return UNPOOLED_SHARE * shape.half_px
     return float(np.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px))
-
-
-def _first_light(lit: LitFrames) -> Floats:
-    """Return light as a share of the brightest that rows show, a parabola over the rows.
-
-    Rows near the border that few frames show in full light take after the others.
-    """
-    share = np.where(lit.is_known, lit.share, 0.0)
-    is_lit = share > LIT_SHARE * np.percentile(share.max(axis=0), FULL_PERCENTILE)
-    n_lit = np.count_nonzero(is_lit, axis=0)
-    rows = np.linspace(-1.0, 1.0, share.shape[1])
-    has_any = n_lit > 0
-    bright = np.where(is_lit, share, np.nan)[:, has_any]
-    full = np.nanpercentile(bright, FULL_PERCENTILE, axis=0)
-    degree = min(2, int(np.count_nonzero(has_any)) - 1)
-    curve = np.polynomial.Polynomial.fit(rows[has_any], full, degree, w=np.sqrt(n_lit[has_any]))
-    lowest = 0.2 * float(np.median(full))
-    light: Floats = np.clip(share / np.maximum(curve(rows), max(lowest, 1e-3)), 0.0, 1.2)
-    return light
-
-
-def _scale(light: Floats, info: Floats) -> float:
-    is_lit = (light > 0.4) & (info > 0.0)
-    return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
 
 
 def _rough(

@@ -98,6 +98,12 @@ class LitFrames:
         names = (field.name for field in fields(self) if field.name != "variance")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
+    def of_rows(self, rows: slice) -> LitFrames:
+        """Return some rows of all frames."""
+        names = ("excess", "background", "is_clean", "is_known", "share")
+        cut = {name: getattr(self, name)[:, rows] for name in names}
+        return replace(self, variance=self.variance[rows], **cut)
+
     def exposed(self, gain: Floats, scale: Floats, stds: tuple[Floats, Floats]) -> LitFrames:
         """Return the light as it would be with other gains and scales, shape (f,)."""
         excess = self.excess * _wide(self.scale / scale)

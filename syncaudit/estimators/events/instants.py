@@ -24,6 +24,7 @@ __all__ = [
     "Instants",
     "instants_of",
     "opposite_polarity_mask",
+    "sensed_beside",
     "usual_line_delay",
 ]
 
@@ -167,6 +168,17 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
         systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, n),
     ).in_order()
+
+
+def sensed_beside(events: Instants, other: Instants) -> Instants:
+    """Return events that are to be matched with others, with the sense that these give them.
+
+    Half-light whose latency after the onset is known is dated beside onsets as lights that go on:
+    how long before the end of the light it was, nobody knows.
+    """
+    if events.is_onset or not other.is_onset or events.half_light_s is None:
+        return events
+    return replace(events, sense=np.ones(events.n, dtype=np.int64))
 
 
 def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:

@@ -17,7 +17,7 @@ from syncaudit.estimators.events.hypotheses import (
     n_conflicts_of,
     widen,
 )
-from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
+from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask, sensed_beside
 from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
@@ -94,6 +94,7 @@ def match_events(
     EventMatch
         With pairs and fit, or with the reason of the refusal.
     """
+    source, target = sensed_beside(source, target), sensed_beside(target, source)
     by_sharp = _by_sharp_events(
         source, target, max_offset_s=max_offset_s, check_periods=check_periods
     )

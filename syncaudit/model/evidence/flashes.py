@@ -24,7 +24,8 @@ class FlashEdges:
 
     The upper edge of a band is the end of its rows' exposure (part +1/2), the lower edge its start
     (part -1/2). The mean of both, and the edge of a light that goes on or off and stays, hold
-    without the exposure (part 0).
+    without the exposure (part 0); where the exposure is asked for, both ends of the ramp of such a
+    light are edges instead (parts +1/2 and -1/2).
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class FlashEdges:
         Edges of one band carry one number: they are of one pulse.
     height_px : int
         Rows of a frame.
+    reached_px : tuple of float, optional
+        First and last row that lights reach, below the middle row; None: all are reached.
     watched_s : ndarray, shape (m, 2)
         Middle-row times of every two neighbouring frames that were both looked at: a pulse between
         them that neither shows fell between their exposures. Elsewhere nobody looked.
@@ -87,6 +90,7 @@ class FlashEdges:
     clipped_share: float = 0.0
     rise_std_s: float = 0.0
     half_s: Floats | None = None
+    reached_px: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -99,13 +103,21 @@ class FlashEdges:
         _check_sense(self.sense, n)
         arrays.freeze_matrices(self, "watched_s", width=2)
 
+    @property
+    def view_px(self) -> tuple[float, float]:
+        """Return the first and last row in which lights show, below the middle row."""
+        half = 0.5 * (self.height_px - 1)
+        return (-half, half) if self.reached_px is None else self.reached_px
+
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
 
         What lies between two frames says nothing then: it is left out. Lights of which only one
-        sense was seen stay as they are.
+        sense was seen stay as they are, and ramps of which both ends were dated.
         """
         if self.sense is None or not {-1, 1} <= set(self.sense.tolist()):
+            return self
+        if self.exposure_part.any():
             return self
         used = np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
         return replace(

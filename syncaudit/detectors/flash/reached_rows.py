@@ -1,0 +1,85 @@
+"""Tell which rows of a picture a light reaches, and how bright they are in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+
+from syncaudit.detectors.flash.lit_frames import LitFrames
+
+__all__ = ["first_light", "full_scale", "reached_rows"]
+
+Floats = NDArray[np.float64]
+
+# Rows are lit from this share of the brightest light on. Full light is what most lit rows show: two
+# flashes in one exposure show twice as much.
+LIT_SHARE = 0.2
+FULL_PERCENTILE = 60
+# The brightest rows of a picture, but for single ones that show lamps themselves.
+BRIGHT_PERCENTILE = 90
+# Least part of what a parabola over the others says of a row's light, and rounds of leaving such
+# rows out.
+MIN_FULL = 0.6
+N_ROUNDS = 4
+# How likely frames that light a row so seldom would do so by chance.
+MAX_RISK = 1e-3
+
+
+def reached_rows(lit: LitFrames) -> slice:
+    """Return the rows between the first and the last that light reaches.
+
+    A lamp that lights a wall above, or the ground in front, leaves the other rows dark whenever it
+    flashes. Where its light ends in the picture is no edge of a band: that moves over all rows with
+    the instants of the flashes, which lights every row about as often. Rows that are lit less often
+    than chance allows, by as many flashes as there are, are not reached, nor are those from which
+    on the light falls short of what the others tell.
+
+    Parameters
+    ----------
+    lit : LitFrames
+        Frames.
+    """
+    share = np.where(lit.is_known, lit.share, 0.0)
+    bright = float(np.percentile(share.max(axis=0), BRIGHT_PERCENTILE))
+    n_lit = np.count_nonzero(share > LIT_SHARE * bright, axis=0)
+    # As often as a row is that some light falls on.
+    usual = float(np.average(n_lit, weights=n_lit)) if n_lit.any() else 0.0
+    reached = np.flatnonzero(poisson.cdf(n_lit, usual) > MAX_RISK)
+    if not poisson.cdf(0, usual) > MAX_RISK:
+        for _ in range(N_ROUNDS):
+            full, curve = _full_light(share[:, reached[0] : reached[-1] + 1])
+            reached = reached[0] + np.flatnonzero(full > MIN_FULL * curve)
+    return slice(int(reached[0]), int(reached[-1]) + 1)
+
+
+def first_light(lit: LitFrames) -> Floats:
+    """Return light as a share of the brightest that rows show, a parabola over the rows.
+
+    Rows near the border that few frames show in full light take after the others.
+    """
+    share = np.where(lit.is_known, lit.share, 0.0)
+    full, curve = _full_light(share)
+    lowest = 0.2 * float(np.nanmedian(full))
+    light: Floats = np.clip(share / np.maximum(curve, max(lowest, 1e-3)), 0.0, 1.2)
+    return light
+
+
+def _full_light(share: Floats) -> tuple[Floats, Floats]:
+    """Return what most lit frames show of each row (nan: none is lit), and a parabola over that."""
+    is_lit = share > LIT_SHARE * np.percentile(share.max(axis=0), FULL_PERCENTILE)
+    n_lit = np.count_nonzero(is_lit, axis=0)
+    rows = np.linspace(-1.0, 1.0, share.shape[1])
+    has_any = n_lit > 0
+    full = np.full(rows.size, np.nan)
+    bright = np.where(is_lit, share, np.nan)[:, has_any]
+    full[has_any] = np.nanpercentile(bright, FULL_PERCENTILE, axis=0)
+    degree, weights = min(2, int(np.count_nonzero(has_any)) - 1), np.sqrt(n_lit[has_any])
+    curve = np.polynomial.Polynomial.fit(rows[has_any], full[has_any], degree, w=weights)
+    return full, curve(rows)
+
+
+def full_scale(light: Floats, info: Floats) -> float:
+    """Return the share of light that most lit rows show, where they tell anything."""
+    is_lit = (light > 0.4) & (info > 0.0)
+    return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
