@@ -44,6 +44,8 @@ class DatedRows:
         0 for the half-light instants of pulses; +1 and -1 for a light that goes on or off.
     half_px : float
         Rows from onset to half-light; 0 where onsets are dated themselves.
+    half_std_px : float
+        What it may be off by for the scatter of the heights of bands.
     """
 
     index: Ints
@@ -53,6 +55,7 @@ class DatedRows:
     part: Floats
     sense: Ints
     half_px: float
+    half_std_px: float = 0.0
 
 
 def date_rows(
@@ -63,6 +66,7 @@ def date_rows(
     shape: RampShape,
     exposure_px: float | None,
     least_exposure_px: float = 0.0,
+    half_std_px: float = 0.0,
 ) -> DatedRows:
     """Group edges to bands, widen errors by the scatter of their heights, and choose parts.
 
@@ -96,11 +100,14 @@ def date_rows(
         Exposure in rows, where stated.
     least_exposure_px : float
         Least that it may be: rows are read within a frame period.
+    half_std_px : float
+        Error of the row of half-light on a ramp. It moves both edges of a band apart, or together,
+        so that single ones suffer from it where they stand for their middle.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
     candidates = _candidates(edges, rows)
-    height = _common_height(candidates, rows, exposure_px)
+    height = _common_height(candidates, rows, stds, exposure_px)
     pairs = _pairs(candidates, rows, height)
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
     ramp = shape.ramp_px
@@ -125,10 +132,19 @@ def date_rows(
     for up, low in pairs:
         rows[up] = 0.5 * (rows[up] + rows[low])
         stds[up] = 0.5 * float(np.hypot(stds[up], stds[low]))
+    is_single = ~np.isin(np.arange(rows.size), np.array(pairs, dtype=np.int64))
+    stds = np.where(is_single, np.hypot(stds, half_std_px), stds)
     kept = ~np.isin(np.arange(rows.size), [low for _, low in pairs])
     zeros = np.zeros(int(kept.sum()))
     return DatedRows(
-        index[kept], number[kept], rows[kept], stds[kept], zeros, nothing[kept], 0.5 * height
+        index[kept],
+        number[kept],
+        rows[kept],
+        stds[kept],
+        zeros,
+        nothing[kept],
+        0.5 * height,
+        0.5 * mad_std(gaps - np.median(gaps)),
     )
 
 
@@ -177,19 +193,24 @@ def _candidates(edges: Sequence[Edge], rows: Floats) -> list[tuple[int, int]]:
 
 
 def _common_height(
-    candidates: Sequence[tuple[int, int]], rows: Floats, exposure_px: float | None
+    candidates: Sequence[tuple[int, int]], rows: Floats, stds: Floats, exposure_px: float | None
 ) -> float:
     """Return the distance from an upper to a lower edge that most bands share.
 
+    Bands count by how well their edges are known: of those that the picture cuts, one is a guess.
     Flashes come irregularly: other distances scatter. Where several are about as common, as those
     of periodic pulses are, the one nearest to the stated exposure, else the shortest.
     """
     if not candidates:
         return 0.0
-    ordered = np.sort([rows[low] - rows[up] for up, low in candidates])
+    up, low = np.array(candidates).T
+    order = np.argsort(rows[low] - rows[up], kind="stable")
+    ordered = (rows[low] - rows[up])[order]
     first = np.searchsorted(ordered, ordered - GAP_ROWS, side="left")
     last = np.searchsorted(ordered, ordered + GAP_ROWS, side="right")
-    counts = last - first
+    weights = 1.0 / (1.0 + stds[low] ** 2 + stds[up] ** 2)[order]
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    counts = sums[last] - sums[first]
     common = ordered[2 * counts > counts.max()]
     chosen = common[0] if exposure_px is None else common[np.argmin(np.abs(common - exposure_px))]
     near = np.abs(ordered - chosen) <= GAP_ROWS

@@ -228,7 +228,8 @@ class FlashDetector:
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
         is_known = delay_s is not None or not dated.half_px
-        std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
+        half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)
+        std_s = half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:
@@ -297,6 +298,7 @@ def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float
         shape=shape,
         exposure_px=exposure_px,
         least_exposure_px=least_exposure_px,
+        half_std_px=learnt.half_std_px,
     )
     dated = timed(rows, stds)
     if dated.sense.any():
