@@ -256,6 +256,33 @@ def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
     )
 
 
+def test_heights_of_bands_that_scatter_widen_the_latency():
+    # Edges that a picture's border bends are off by rows, the height of all bands by as much.
+    upper = np.array([20.0, 50.0, 80.0, 110.0, 140.0, 300.0])
+    lower = upper[:5] + np.array([130.0, 138.0, 125.0, 134.0, 128.0])
+    rows = np.sort(np.concatenate([upper, lower]))
+    at = {row: i for i, row in enumerate([*upper, *lower])}
+    edges = [
+        Edge(
+            index=at[row] % 6 if at[row] < 6 else at[row] - 6,
+            is_upper=at[row] < 6,
+            row=row,
+            row_std=0.5,
+            lit_share=0.5,
+            block_shift=np.zeros(1),
+            block_info=np.ones(1),
+            block_step=np.ones(1),
+        )
+        for row in rows.tolist()
+    ]
+    stds = np.full(rows.size, 0.5)
+    dated = date_rows(edges, rows, stds, shape=RampShape(27.0), exposure_px=27.0, half_std_px=2.0)
+    assert dated.half_px == pytest.approx(65.0, abs=4.0)
+    assert 1.5 < dated.half_std_px < 5.0
+    single = dated.index == 5
+    assert np.all(dated.row_std[single] > 2.0)
+
+
 def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
     # Line delay unstated, and no band of which both edges show: rows are read within a period.
     timing = {"exposure_s": 0.03, "line_delay_s": 5e-5}
