@@ -85,7 +85,7 @@ def test_words_are_placed(aligner: ViterAligner, model: Path) -> None:
     )
     words = [(one.start_s, one.stop_s) for one in found.words.intervals if one.label]
     assert words == [(one.start, one.end) for one in expected.words]
-    assert 0 <= words[0][0] < words[-1][1] <= utterance.duration_s
+    assert 0 <= words[0][0] < words[-1][1] <= utterance.duration_s + 0.01  # one of its frames
 
 
 def test_unknown_words_are_told(aligner: ViterAligner) -> None:
