@@ -12,8 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import EventEvidence, EventMatch, Instants, match_events
-from syncaudit.estimators.events.instants import sensed_beside
+from syncaudit.estimators.events import (
+    EventEvidence,
+    EventMatch,
+    Instants,
+    match_events,
+    sensed_beside,
+)
 from syncaudit.model import FlashIntervals
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of

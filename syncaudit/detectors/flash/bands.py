@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,8 @@ def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
         Length of all ramps.
     """
     part = np.repeat([0.5, -0.5], dated.row.size)
-    return DatedRows(
+    return replace(
+        dated,
         index=np.tile(dated.index, 2),
         band=np.tile(dated.band, 2),
         row=np.tile(dated.row, 2) - part * ramp_px,
@@ -170,7 +171,6 @@ def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
         row_std=np.tile(dated.row_std, 2) * math.sqrt(2.0),
         part=part,
         sense=np.tile(dated.sense, 2),
-        half_px=dated.half_px,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,10 +107,8 @@ def time_edges(
     """
     found: list[Edge] = []
     for i, edges in enumerate(rough):
-        n = len(edges.rows)
-        if n and lit.clipped_share[i] < MAX_CLIPPED:
-            edges = replace(edges, rows=tuple(fit.rows[i, :n].tolist()))
-            frame = _FrameFit(lit, i, pattern, edges, fit.light[i], shape)
+        if edges.rows and lit.clipped_share[i] < MAX_CLIPPED:
+            frame = _FrameFit(lit, i, pattern, edges.at(fit.rows[i]), fit.light[i], shape)
             found += frame.edges(shape_row_std[i])
     return found
 

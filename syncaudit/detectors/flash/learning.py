@@ -137,9 +137,10 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         if n_round == 0:
             full = full_scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
-            ratio = brightness_ratio(lit, pattern.levels)
+        ratio = brightness_ratio(lit, pattern.levels)
+        if n_round == 0:
             shape = first_shape(light, info, is_clear, ratio, rough_of)
-        shape = replace(shape, ratio=brightness_ratio(lit, pattern.levels))
+        shape = replace(shape, ratio=ratio)
         rough = rough_of(light, info, shape, band_px)
         told = np.where(is_full[:, None], _scale_info(foretold), info)
         sample = Sample.of(light, told, rough, is_clear, is_full)

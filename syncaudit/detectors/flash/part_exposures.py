@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from syncaudit.detectors.flash.blinking import Blinking, Change
+from syncaudit.detectors.flash.tone_curve import USUAL_GAMMA
 from syncaudit.dsp.robust import mad_std, spread
 
 __all__ = ["Switches", "date_changes"]
@@ -39,8 +40,7 @@ PREDICTED_SHARE = 3.0
 CORRELATED_CELLS = 2.0
 # Cells whose change is farther from that of the others, in deviations, are of something else.
 MAX_UNLIKE = 2.0
-# Exponents that tone curves may have (1: linear): usual ones, mean and deviation, and points.
-USUAL_GAMMA = (1.8, 0.5)
+# Exponents of tone curves that are tried.
 GAMMAS = np.linspace(0.6, 3.2, 53)
 N_ROUNDS = 3
 # How likely lights that change at once may be taken for slow ones.

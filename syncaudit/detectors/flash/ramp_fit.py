@@ -53,6 +53,10 @@ class FrameEdges:
     is_off: bool = False
     hidden_px: float = 0.0
 
+    def at(self, rows: Floats) -> FrameEdges:
+        """Return the same edges at other rows, the first of these."""
+        return replace(self, rows=tuple(rows[: len(self.rows)].tolist()))
+
     def with_hidden(self, height_px: float) -> FrameEdges:
         """Return the edges with the upper one of a band that the picture's first rows cut.
 

@@ -84,10 +84,7 @@ class Sample:
     def settled(self, shape: RampShape, band_px: float | None) -> Sample:
         """Return the frames in bins of their rows, with their edges where a shape fits them."""
         fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
-        edges = [
-            replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
-            for own, rows in zip(self.edges, fitted, strict=True)
-        ]
+        edges = [own.at(rows) for own, rows in zip(self.edges, fitted, strict=True)]
         length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
         bin_px = max(1, int(min(length_px / BINS_PER_RAMP, n_rows / BINS_PER_PICTURE)))
         height = n_rows // bin_px * bin_px
@@ -229,10 +226,7 @@ def edge_errors(
     common_std : float
         Of all edges alike.
     """
-    edges = [
-        replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
-        for own, rows in zip(edges, fit.rows, strict=True)
-    ]
+    edges = [own.at(rows) for own, rows in zip(edges, fit.rows, strict=True)]
 
     def rows_of(one: FittedShape) -> Floats:
         change = one.gain / fitted.gain

@@ -7,7 +7,12 @@ from syncaudit.estimators.events.flashes import (
     measure_flashes,
     sent_at_flashes,
 )
-from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
+from syncaudit.estimators.events.instants import (
+    EventEvidence,
+    Instants,
+    instants_of,
+    sensed_beside,
+)
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
@@ -27,6 +32,7 @@ __all__ = [
     "match_events",
     "measure_flashes",
     "period_of",
+    "sensed_beside",
     "sent_at_flashes",
     "shortened",
     "why_bands_contradict",
