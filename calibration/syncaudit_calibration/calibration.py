@@ -65,6 +65,8 @@ class CalibratedSource:
     jitter_s : float, optional
         Standard deviation of the stamps about an even clock, beyond the errors of detection; where
         two sources alone differ, both get half of the variance. None for a source of intervals.
+    removed_jitter_s : float
+        What of it an even clock takes off, by which the frames were exposed: no part of the errors.
     steps : tuple of CalibratedStep
         Jumps of the clock, in the order of time.
     line_delay_s, line_delay_std_s, exposure_s, exposure_std_s : float, optional
@@ -92,6 +94,7 @@ class CalibratedSource:
     residual_at_s: Floats
     systematic_std_s: float = 0.0
     jitter_s: float | None = None
+    removed_jitter_s: float = 0.0
     steps: tuple[CalibratedStep, ...] = ()
     line_delay_s: float | None = None
     line_delay_std_s: float | None = None

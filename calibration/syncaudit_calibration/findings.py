@@ -58,13 +58,23 @@ def _frames(n: int | None) -> str:
 
 def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
     """Return words for stamps that jitter more than usual."""
-    found = {name: s.jitter_s for name, s in sources.items() if s.jitter_s is not None}
-    if len(found) == 2:
+    removed = {name: source.removed_jitter_s for name, source in sources.items()}
+    left = {
+        name: math.sqrt(max(0.0, source.jitter_s**2 - removed[name] ** 2))
+        for name, source in sources.items()
+        if source.jitter_s is not None
+    }
+    if len(left) == 2:
         # Their difference is all there is to see.
-        found = {" or ".join(sorted(found)): math.hypot(*found.values())}
+        left = {" or ".join(sorted(left)): math.hypot(*left.values())}
     return [
+        f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma) about an even "
+        "clock, which its frames were dated by"
+        for name, jitter_s in removed.items()
+        if abs(jitter_s) > MAX_JITTER_S
+    ] + [
         f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma), or the clock "
         "wanders: the errors were widened"
-        for name, jitter_s in found.items()
+        for name, jitter_s in left.items()
         if jitter_s > MAX_JITTER_S
     ]

@@ -2,12 +2,14 @@
 
 An observation k of flash f by source s, at ``u`` seconds after the source's anchor, says
 
-    (u + row * dT + part * dE) (1 + d) + x + sum step_k * [t >= t_k]
+    (u + row * dT + part * dE - late * J) (1 + d) + x + sum step_k * [t >= t_k]
         + L * [onset] - W * [end] - tau_f = error
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE (line
-delay and exposure beyond what was assumed), L (half-light after onset) and W (length of all pulses,
-where ends of light were seen). All but tau carry a prior; those that are stated a tight one.
+delay and exposure beyond what was assumed), J (1 where frames were exposed by an even clock and
+stamped late or early, 0 where they were exposed as stamped), L (half-light after onset) and W
+(length of all pulses, where ends of light were seen). All but tau carry a prior; those that are
+stated a tight one.
 """
 
 from __future__ import annotations
@@ -132,6 +134,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "is_onset",
             "is_end",
             "stamp_s",
+            "late_s",
         )
     }
     # Flashes are where half of their light had come, or, where it lasts, where it went on.
@@ -141,6 +144,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         "drift": everything["u_s"],
         "line_delay": everything["row_px"],
         "exposure": everything["part"],
+        "jitter": -everything["late_s"],
         "half_light": latency,
         "length": -everything["is_end"],
     }
@@ -205,6 +209,7 @@ class _Part:
     is_onset: Floats
     stamp_s: Floats
     is_end: Floats
+    late_s: Floats
 
 
 def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
@@ -235,6 +240,7 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         is_onset=np.ones(index.size),
         stamp_s=times,
         is_end=is_end,
+        late_s=nothing,
     )
 
 
@@ -263,16 +269,19 @@ def _edges(
     if length_s is not None and item.sense is not None:
         is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
     times = frame_s + row * line_delay_s + part * exposure_s - is_end * (length_s or 0.0)
+    late_s = nothing if item.late_s is None else item.late_s[used]
+    soft_s = np.where(half_s > 0.0, item.jitter_s, 0.0)
     return _Part(
         flash=flash[used],
         frame=item.frame_index[used],
         u_s=times - anchor_s,
         row_px=row,
         part=part,
-        std_s=nothing + STD_FLOOR_S,
+        std_s=np.hypot(STD_FLOOR_S, soft_s),
         half_s=half_s,
         row_std_px=item.row_std_px[used],
         is_onset=nothing + float(item.sense is not None),
         stamp_s=item.frame_s[used],
         is_end=is_end,
+        late_s=late_s,
     )

@@ -177,6 +177,7 @@ def _source(
     line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
     exposure_s, exposure_std_s = _optional(observations, adjustment, "exposure", name)
     jitter_s = float(adjustment.jitter_s[observations.sources.index(name)])
+    removed_s = _removed_jitter_s(item, observations, adjustment)
     return CalibratedSource(
         offset_s=offset_s,
         offset_std_s=float(np.sqrt(covariance[0, 0])),
@@ -190,13 +191,22 @@ def _source(
         residuals_s=residuals,
         residual_at_s=adjustment.flash_s[observations.flash[used]],
         systematic_std_s=systematic_s,
-        jitter_s=None if math.isnan(jitter_s) else jitter_s,
+        jitter_s=None if math.isnan(jitter_s) else math.hypot(jitter_s, removed_s),
+        removed_jitter_s=removed_s,
         steps=steps,
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
         exposure_s=exposure_s,
         exposure_std_s=exposure_std_s,
     )
+
+
+def _removed_jitter_s(
+    item: EventEvidence, observations: Observations, adjustment: Adjustment
+) -> float:
+    """Return by how much a camera's stamps scatter about the even clock that exposed its frames."""
+    share, _ = _optional(observations, adjustment, "jitter", item.source)
+    return share * item.jitter_s if share is not None and isinstance(item, FlashEdges) else 0.0
 
 
 def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:

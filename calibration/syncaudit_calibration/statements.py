@@ -68,10 +68,15 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
         limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
         if std >= KNOWN_SHARE * unknown.assumed or off <= limit:
             continue
-        shift_s = 0.0
         column = observations.column("line_delay", unknown.source)
-        if unknown.kind == "exposure" and column is not None:
-            shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * value_of(observations, freed, column)[0]
+        shift_s = 0.0
+        if column is not None:
+            line_delay_s, line_delay_std_s = value_of(observations, freed, column)
+            # Where rows are all read at once, the flashes of a frame are one: anything fits.
+            if line_delay_s <= MAX_STATED_Z * line_delay_std_s:
+                continue
+            if unknown.kind == "exposure":
+                shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * line_delay_s
         noun = unknown.kind.replace("_", " ")
         contradicted.append(
             Contradicted(

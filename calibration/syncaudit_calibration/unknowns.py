@@ -29,6 +29,8 @@ LENGTH_PRIOR_S = 1e-3
 # Lights that stay rise and fall for a part of their length; switched by hand, for seconds.
 LENGTH_SHARE = 0.05
 LASTING_HALF_LIGHT_S = 1.0
+# Between 0, stamps that are right, and 1, an even clock that they err from.
+JITTER_PRIOR = 1.0
 # A stated line delay or exposure is believed to this part.
 STATED_SHARE = 1e-4
 
@@ -40,7 +42,8 @@ class Unknown:
     Parameters
     ----------
     kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``half_light`` or ``length``.
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``jitter``, ``half_light`` or
+        ``length``.
     source : str
         Empty for ``half_light`` and ``length``, which all share.
     assumed : float
@@ -96,6 +99,10 @@ def _of_camera(item: FlashEdges) -> list[Unknown]:
     # Lights that stay on date rows without the exposure; the way from the stamp may need it.
     if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
         found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
+    if item.late_s is not None and item.late_s.any():
+        found.append(
+            Unknown(kind="jitter", source=item.source, assumed=0.0, prior_std=JITTER_PRIOR)
+        )
     return found
 
 

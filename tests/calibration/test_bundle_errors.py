@@ -32,6 +32,43 @@ def test_jitter_of_the_stamps_widens_the_errors():
     assert n_warned >= 12
 
 
+@pytest.mark.parametrize("is_late", [True, False])
+def test_flashes_tell_late_stamps_from_uneven_exposures(is_late):
+    z, shares = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(700 + seed)
+        onsets = irregular_onsets(rng)
+        clock = Clock(offset_s=1.0, drift=2e-5)
+        steady = camera(rng, onsets, name="a", rate_hz=30.0)
+        shaky = camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
+        late_s = rng.normal(0.0, 2e-3, int(shaky.frame_index.max()) + 1)[shaky.frame_index]
+        stamp_s = shaky.frame_s + (late_s if is_late else 0.0)
+        shaky = dataclasses.replace(shaky, frame_s=stamp_s, late_s=late_s, jitter_s=2e-3)
+        found = calibrate_events([steady, shaky])
+        source = found.sources["b"]
+        assert source.offset_std_s < 1e-4
+        shares.append(source.removed_jitter_s / 2e-3)
+        assert any("about an even clock" in words for words in found.warnings) == is_late
+        z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
+    assert np.allclose(shares, float(is_late), atol=0.3)
+    assert np.std(z) < 1.4
+
+
+def test_one_sided_lateness_leaves_the_offset_of_the_median_stamp():
+    rng = np.random.default_rng(5)
+    onsets = irregular_onsets(rng)
+    steady = camera(rng, onsets, name="a", rate_hz=30.0)
+    shaky = camera(rng, onsets, name="b", rate_hz=25.0)
+    late_s = rng.exponential(3e-3, int(shaky.frame_index.max()) + 1)
+    late_s = (late_s - np.median(late_s))[shaky.frame_index]
+    held_up = dataclasses.replace(
+        shaky, frame_s=shaky.frame_s + late_s, late_s=late_s, jitter_s=2e-3
+    )
+    found = calibrate_events([steady, held_up]).sources["b"]
+    assert abs(found.offset_s) < 1e-4  # the mean stamp is 0.9 ms late
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s
+
+
 def _jittered(rng, item, jitter_s):
     errors = rng.normal(0.0, jitter_s, int(item.frame_index.max()) + 1)
     return dataclasses.replace(item, frame_s=item.frame_s + errors[item.frame_index])

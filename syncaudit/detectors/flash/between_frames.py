@@ -99,6 +99,7 @@ def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats)
         band=_joined(order, edges.band, band),
         sense=_joined(order, edges.sense, sense),
         half_s=_joined(order, np.zeros(edges.band.size), 0.5 * (end - begin)),
+        late_s=None if edges.late_s is None else _joined(order, edges.late_s, zeros),
     )
 
 

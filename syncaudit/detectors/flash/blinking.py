@@ -224,6 +224,9 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     columns = np.mean(blinks[middle], axis=0) > 0.5
     if not columns.any():
         return None
+    # Bright cells clip first, and show more of a change than there is.
+    lit = np.maximum(levels[at - 2], levels[at + 2])[:, middle].mean(axis=(0, 1))
+    columns &= lit <= np.median(lit[columns])
     course = np.median(levels[:, middle][:, :, columns].mean(axis=1), axis=1).astype(np.float64)
     changes = _lasting(_changes(course, n_frames))
     # All of it is dark a frame before what went on, and one after what went off.

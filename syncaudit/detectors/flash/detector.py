@@ -28,6 +28,8 @@ from syncaudit.detectors.flash.watched_frames import (
 )
 from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
+from syncaudit.detectors.stamps.rhythm import lateness_s
+from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
@@ -255,6 +257,7 @@ class FlashDetector:
     ) -> FlashEdges:
         stream = self.stream
         frame_s, epoch_ns, _ = frame_times_s(stream)
+        late_s = lateness_s(frame_s)
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
         middle, reached = 0.5 * (self._size[0] - 1), self._reached
@@ -279,6 +282,8 @@ class FlashDetector:
             sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
             rise_std_s=rise_std_s,
+            late_s=late_s[index],
+            jitter_s=spread(late_s, 0.0),
         )
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 

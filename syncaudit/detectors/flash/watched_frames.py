@@ -13,6 +13,8 @@ from syncaudit.detectors.flash.blinking import Blinking
 from syncaudit.detectors.flash.part_exposures import date_changes
 from syncaudit.detectors.flash.whole_frames import lit_frames
 from syncaudit.detectors.rotation.detector import frame_times_s
+from syncaudit.detectors.stamps.rhythm import lateness_s
+from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashIntervals
 
@@ -56,7 +58,7 @@ class WatchedFrames:
     epoch_ns : int
         Zero of these times on the camera's clock.
     stamp_std_s : float
-        What all may be off by.
+        What all may be off by, and each for the jitter of its stamp.
     height_px : int
         Rows of a frame.
     """
@@ -77,7 +79,7 @@ class WatchedFrames:
             indices=indices,
             frame_s=times_s[list(indices)],
             epoch_ns=epoch_ns,
-            stamp_std_s=stamp_std_s,
+            stamp_std_s=math.hypot(stamp_std_s, spread(lateness_s(times_s), 0.0)),
             height_px=height_px,
         )
 

@@ -20,7 +20,7 @@ from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats
 
-__all__ = ["MIN_SCATTER_S", "Rhythm", "regular_times_s", "rhythm_of"]
+__all__ = ["MIN_SCATTER_S", "Rhythm", "lateness_s", "regular_times_s", "rhythm_of"]
 
 # Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
 MIN_SCATTER_S = 5e-4
@@ -203,22 +203,29 @@ def regular_times_s(times_s: Floats) -> Floats | None:
         keep their place. Where the clock wanders or the rate changes, the clock is that of the
         neighbourhood.
     """
+    late_s = lateness_s(times_s)
+    return None if spread(late_s, 0.0) < MIN_SCATTER_S else np.asarray(times_s - late_s)
+
+
+def lateness_s(times_s: Floats) -> Floats:
+    """Return how much later than an even clock each stamp is, with a median of zero.
+
+    `times_s`, shape (n,): as of `regular_times_s`. Zero where every interval begins anew.
+    """
+    nothing = np.zeros(times_s.size)
     if times_s.size < MIN_SAMPLES:
-        return None
+        return nothing
     steps_s = np.diff(times_s)
     grid = number_samples(steps_s)
     if grid is None or np.any(np.diff(grid.index) <= 0):
-        return None
+        return nothing
     fit = fit_clock(grid.index, times_s)
     rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=0.0)
     late_s = fit.residual_s
     if rhythm.single_s is not None:
         late_s = rhythm.single_s
     elif not rhythm.is_regular:
-        return None
+        return nothing
     late_s = late_s - float(np.median(late_s))
-    jitter_s = spread(late_s, 0.0)
-    if jitter_s < MIN_SCATTER_S:
-        return None
     # A loop that was held up is not jitter: an even clock must not lose by it.
-    return np.asarray(times_s - np.where(np.abs(late_s) > HELD_UP * jitter_s, 0.0, late_s))
+    return np.where(np.abs(late_s) > HELD_UP * spread(late_s, 0.0), 0.0, late_s)

@@ -262,7 +262,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         - np.where(is_sharp, edges.from_stamp_s, 0.0)
         + shift_s
         + row * line_delay_s,
-        std_s=bands.std_px * line_delay_s,
+        std_s=np.hypot(bands.std_px * line_delay_s, edges.jitter_s),
         half_s=bands.half_s,
         row_px=row,
         item=bands.number,

@@ -68,6 +68,11 @@ class FlashEdges:
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, as where None, for edges that a row dates.
+    late_s : ndarray, shape (n,), optional
+        How much later the frame was stamped than an even clock would have. Whether frames were
+        exposed evenly, or when they were stamped, flashes can tell.
+    jitter_s : float
+        Standard deviation of that, over all frames.
     """
 
     source: str
@@ -90,12 +95,14 @@ class FlashEdges:
     clipped_share: float = 0.0
     rise_std_s: float = 0.0
     half_s: Floats | None = None
+    late_s: Floats | None = None
+    jitter_s: float = 0.0
     reached_px: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.frame_s).shape[0]
-        columns = ("frame_s", "row_px", "row_std_px", "exposure_part", "half_s")
+        columns = ("frame_s", "row_px", "row_std_px", "exposure_part", "half_s", "late_s")
         arrays.freeze_columns(self, *columns, n=n)
         arrays.freeze_stamps(self, "frame_index", "band", n=n)
         if not np.isin(self.exposure_part, (-0.5, 0.0, 0.5)).all():
@@ -133,6 +140,7 @@ class FlashEdges:
             sense=None,
             rise_std_s=0.0,
             half_s=None,
+            late_s=None if self.late_s is None else self.late_s[used],
         )
 
 
