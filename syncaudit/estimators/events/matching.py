@@ -35,6 +35,8 @@ MAX_DRIFT_PPM = 1000.0
 # Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of
 # that is left for what no model of chance knows of real trains.
 MAX_CHANCE = 3e-4
+# Beyond this, no figure says more than that it is chance.
+USUAL_CHANCE = 0.5
 # Of the events of the shorter train, at least this part must match (a quarter seen by each, and
 # false ones, leave a fifth): less is luck among very many events.
 MIN_MATCHED_SHARE = 0.1
@@ -152,9 +154,14 @@ def match_events(
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
     if chance.probability > MAX_CHANCE:
+        by_chance = (
+            "as many as chance gives"
+            if chance.probability > USUAL_CHANCE
+            else f"which chance does with probability {chance.probability:.2g}"
+        )
         why = (
-            f"{best.i.size} events agree on an offset, which chance does with probability "
-            f"{chance.probability:.2g}: too few events in common (needed about "
+            f"{best.i.size} events agree on an offset, {by_chance}: too few events in common "
+            "(needed about "
             f"{max(chance.needed(MAX_CHANCE), best.i.size + 1)}, irregularly spaced)"
         )
         return _refused(source, target, why, figures)
