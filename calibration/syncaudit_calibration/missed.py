@@ -30,6 +30,8 @@ BORDER = 0.2
 ALONE_S = 0.015
 # An event this near is the flash that was looked for, whatever it was matched with.
 NEAR_S = 3e-3
+# By how much the times of a flash may be off, in errors: stamps may jitter.
+MAX_SIGMAS = 3.0
 # A detector misses up to a third of the flashes (short exposures, several pulses a frame); a cover,
 # or a clock that steps, makes few runs of them. A match that is off by a pulse misses more,
 # anywhere; or less than that, but in both cameras.
@@ -118,8 +120,10 @@ def drop_contradicted(
             # From the peer's time to that of the camera that is asked.
             flashes_s = fit.predict(own[peer]) if peer == one else fit.source_of(own[peer])
             views_s = views_of(items[name], line_s[name])
-            half_s = events[peer].half_s
-            seen = own[name], events[name].half_s
+            half_s, own_half_s = (
+                events[each].half_s + MAX_SIGMAS * events[each].std_s for each in (peer, name)
+            )
+            seen = own[name], own_half_s
             is_whole = isinstance(items[name], FlashIntervals)
             certain = flashes_s[is_confirmed], half_s[is_confirmed]
             sure.append((name, find_missed(views_s, certain, seen, is_whole=is_whole)))

@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 DAY_S = 86_400.0
 # Ways of sound that differ by a metre, one sigma.
 SOUND_WAY_STD_S = 3e-3
+# Error of a median over that of a mean, of normal errors.
+MEDIAN_ERROR = math.sqrt(0.5 * math.pi)
 # A step is so many whole frames if it is one to this part of a frame period.
 FRAME_SHARE = 0.03
 # Encoders and tone curves move all bands of a camera by this part of a row (seen on H.264 480p).
@@ -65,8 +67,12 @@ def calibration_of(
     """
     items = {item.source: item for item in evidence}
     at_ns = observations.anchor_ns[seed.reference]
-    shared_s = {
+    shared = {
         name: _shared_std(items[name], observations, adjustment) for name in observations.sources
+    }
+    systematic = {
+        name: np.zeros(2) if name == seed.reference else np.hypot(own, shared[seed.reference])
+        for name, own in shared.items()
     }
     played = {name for name in observations.sources if is_played(items[name])}
     sources = {
@@ -77,12 +83,12 @@ def calibration_of(
             adjustment,
             at_ns,
             math.hypot(
-                shared_s[name],
-                shared_s[seed.reference],
+                systematic[name][0],
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
                 PLAYED_STD_S if (name in played) != (seed.reference in played) else 0.0,
                 SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
             ),
+            systematic[name][1],
         )
         for name in observations.sources
     }
@@ -151,6 +157,7 @@ def _source(
     adjustment: Adjustment,
     at_ns: int,
     systematic_s: float,
+    systematic_drift: float,
 ) -> CalibratedSource:
     name = item.source
     x, covariance = _clock(observations, adjustment, name)
@@ -166,7 +173,7 @@ def _source(
     covariance = move @ covariance @ move.T
     if name == seed.reference:
         systematic_s = 0.0
-    covariance[0, 0] += systematic_s**2
+    covariance[:2, :2] += np.diag([systematic_s, systematic_drift]) ** 2
     own = observations.source == observations.sources.index(name)
     used = own & adjustment.is_used
     residuals = adjustment.residuals_s[used]
@@ -244,18 +251,25 @@ def _steps(
     return tuple(found)
 
 
-def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> float:
-    """Return the error that all bands of a camera, or all events of a train, share, in seconds.
+def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> Floats:
+    """Return the errors of offset and drift that all events of a source share, shape (2,), s, s/s.
 
     Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
-    middle row; what edges say of the exposure is off by as much as encoders move them apart.
+    middle row; what edges say of the exposure is off by as much as encoders move them apart. An
+    even clock is known as well as the stamps that scatter about it tell.
     """
     if not isinstance(item, FlashEdges):
-        return item.systematic_std_s
+        return np.array([item.systematic_std_s, 0.0])
     line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
     is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
     stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0
-    return math.hypot(math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0), item.rise_std_s)
+    rows_s = math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
+    found = np.array([math.hypot(rows_s, item.rise_std_s), 0.0])
+    frame_s = np.unique(item.watched_s)
+    if frame_s.size > 1:
+        each_s = _removed_jitter_s(item, observations, adjustment) / math.sqrt(frame_s.size)
+        found = np.hypot(found, each_s * np.array([MEDIAN_ERROR, 1.0 / np.std(frame_s)]))
+    return found
 
 
 def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:

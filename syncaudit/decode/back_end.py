@@ -82,7 +82,9 @@ class BackEnd(ABC):
                         raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
                     tally.n_decoded += 1
                     yielded += 1
-                    yield Picture(yielded, luma, pts=pts, time_base=part.time_base)
+                    yield Picture(
+                        yielded, luma, pts=pts, time_base=part.time_base, white=part.header.white
+                    )
             if tally.n_decoded != len(wanted):
                 raise UnfitError(f"{tally.n_decoded} of {len(wanted)} frames were decoded")
             return

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.image_file import image_bytes, image_error
 from syncaudit.decode.luma import DecodeTally, LumaFrames
-from syncaudit.decode.picture import Picture
+from syncaudit.decode.picture import Picture, white_of
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_images
 from syncaudit.errors import StreamReadError
@@ -167,6 +167,7 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Picture | None, N
                 time_base=time_base,
                 is_corrupt=is_corrupt,
                 is_key=frame.key_frame,
+                white=white_of(frame.format.name, frame.color_range),
             )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.picture import white_of
 from syncaudit.model import FrameFiles
 
 __all__ = ["VideoHeader", "VideoPart", "read_header"]
@@ -20,6 +21,7 @@ class VideoHeader:
     width_px: int  # 0 where the header does not say
     height_px: int
     n_videos: int  # video streams of the file
+    white: int  # luma of white, as of `Picture`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,4 +58,5 @@ def _read_header(files: FrameFiles, *, fast: bool) -> VideoHeader:
             width_px=stream.width or 0,
             height_px=stream.height or 0,
             n_videos=len(container.streams.video),
+            white=white_of(stream.codec_context.pix_fmt or "", stream.codec_context.color_range),
         )

@@ -11,9 +11,27 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import features
 
-__all__ = ["Picture", "Plane"]
+__all__ = ["Picture", "Plane", "white_of"]
 
+# White of 8-bit luma in video range (ITU-R BT.601, section 2.5.3) and in full range.
+VIDEO_WHITE, FULL_WHITE = 235, 255
+# FFmpeg's number for full range.
+_FULL_RANGE = 2
 _ONE = Fraction(1)
+
+
+def white_of(pixel_format: str, color_range: int) -> int:
+    """Return the luma of white: in video range, unless something is said to the contrary.
+
+    Parameters
+    ----------
+    pixel_format : str
+        FFmpeg's name; grey, and what is converted to it, is in full range.
+    color_range : int
+        FFmpeg's number, 0 where the stream does not say.
+    """
+    is_video = pixel_format.startswith(("yuv", "nv", "p0")) and not pixel_format.startswith("yuvj")
+    return VIDEO_WHITE if is_video and color_range != _FULL_RANGE else FULL_WHITE
 
 
 class Plane(Protocol):
@@ -54,6 +72,8 @@ class Picture:
         Whether the decoder had to conceal damage in it.
     is_key : bool
         Whether it is decoded without any other frame.
+    white : int
+        Luma of white, where pixels clip: 235 in video range, 255 in full range.
     """
 
     # A frozen dataclass would take three times as long to make, once a frame.
@@ -66,6 +86,7 @@ class Picture:
         "is_key",
         "pts",
         "time_base",
+        "white",
     )
 
     def __init__(
@@ -77,12 +98,14 @@ class Picture:
         time_base: Fraction = _ONE,
         is_corrupt: bool = False,
         is_key: bool = True,
+        white: int = FULL_WHITE,
     ) -> None:
         self.index = index
         self.pts = pts
         self.time_base = time_base
         self.is_corrupt = is_corrupt
         self.is_key = is_key
+        self.white = white
         self._plane = plane
         self._luma = plane if isinstance(plane, np.ndarray) else None
         self._computed: dict[tuple[object, ...], NDArray[Any]] | None = None

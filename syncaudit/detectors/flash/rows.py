@@ -19,8 +19,9 @@ N_BLOCKS = 16
 # Four strips of about 120 rows tell whether a frame is worth a look.
 N_STRIPS = 4
 N_STRIP_ROWS = 120
-# Luma above which a pixel may be clipped, and the share of such pixels that spoils a cell.
-CLIPPED_LUMA = 245
+# Pixels this near to white are clipped (encoders ripple by two levels), and the share of them that
+# spoils a cell.
+NEAR_WHITE = 3
 CLIPPED_SHARE = 0.02
 
 
@@ -49,7 +50,8 @@ class FrameRows:
     @cached_property
     def is_clean(self) -> NDArray[np.bool_]:
         """Where no more than a fiftieth of the pixels is clipped, shape (h, b)."""
-        clipped = cv2.threshold(self.picture.luma, CLIPPED_LUMA, 1, cv2.THRESH_BINARY)[1]
+        limit = self.picture.white - NEAR_WHITE
+        clipped = cv2.threshold(self.picture.luma, limit, 1, cv2.THRESH_BINARY)[1]
         if not cv2.countNonZero(clipped):
             return np.ones(self.levels.shape, dtype=np.bool_)
         share = _block_means(Picture(0, np.asarray(clipped, dtype=np.uint8)), N_BLOCKS)
