@@ -22,6 +22,7 @@ import cv2
 import numpy as np
 from base_clips import OUT
 from flash_world import ISSUE_WORLDS, World, draw_world, render_world
+from scipy.sparse.csgraph import connected_components
 from syncaudit_calibration import calibrate
 from tables import print_table, write_json
 
@@ -30,8 +31,8 @@ from syncaudit.errors import SyncAuditError
 
 Row = dict[str, Any]
 MIN_SEEN = 5
-# Fewer flashes that somebody else noticed tie no clock.
-MIN_SHARED = 3
+# Two cameras that have fewer flashes in common tie no clocks.
+MIN_SHARED = 5
 ROLLING_GOAL_S = 50e-6
 
 
@@ -88,6 +89,7 @@ def _measured(name: str, world: World) -> list[Row]:
     except SyncAuditError as error:
         why = getattr(error, "refused", {}) or {"": str(error)}
     true = {camera.name: camera for camera in world.cameras}
+    tied = _tied(world, truth["seen"])
     rows = []
     for camera in world.cameras:
         found = sources.get(camera.name)
@@ -106,6 +108,7 @@ def _measured(name: str, world: World) -> list[Row]:
                 "is_global": true[camera.name].line_delay_s == 0.0,
                 "seen": len(truth["seen"][camera.name]),
                 "shared": _shared(world, truth["seen"], camera.name),
+                "is_tied": camera.name in tied,
                 "is_needed": len(truth["seen"][camera.name]) >= MIN_SEEN
                 and camera.name != reference,
                 "error_s": error_s,
@@ -122,6 +125,18 @@ def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
         return len(seen[name])
     others = {k for other, numbers in seen.items() if other != name for k in numbers}
     return len(others & set(seen[name]))
+
+
+def _tied(world: World, seen: dict[str, list[int]]) -> set[str]:
+    """Return the largest group that pairs with enough flashes in common tie together."""
+    numbers = {name: set(own) for name, own in seen.items()}
+    if world.has_trigger:
+        numbers["trigger"] = set.union(*numbers.values())
+    names = sorted(numbers)
+    shares = np.array([[len(numbers[a] & numbers[b]) >= MIN_SHARED for a in names] for b in names])
+    _, group = connected_components(shares, directed=False)
+    largest = np.argmax(np.bincount(group))
+    return {name for name, own in zip(names, group.tolist(), strict=True) if own == largest}
 
 
 def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: int) -> float:
@@ -167,7 +182,7 @@ def _print(rows: list[Row]) -> None:
             if not some:
                 continue
             needed = [row for row in some if row["is_needed"]]
-            tied = [row for row in needed if row["shared"] >= MIN_SHARED]
+            tied = [row for row in needed if row["is_tied"]]
             done = [row for row in some if row["error_s"] is not None]
             error = np.array([row["error_s"] for row in done])
             z = error / np.array([row["std_s"] for row in done])

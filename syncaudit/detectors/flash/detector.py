@@ -237,13 +237,15 @@ class FlashDetector:
         if self._needs_exposure and dated.sense.all() and not is_guess:
             dated = dated_by_ends(dated, learnt.shape.ramp_px)
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
-        shape_std_s = math.hypot(rise_px, learnt.shape_std_px) * (delay_s or 0.0)
+        # What the encoder drops of a change makes lights late that go on, and those that go off.
+        encoded_px = [edge.encoded_std for edge in learnt.edges] if dated.sense.any() else [0.0]
+        common_px = math.hypot(rise_px, learnt.shape_std_px, float(np.median(encoded_px)))
         return self._edges(
             dated,
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
-            rise_std_s=UNSTATED_STD_S if is_guess else shape_std_s,
+            rise_std_s=UNSTATED_STD_S if is_guess else common_px * (delay_s or 0.0),
         )
 
     def _edges(

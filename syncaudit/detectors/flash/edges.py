@@ -62,6 +62,8 @@ class Edge:
         Whether light begins below it.
     row, row_std : float
         Row of the picture (0 is the first) and its one-sigma error.
+    encoded_std : float
+        What of that the encoder makes: alike in all edges of lights that stay.
     lit_share : float
         Share of the frame that is lit.
     block_shift, block_info, block_step : ndarray, shape (b,)
@@ -72,6 +74,7 @@ class Edge:
     is_upper: bool
     row: float
     row_std: float
+    encoded_std: float = 0.0
     lit_share: float
     block_shift: Floats
     block_info: Floats
@@ -224,6 +227,7 @@ class _FrameFit:
             is_upper=(self.rough.signs[j] > 0) != self.rough.is_off,
             row=row,
             row_std=row_std,
+            encoded_std=encoded,
             lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
             block_shift=shift,
             block_info=own,
