@@ -70,10 +70,6 @@ def calibration_of(
     shared = {
         name: _shared_std(items[name], observations, adjustment) for name in observations.sources
     }
-    systematic = {
-        name: np.zeros(2) if name == seed.reference else np.hypot(own, shared[seed.reference])
-        for name, own in shared.items()
-    }
     played = {name for name in observations.sources if is_played(items[name])}
     sources = {
         name: _source(
@@ -82,13 +78,12 @@ def calibration_of(
             observations,
             adjustment,
             at_ns,
+            np.hypot(shared[name], shared[seed.reference]),
             math.hypot(
-                systematic[name][0],
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
                 PLAYED_STD_S if (name in played) != (seed.reference in played) else 0.0,
                 SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
             ),
-            systematic[name][1],
         )
         for name in observations.sources
     }
@@ -156,8 +151,8 @@ def _source(
     observations: Observations,
     adjustment: Adjustment,
     at_ns: int,
-    systematic_s: float,
-    systematic_drift: float,
+    shared: Floats,
+    other_s: float,
 ) -> CalibratedSource:
     name = item.source
     x, covariance = _clock(observations, adjustment, name)
@@ -171,9 +166,8 @@ def _source(
     move = np.eye(x.size)
     move[0, 1], move[0, 2:] = since_s, is_late
     covariance = move @ covariance @ move.T
-    if name == seed.reference:
-        systematic_s = 0.0
-    covariance[:2, :2] += np.diag([systematic_s, systematic_drift]) ** 2
+    systematic = np.hypot(shared, [other_s, 0.0]) * float(name != seed.reference)
+    covariance[:2, :2] += np.diag(systematic**2)
     own = observations.source == observations.sources.index(name)
     used = own & adjustment.is_used
     residuals = adjustment.residuals_s[used]
@@ -197,7 +191,7 @@ def _source(
         outliers=int(np.count_nonzero(own & ~adjustment.is_used)),
         residuals_s=residuals,
         residual_at_s=adjustment.flash_s[observations.flash[used]],
-        systematic_std_s=systematic_s,
+        systematic_std_s=float(systematic[0]),
         jitter_s=None if math.isnan(jitter_s) else math.hypot(jitter_s, removed_s),
         removed_jitter_s=removed_s,
         steps=steps,

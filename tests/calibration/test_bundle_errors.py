@@ -11,17 +11,29 @@ from testkit.event_rig import Clock, camera, counter, irregular_onsets
 from testkit.flash_calibration import errors_of
 
 
+def _two_cameras(seed):
+    """Return random numbers, a clock, and two cameras, the second of which has that clock."""
+    rng = np.random.default_rng(seed)
+    onsets = irregular_onsets(rng)
+    clock = Clock(offset_s=1.0, drift=2e-5)
+    steady = camera(rng, onsets, name="a", rate_hz=30.0)
+    return rng, clock, steady, camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
+
+
+def _stamped(item, error_s, **lateness):
+    """Return a camera of which each frame has the error of its stamp."""
+    return dataclasses.replace(item, frame_s=item.frame_s + error_s[item.frame_index], **lateness)
+
+
+def _jittered(rng, item, jitter_s):
+    return _stamped(item, rng.normal(0.0, jitter_s, int(item.frame_index.max()) + 1))
+
+
 def test_jitter_of_the_stamps_widens_the_errors():
     z, n_warned = [], 0
     for seed in range(15):
-        rng = np.random.default_rng(200 + seed)
-        onsets = irregular_onsets(rng)
-        clock = Clock(offset_s=1.0, drift=2e-5)
-        steady = camera(rng, onsets, name="a", rate_hz=30.0)
-        shaky = camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
-        jitter_s = rng.normal(0.0, 3e-4, int(shaky.frame_index.max()) + 1)
-        shaky = dataclasses.replace(shaky, frame_s=shaky.frame_s + jitter_s[shaky.frame_index])
-        found = calibrate_events([steady, shaky])
+        rng, clock, steady, shaky = _two_cameras(200 + seed)
+        found = calibrate_events([steady, _jittered(rng, shaky, 3e-4)])
         source = found.sources["b"]
         assert source.steps == found.sources["a"].steps == ()
         assert 2e-5 < source.offset_std_s < 3e-4
@@ -36,15 +48,10 @@ def test_jitter_of_the_stamps_widens_the_errors():
 def test_flashes_tell_late_stamps_from_uneven_exposures(is_late):
     z, shares = [], []
     for seed in range(12):
-        rng = np.random.default_rng(700 + seed)
-        onsets = irregular_onsets(rng)
-        clock = Clock(offset_s=1.0, drift=2e-5)
-        steady = camera(rng, onsets, name="a", rate_hz=30.0)
-        shaky = camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
-        late_s = rng.normal(0.0, 2e-3, int(shaky.frame_index.max()) + 1)[shaky.frame_index]
-        stamp_s = shaky.frame_s + (late_s if is_late else 0.0)
-        shaky = dataclasses.replace(shaky, frame_s=stamp_s, late_s=late_s, jitter_s=2e-3)
-        found = calibrate_events([steady, shaky])
+        rng, clock, steady, shaky = _two_cameras(700 + seed)
+        late_s = rng.normal(0.0, 2e-3, int(shaky.frame_index.max()) + 1)
+        lateness = {"late_s": late_s[shaky.frame_index], "jitter_s": 2e-3}
+        found = calibrate_events([steady, _stamped(shaky, late_s * is_late, **lateness)])
         source = found.sources["b"]
         assert source.offset_std_s < 1e-4
         shares.append(source.removed_jitter_s / 2e-3)
@@ -55,23 +62,14 @@ def test_flashes_tell_late_stamps_from_uneven_exposures(is_late):
 
 
 def test_one_sided_lateness_leaves_the_offset_of_the_median_stamp():
-    rng = np.random.default_rng(5)
-    onsets = irregular_onsets(rng)
-    steady = camera(rng, onsets, name="a", rate_hz=30.0)
-    shaky = camera(rng, onsets, name="b", rate_hz=25.0)
+    rng, clock, steady, shaky = _two_cameras(5)
     late_s = rng.exponential(3e-3, int(shaky.frame_index.max()) + 1)
-    late_s = (late_s - np.median(late_s))[shaky.frame_index]
-    held_up = dataclasses.replace(
-        shaky, frame_s=shaky.frame_s + late_s, late_s=late_s, jitter_s=2e-3
-    )
-    found = calibrate_events([steady, held_up]).sources["b"]
-    assert abs(found.offset_s) < 1e-4  # the mean stamp is 0.9 ms late
-    assert abs(found.offset_s) < 3.0 * found.offset_std_s
-
-
-def _jittered(rng, item, jitter_s):
-    errors = rng.normal(0.0, jitter_s, int(item.frame_index.max()) + 1)
-    return dataclasses.replace(item, frame_s=item.frame_s + errors[item.frame_index])
+    late_s -= np.median(late_s)
+    lateness = {"late_s": late_s[shaky.frame_index], "jitter_s": 2e-3}
+    found = calibrate_events([steady, _stamped(shaky, late_s, **lateness)])
+    error_s = errors_of(found, {"a": Clock(), "b": clock})["b"][0]
+    assert abs(error_s) < 1e-4  # the mean stamp is 0.9 ms late
+    assert abs(error_s) < 3.0 * found.sources["b"].offset_std_s
 
 
 def test_usual_jitter_is_reported_without_a_warning(rig):

@@ -10,6 +10,7 @@ import pytest
 
 from syncaudit.decode import DECODERS, iter_luma
 from syncaudit.decode.container import list_frames
+from syncaudit.decode.header import read_header
 from syncaudit.decode.sound import decode_sound
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import FrameFiles
@@ -92,6 +93,21 @@ def test_10_bit_luma_is_shifted_down(encode: Encode) -> None:
 def test_rgb_becomes_full_range_grey(encode: Encode) -> None:
     path = encode("rgb.nut", "rawvideo", pix_fmt="rgb24")
     np.testing.assert_allclose(levels(path), [42 + 15 * k for k in range(10)], atol=2.0)
+
+
+@pytest.mark.parametrize(
+    ("codec", "pix_fmt", "white"),
+    [
+        ("rawvideo", "yuv420p", 235),
+        ("rawvideo", "rgb24", 255),
+        ("rawvideo", "gray", 255),
+        ("mjpeg", "yuvj420p", 255),
+    ],
+)
+def test_white_is_that_of_the_range(encode: Encode, codec: str, pix_fmt: str, white: int) -> None:
+    files = FrameFiles(paths=(str(encode("range.nut", codec, pix_fmt=pix_fmt)),))
+    assert {picture.white for picture in iter_luma(files)} == {white}
+    assert read_header(files).white == white
 
 
 def test_damaged_packets_are_counted_and_later_frames_keep_their_index(

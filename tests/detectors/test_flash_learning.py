@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.flash.learning import learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
+from syncaudit.detectors.flash.rows import FrameRows
 
 HEIGHT, N_BLOCKS = 480, 16
 # A read-out shorter than the exposure, and a light that rises about as long: no frame of such a
@@ -142,3 +144,13 @@ def test_errors_of_edges_that_the_picture_cuts_are_honest():
     assert n_cut > 25
     assert np.mean(np.abs(z) < 1.96) > 0.9
     assert np.std(z) > 0.2
+
+
+@pytest.mark.parametrize(("white", "is_clean"), [(235, False), (255, True)])
+def test_pixels_clip_at_the_white_of_the_video(white, is_clean):
+    luma = np.full((32, 64), 120, dtype=np.uint8)
+    luma[8:16, :32] = 235
+    found = FrameRows(Picture(0, luma, white=white)).is_clean
+    assert np.all(found[8:16, :8] == is_clean)
+    assert found[:8].all()
+    assert found[:, 8:].all()

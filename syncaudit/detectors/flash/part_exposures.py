@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from syncaudit.detectors.flash.blinking import Blinking, Change
+from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 from syncaudit.detectors.flash.tone_curve import USUAL_GAMMA
 from syncaudit.dsp.robust import mad_std, spread
 
@@ -20,8 +21,7 @@ Floats = NDArray[np.float64]
 # of a change the frames on either side of it may differ: exposures wobble.
 MIN_LIT = 3
 MAX_UNSTEADY = 0.12
-# Cells above this may be clipped.
-CLIPPED_LEVEL = 235.0
+# Fewest cells that do not clip.
 MIN_CELLS = 8
 # Errors of encoded levels: what encoders drop of a change that has begun; what is common to a
 # frame on the side from which it is predicted and on the other; of single cells. Measured with
