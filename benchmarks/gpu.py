@@ -1,11 +1,10 @@
 """Frames a second on an NVIDIA GPU: decoded, decoded with features, and in audits of a whole clip.
 
-All goes the product's own way, of which it says whether pictures stay on the GPU or are copied to
-the host (without torch). Decoding is measured with several numbers of threads, each of which
-reconfigures one decoder from file to file; audits use those of the product. Told are frames a
-second, their share of what the engines could decode at best, the host's CPU time a frame, and how
-many decoders were made once all were warm. A clip's row must be that of the CPU. Without a GPU it
-says why and measures nothing. It has not been run on a GPU yet.
+The bound is what the engines decode with nothing else to do: packets that wait in memory, pictures
+that nobody looks at. All else goes the product's own way, of which it says whether pictures stay on
+the GPU or are copied to the host (without torch). Told are frames a second, their share of the
+bound, the host's CPU time a frame, and how many decoders were made once all were warm. A clip's row
+must be that of the CPU. Without a GPU it says why and measures nothing.
 """
 
 from __future__ import annotations
@@ -15,38 +14,44 @@ import one_thread  # noqa: F401  # before numpy
 # isort: split
 import argparse
 import importlib
+import multiprocessing
 import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import av
+from av.bitstream import BitStreamFilterContext
 from base_clips import OUT, base_clip
 from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
-from syncaudit.decode import DECODERS, LumaFrames, iter_luma
+from syncaudit.decode import DECODERS, Picture, iter_luma
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.model import CameraSpec, Clip, FrameFiles
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
 
-# NVIDIA's figures for one engine of Hopper and H.264: 27,000 frames a second of 854 x 480 on the
-# seven engines of an H200 (design, section 8), by pixels.
-PIXELS_PER_S_AND_ENGINE = 27_000 * 854 * 480 / 7
-TARGET_SHARE = 0.4
+# Of the bound (issue 25).
+TARGET_SHARE = 0.6
+TARGET_CPU_US = 60.0
 # Audits before the first that counts.
 WARM_UP = 3
+# Times that the bare decoders get every file for once of the others: they are soon done.
+BARE_ROUNDS = 3
 
 
 def main() -> int:
     """Run the benchmark and return 0: it never gates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", default="854x480")
-    parser.add_argument("--threads", default="1,4,8,14")
+    parser.add_argument("--threads", default="1,2,4,8,14")
+    parser.add_argument("--processes", default="4x2,8x1,8x2", help="Processes x threads in each.")
     parser.add_argument("--rounds", type=int, default=10, help="Times every file is decoded.")
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=OUT / "gpu.json")
@@ -66,33 +71,42 @@ def main() -> int:
         if isinstance(spec, CameraSpec)
     ]
     n_engines = nvc.GetDecoderCaps()["num_decoder_engines"]
-    bound = n_engines * PIXELS_PER_S_AND_ENGINE / (width * height)
+    threads = [int(number) for number in options.threads.split(",")]
     made = _count_decoders(nvc)
-    works: dict[str, Callable[[LumaFrames], int]] = {
-        "decode": lambda frames: sum(1 for _ in frames),
-        "decode and features": _features,
-    }
-    results = [
-        _measure(name, work, paths, n_threads, options.rounds, made)
-        for name, work in works.items()
-        for n_threads in map(int, options.threads.split(","))
-    ]
-    results.append(_audits(clip, paths, options.rounds, made))
+    packets = [_packets(nvc, path) for path in paths]
+    results: list[dict[str, Any]] = []
+
+    def add(result: dict[str, Any]) -> None:
+        results.append(result)
+        print(f"  {result['what']}: {result['fps']:.0f} frames/s", flush=True)
+
+    for n_threads in threads:
+        add(_bare(nvc, packets, n_threads, options.rounds * BARE_ROUNDS))
+    bound = max(result["fps"] for result in results)
+    for work in (_decode, _features):
+        for n_threads in threads:
+            add(_threads(work, paths, n_threads, options.rounds, made))
+    for layout in options.processes.split(","):
+        n_processes, n_threads = map(int, layout.split("x"))
+        add(_processes(paths, n_processes, n_threads, options.rounds))
+    add(_audits(clip, paths, options.rounds, made))
     for result in results:
         result["share"] = result["fps"] / bound
     print_table(
-        f"{options.size}, {n_engines} engines, at best {bound:.0f} frames/s",
-        ("what", "threads", "frames/s", "of the bound", "CPU us/frame", "decoders made later"),
-        [
-            (r["what"], r["threads"], r["fps"], r["share"], r["cpu_us"], r["made_later"])
-            for r in results
-        ],
+        f"{options.size}, {n_engines} engines",
+        ("what", "in", "frames/s", "of the bound", "CPU us/frame", "decoders made later"),
+        [(r["what"], r["in"], r["fps"], r["share"], r["cpu_us"], r["made_later"]) for r in results],
     )
     where = "stay on the GPU" if NvdecDecoder.keeps_on_device() else "are copied to the host"
     print(f"  pictures {where}")
-    best = max(r["share"] for r in results)
-    is_reached = best >= TARGET_SHARE
-    print(f"  {'reached ' if is_reached else 'MISSED  '} share of the bound >= {TARGET_SHARE}")
+    ours = [r for r in results if r["what"] == WHAT[_features]]
+    share, cpu_us = max(r["share"] for r in ours), min(r["cpu_us"] for r in ours)
+    for is_reached, what in (
+        (share >= TARGET_SHARE, f"share of the bound >= {TARGET_SHARE}"),
+        (cpu_us <= TARGET_CPU_US, f"CPU time <= {TARGET_CPU_US:g} us a frame"),
+        (not any(r["made_later"] for r in results), "no decoder made once all are warm"),
+    ):
+        print(f"  {'reached ' if is_reached else 'MISSED  '} {what}")
     about = {"size": options.size, "bound_fps": bound, "pictures": where}
     write_json(options.out, {**about, "results": results})
     return 0
@@ -101,48 +115,110 @@ def main() -> int:
 def _count_decoders(nvc: Any) -> list[int]:
     """Let every decoder that is made add to the list that is returned."""
     made: list[int] = []
-    real = nvc.SimpleDecoder
+    real = nvc.CreateDecoder
 
     def counted(*arguments: Any, **options: Any) -> Any:
         made.append(threading.get_ident())
         return real(*arguments, **options)
 
-    nvc.SimpleDecoder = counted
+    nvc.CreateDecoder = counted
     return made
 
 
-def _features(frames: LumaFrames) -> int:
-    """Ask of every picture what detectors ask of most."""
-    n_frames = 0
-    for picture in frames:
-        picture.block_sums(16)
-        picture.block_sums(4, 4)
-        picture.reduced(2)
-        n_frames += 1
-    return n_frames
+def _packets(nvc: Any, path: str) -> list[tuple[Any, Any]]:
+    """Return the packets of a file as the decoder takes them, and whose bytes these are."""
+    found = []
+    with av.open(path) as container:
+        (stream,) = container.streams.video
+        to_bytes = BitStreamFilterContext("h264_mp4toannexb", stream)
+        for read in container.demux(stream):
+            for packet in to_bytes.filter(read) if read.size else ():
+                sent = nvc.PacketData()
+                sent.bsl_data, sent.bsl, sent.pts = (
+                    packet.buffer_ptr,
+                    packet.buffer_size,
+                    packet.pts,
+                )
+                found.append((sent, packet))
+    return [*found, (nvc.PacketData(), None)]
 
 
-def _measure(
-    what: str,
-    work: Callable[[LumaFrames], int],
+def _bare(
+    nvc: Any, packets: list[list[tuple[Any, Any]]], n_threads: int, rounds: int
+) -> dict[str, Any]:
+    torch = importlib.import_module("torch")
+    streams = [torch.cuda.Stream() for _ in range(n_threads)]
+    decoders = [
+        nvc.CreateDecoder(cudastream=stream.cuda_stream, usedevicememory=True) for stream in streams
+    ]
+    n_files = rounds * len(packets) // n_threads
+
+    def run(decoder: Any, n_files: int) -> int:
+        return sum(
+            len(decoder.Decode(sent))
+            for place in range(n_files)
+            for sent, _ in packets[place % len(packets)]
+        )
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(run, decoders, [1] * n_threads))
+        begun, cpu_begun = time.monotonic(), time.process_time()
+        n_frames = sum(pool.map(run, decoders, [n_files] * n_threads))
+        torch.cuda.synchronize()
+        wall_s, cpu_s = time.monotonic() - begun, time.process_time() - cpu_begun
+    return _figures("bare", f"{n_threads} threads", n_frames, wall_s, cpu_s, 0)
+
+
+def _decode(picture: Picture) -> None:
+    """Ask nothing of a picture."""
+
+
+def _features(picture: Picture) -> None:
+    """Ask of a picture what detectors ask of most."""
+    picture.block_sums(16)
+    picture.block_sums(4, 4)
+    picture.reduced(2)
+
+
+WHAT = {_decode: "decode", _features: "decode and features"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a process did: on a clock that all of them share."""
+
+    begun_s: float
+    ended_s: float
+    cpu_s: float
+    n_frames: int
+
+
+def _run(
+    work: Callable[[Picture], None],
     paths: list[str],
     n_threads: int,
-    rounds: int,
-    made: list[int],
-) -> dict[str, Any]:
-    ready = threading.Barrier(n_threads + 1)
-    jobs = iter(paths * rounds * n_threads)
+    n_files: int,
+    wait: Callable[[], object],
+) -> _Run:
+    """Decode so many files in threads, once every thread has a decoder and `wait` returns."""
+    are_warm, go = threading.Barrier(n_threads + 1), threading.Barrier(n_threads + 1)
+    jobs = iter([paths[place % len(paths)] for place in range(n_files)])
     lock = threading.Lock()
 
-    def decode(path: str) -> int:
+    def decode(path: str, on_first: Callable[[], object] | None = None) -> int:
         frames = iter_luma(FrameFiles(paths=(path,)), decoder="nvdec")
-        n_frames = work(frames)
+        n_frames = 0
+        for picture in frames:
+            work(picture)
+            n_frames += 1
+            if on_first is not None and n_frames == 1:
+                on_first()
         assert frames.fallback is None, frames.fallback
         return n_frames
 
     def run() -> int:
-        decode(paths[0])  # makes this thread's decoder
-        ready.wait()
+        decode(paths[0], are_warm.wait)  # all at once, so that each has a decoder of its own
+        go.wait()
         n_frames = 0
         while True:
             with lock:
@@ -153,11 +229,69 @@ def _measure(
 
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(run) for _ in range(n_threads)]
-        ready.wait()
-        n_before, begun, cpu_begun = len(made), time.monotonic(), time.process_time()
+        are_warm.wait()
+        wait()
+        go.wait()
+        begun_s, cpu_begun_s = time.monotonic(), time.process_time()
         n_frames = sum(future.result() for future in futures)
-        wall_s, cpu_s = time.monotonic() - begun, time.process_time() - cpu_begun
-    return _figures(what, n_threads, n_frames, wall_s, cpu_s, len(made) - n_before)
+        return _Run(begun_s, time.monotonic(), time.process_time() - cpu_begun_s, n_frames)
+
+
+def _threads(
+    work: Callable[[Picture], None],
+    paths: list[str],
+    n_threads: int,
+    rounds: int,
+    made: list[int],
+) -> dict[str, Any]:
+    n_before = 0
+
+    def wait() -> None:
+        nonlocal n_before
+        n_before = len(made)
+
+    run = _run(work, paths, n_threads, rounds * len(paths), wait)
+    return _figures(
+        WHAT[work],
+        f"{n_threads} threads",
+        run.n_frames,
+        run.ended_s - run.begun_s,
+        run.cpu_s,
+        len(made) - n_before,
+    )
+
+
+def _processes(paths: list[str], n_processes: int, n_threads: int, rounds: int) -> dict[str, Any]:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        n_processes,
+        mp_context=spawn,
+        initializer=_wait_for_all,
+        initargs=(spawn.Barrier(n_processes),),
+    ) as pool:
+        n_files = rounds * len(paths)
+        futures = [
+            pool.submit(_run, _features, paths, n_threads, n_files, _all_wait)
+            for _ in range(n_processes)
+        ]
+        runs = [future.result() for future in futures]
+    n_frames = sum(run.n_frames for run in runs)
+    wall_s = max(run.ended_s for run in runs) - min(run.begun_s for run in runs)
+    cpu_s = sum(run.cpu_s for run in runs)
+    where = f"{n_processes} processes of {n_threads}"
+    return _figures(WHAT[_features], where, n_frames, wall_s, cpu_s, 0)
+
+
+_barrier: Any = None
+
+
+def _wait_for_all(barrier: Any) -> None:
+    global _barrier  # how an initializer hands things on
+    _barrier = barrier
+
+
+def _all_wait() -> None:
+    _barrier.wait()
 
 
 def _audits(clip: Clip, paths: list[str], rounds: int, made: list[int]) -> dict[str, Any]:
@@ -171,7 +305,7 @@ def _audits(clip: Clip, paths: list[str], rounds: int, made: list[int]) -> dict[
     wall_s, cpu_s = time.monotonic() - begun, time.process_time() - cpu_begun
     n_frames = rounds * sum(list_frames(path).n_frames for path in paths)
     n_threads = min(CAMERAS_AT_ONCE, len(paths))
-    return _figures("audit", n_threads, n_frames, wall_s, cpu_s, len(made) - n_before)
+    return _figures("audit", f"{n_threads} threads", n_frames, wall_s, cpu_s, len(made) - n_before)
 
 
 def _row(clip: Clip, decoder: str) -> dict[str, Any]:
@@ -181,11 +315,11 @@ def _row(clip: Clip, decoder: str) -> dict[str, Any]:
 
 
 def _figures(
-    what: str, n_threads: int, n_frames: int, wall_s: float, cpu_s: float, made_later: int
+    what: str, where: str, n_frames: int, wall_s: float, cpu_s: float, made_later: int
 ) -> dict[str, Any]:
     return {
         "what": what,
-        "threads": n_threads,
+        "in": where,
         "fps": n_frames / wall_s,
         "cpu_us": cpu_s / n_frames * 1e6,
         "made_later": made_later,

@@ -128,6 +128,7 @@ class BackEnd(ABC):
             time_base=listed.time_base,
             begin=begin,
             stop=stop,
+            span_ns=files.span_ns,
         )
 
     def _unavailable_reason_of(self, header: VideoHeader) -> str | None:

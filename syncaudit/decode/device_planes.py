@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,27 @@ from numpy.typing import NDArray
 
 __all__ = ["DeviceBatch", "DevicePlane"]
 
+_InStream = Callable[[], AbstractContextManager[Any]]
+
 
 class DeviceBatch:
     """Some frames of one camera in a row: a torch.Tensor of uint8, shape (n, height, width).
 
     What is asked of one frame is computed and copied to the host for all of them, since it will
-    be asked of the others too: one launch and one wait for the device instead of one each.
+    be asked of the others too: one launch and one wait for the device instead of one each. Where
+    its memory is full, the host computes.
+
+    Parameters
+    ----------
+    planes : torch.Tensor
+        The frames.
+    in_stream : callable, optional
+        Returns the context of the CUDA stream in which they were written.
     """
 
-    def __init__(self, planes: Any) -> None:
+    def __init__(self, planes: Any, in_stream: _InStream = nullcontext) -> None:
         self.planes = planes
+        self._in_stream = in_stream
         self._computed: dict[tuple[object, ...], NDArray[Any]] = {}
 
     def __iter__(self) -> Iterator[DevicePlane]:
@@ -30,8 +43,20 @@ class DeviceBatch:
         """Return a feature of `syncaudit.decode.features` of all frames, on the host."""
         key = (feature, *arguments)
         if key not in self._computed:
-            self._computed[key] = feature(self.planes, *arguments).cpu().numpy()
+            with self._in_stream():
+                try:
+                    found = feature(self.planes, *arguments)
+                except sys.modules["torch"].cuda.OutOfMemoryError:
+                    self.planes = self.planes.cpu()
+                    found = feature(self.planes, *arguments)
+                self._computed[key] = found.cpu().numpy()
         return self._computed[key]
+
+    def to_host(self, place: int) -> NDArray[np.uint8]:
+        """Return the plane of one frame."""
+        with self._in_stream():
+            luma: NDArray[np.uint8] = self.planes[place].cpu().numpy()
+        return luma
 
 
 class DevicePlane:
@@ -56,5 +81,4 @@ class DevicePlane:
 
     def to_host(self) -> NDArray[np.uint8]:
         """Return the whole plane, of this frame alone."""
-        luma: NDArray[np.uint8] = self._batch.planes[self._place].cpu().numpy()
-        return luma
+        return self._batch.to_host(self._place)

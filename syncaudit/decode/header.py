@@ -34,6 +34,7 @@ class VideoPart:
     time_base: Fraction  # seconds per unit
     begin: int  # half-open range of the wanted ones among them
     stop: int
+    span_ns: tuple[int, int] | None  # of time that they lie in; None: all are wanted
 
     @property
     def wanted(self) -> tuple[int, ...]:

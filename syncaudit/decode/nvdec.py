@@ -1,47 +1,89 @@
 """Decode on an NVIDIA GPU through PyNvVideoCodec (extra ``nvdec``).
 
-Written from the interface of PyNvVideoCodec 2.2, NVIDIA's samples and the published sources of an
-earlier release; not run on a GPU yet. Frames of one call are locked until the next call.
+Its core decoder gets the packets that PyAV reads, and passes their presentation times on. Its
+`SimpleDecoder` (2.2, on an H100) stamps frames with decoding times, and takes duration times rate
+for their number: of a Matroska file with a variable rate it returns 29 frames of 40.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Generator, Iterator, Sequence
-from functools import cache
-from typing import Any, ClassVar
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.back_end import BackEnd, first_line
+from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.header import VideoHeader, VideoPart
 from syncaudit.decode.luma import UnfitError
 from syncaudit.decode.parity import Agreement, compare_with_cpu
 from syncaudit.decode.picture import Plane
+from syncaudit.decode.spans import packets_of
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
 
 __all__ = ["NvdecDecoder"]
 
-# Frames that are fetched at once: enough to keep the engine busy, few enough to stay in caches.
+# Frames whose features are computed at once: one wait for the GPU instead of one each.
 BATCH = 16
 # CUDA_VISIBLE_DEVICES says which GPU that is.
 _GPU = 0
 _CODECS = {"h264": "H264", "hevc": "HEVC", "av1": "AV1", "vp9": "VP9", "mjpeg": "JPEG"}
+# What turns the packets of MP4 and Matroska into the byte stream that NVDEC parses.
+_BYTE_STREAM = {"h264": "h264_mp4toannexb", "hevc": "hevc_mp4toannexb"}
+# Widths and heights as coded are multiples of no more than this (a coding tree unit of HEVC).
+_CODED_MULTIPLE_PX = 64
+# Decoders that wait for the next video; of 854 x 480 one takes 20 MB on the GPU.
+_MAX_IDLE = 16
 
 
-class _Reused(threading.local):
-    """The decoder of this thread: a new one costs ten times as much as a reconfigured one."""
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A decoder, and the CUDA stream of torch that it and whatever reads its frames work in."""
 
-    decoder: Any = None
+    decoder: Any
+    stream: Any  # None: its frames lie on the host
+
+
+class _IdleSessions:
+    """Decoders that may be taken for a video coded with the same parameters as the last one.
+
+    A new one costs 50 ms, 20 times as much as one that waits. Where the parameters differ, the
+    library keeps the surfaces of the last video, which may be too few.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: list[tuple[object, _Session]] = []
+
+    def take(self, parameters: object) -> _Session | None:
+        with self._lock:
+            for place, (own, session) in enumerate(self._sessions):
+                if own == parameters:
+                    del self._sessions[place]
+                    return session
+        return None
+
+    def put(self, parameters: object, session: _Session) -> None:
+        """Add one, and drop the one that has waited longest if there are too many."""
+        with self._lock:
+            self._sessions.append((parameters, session))
+            del self._sessions[:-_MAX_IDLE]
 
 
 class NvdecDecoder(BackEnd):
-    """NVDEC, one decoder a thread; frames stay on the GPU where torch takes them over there."""
+    """NVDEC; frames stay on the GPU where torch takes them over there."""
 
     name = "nvdec"
-    _reused: ClassVar[_Reused] = _Reused()
+    _idle: ClassVar[_IdleSessions] = _IdleSessions()
     # None: every frame is copied to the host.
     _torch: ClassVar[Any] = None
 
@@ -63,7 +105,6 @@ class NvdecDecoder(BackEnd):
         agreement = compare_with_cpu(cls())
         if agreement.general is not None and cls._torch is not None:
             cls._torch = None
-            cls._reused.decoder = None  # only this thread has one: all others wait
             agreement = compare_with_cpu(cls())
         return agreement
 
@@ -76,77 +117,90 @@ class NvdecDecoder(BackEnd):
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time and luma, as `BackEnd` asks."""
-        nvc = _library()
+        if not part.wanted:
+            return
+        nvc, torch = _library(), self._torch
         try:
-            self._check(nvc, part.header)
-            decoder = self._decoder(nvc, part.path)
-            if part.begin:
-                decoder.seek_to_index(part.begin)
-            left = len(part.wanted)
-            while left > 0:
-                batch = decoder.get_batch_frames(min(BATCH, left))
-                if not batch:
-                    return
-                left -= len(batch)
-                if self._torch is None:
-                    yield from _copied(nvc, batch, part.header)
+            _check(nvc, part.header)
+            with open_container(part.path, fast=True) as container:
+                stream = video_stream(container, 0, part.path)
+                parameters = (torch, part.header, stream.codec_context.extradata)
+                session = self._idle.take(parameters) or _new_session(nvc, torch, part.header)
+                frames = _frames(nvc, session.decoder, container, stream, part)
+                # Frames before the first that is wanted lead there from the key frame.
+                shown = (frame for frame in frames if frame.getPTS() >= part.wanted[0])
+                if torch is None:
+                    yield from _copied(nvc, shown, part)
                 else:
-                    yield from _on_device(self._torch, nvc, batch, part.header)
+                    yield from _on_device(torch, nvc, session.stream, shown, part)
+                for _ in frames:  # nothing of this video is left in the decoder
+                    pass
+            self._idle.put(parameters, session)
         except UnfitError:
             raise
         except Exception as error:  # the driver raises kinds of its own
-            self._reused.decoder = None  # what it is in now is unknown
             raise UnfitError(f"the driver failed ({first_line(error)})") from error
 
-    def _decoder(self, nvc: Any, path: str) -> Any:
-        if self._reused.decoder is None:
-            if self._torch is not None:
-                # Frames are taken over in the CUDA context of a thread, which it has from torch's
-                # first call on.
-                self._torch.cuda.current_stream().synchronize()
-            self._reused.decoder = nvc.SimpleDecoder(
-                path,
-                gpu_id=_GPU,
-                use_device_memory=self._torch is not None,
-                # It keeps one for each codec; where it keeps fewer, a change of codec makes a new
-                # one.
-                decoder_cache_size=len(_CODECS),
-            )
-        else:
-            self._reused.decoder.reconfigure_decoder(path)
-        return self._reused.decoder
 
-    @staticmethod
-    def _check(nvc: Any, header: VideoHeader) -> None:
-        """Refuse what the engine of this GPU does not decode."""
-        codec = getattr(nvc.cudaVideoCodec, _CODECS.get(header.codec, ""), None)
-        if codec is None:
-            raise UnfitError(f"NVDEC has no {header.codec}")
-        can = _capabilities(nvc, codec)
-        if not can.get("supported", True):
-            raise UnfitError(f"this GPU does not decode {header.codec}")
-        size = (header.width_px, header.height_px)
-        lowest = (can.get("width_min", 0), can.get("height_min", 0))
-        highest = (can.get("width_max", size[0]), can.get("height_max", size[1]))
-        if not all(a <= b <= c for a, b, c in zip(lowest, size, highest, strict=True)):
-            raise UnfitError(
-                f"this GPU decodes {header.codec} from {lowest[0]} x {lowest[1]} to "
-                f"{highest[0]} x {highest[1]} pixels, not {size[0]} x {size[1]}"
-            )
+def _new_session(nvc: Any, torch: Any, header: VideoHeader) -> _Session:
+    stream = None if torch is None else torch.cuda.Stream(_GPU)
+    width_px, height_px = (
+        -(-size // _CODED_MULTIPLE_PX) * _CODED_MULTIPLE_PX
+        for size in (header.width_px, header.height_px)
+    )
+    decoder = nvc.CreateDecoder(
+        gpuid=_GPU,
+        codec=getattr(nvc.cudaVideoCodec, _CODECS[header.codec]),
+        # In the stream of its own it copies without waiting, and never behind other decoders.
+        cudastream=0 if stream is None else stream.cuda_stream,
+        usedevicememory=stream is not None,
+        maxwidth=width_px,
+        maxheight=height_px,
+    )
+    return _Session(decoder, stream)
+
+
+def _frames(
+    nvc: Any, decoder: Any, container: InputContainer, stream: VideoStream, part: VideoPart
+) -> Iterator[Any]:
+    """Yield frames in the order they are shown; each is the decoder's until the next is asked for.
+
+    That of the key frame before what is wanted comes first, and all that the decoder still holds
+    last.
+    """
+    from av.bitstream import BitStreamFilterContext
+
+    name = _BYTE_STREAM.get(part.header.codec)
+    to_bytes = None if name is None else BitStreamFilterContext(name, stream)
+    for read in packets_of(container, stream, part.span_ns):
+        if not read.size:
+            break
+        for packet in (read,) if to_bytes is None else to_bytes.filter(read):
+            sent = nvc.PacketData()
+            sent.bsl_data, sent.bsl, sent.pts = packet.buffer_ptr, packet.buffer_size, packet.pts
+            yield from decoder.Decode(sent)
+    yield from decoder.Decode(nvc.PacketData())
 
 
 def _on_device(
-    torch: Any, nvc: Any, batch: Sequence[Any], header: VideoHeader
+    torch: Any, nvc: Any, stream: Any, frames: Iterator[Any], part: VideoPart
 ) -> Iterator[tuple[int, Plane]]:
-    """Return times and frames, which are copied together, from the GPU to the GPU."""
-    times = [frame.getPTS() for frame in batch]
-    # Taking a frame over lets the stream of torch wait until it is decoded.
-    planes = torch.stack(
-        [_cropped(nvc, frame, torch.from_dlpack(frame), header) for frame in batch]
-    )
-    # From its next call on the decoder writes to these frames, whatever torch still does.
-    torch.cuda.current_stream().synchronize()
-    return zip(times, DeviceBatch(planes), strict=True)
+    """Yield times and frames, which are copied together, from the GPU to the GPU."""
+    header, n_left = part.header, len(part.wanted)
+    in_stream = partial(torch.cuda.stream, stream)
+    while n_left:
+        times = []
+        with in_stream():
+            shape = (min(BATCH, n_left), header.height_px, header.width_px)
+            planes = torch.empty(shape, dtype=torch.uint8, device=f"cuda:{_GPU}")
+            for plane, frame in zip(planes.unbind(), frames, strict=False):
+                # The decoder writes to it again in the same stream: after this.
+                plane.copy_(_cropped(nvc, frame, torch.from_dlpack(frame), header))
+                times.append(frame.getPTS())
+        if not times:
+            return
+        n_left -= len(times)
+        yield from zip(times, DeviceBatch(planes[: len(times)], in_stream), strict=True)
 
 
 def _cropped(nvc: Any, frame: Any, rows: Any, header: VideoHeader) -> Any:
@@ -160,10 +214,10 @@ def _cropped(nvc: Any, frame: Any, rows: Any, header: VideoHeader) -> Any:
 
 
 def _copied(
-    nvc: Any, batch: Sequence[Any], header: VideoHeader
+    nvc: Any, frames: Iterator[Any], part: VideoPart
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    for frame in batch:
-        yield frame.getPTS(), _luma(nvc, frame, header)
+    for _, frame in zip(part.wanted, frames, strict=False):
+        yield frame.getPTS(), _luma(nvc, frame, part.header)
 
 
 def _luma(nvc: Any, frame: Any, header: VideoHeader) -> NDArray[np.uint8]:
@@ -181,6 +235,24 @@ def _luma(nvc: Any, frame: Any, header: VideoHeader) -> NDArray[np.uint8]:
     rows = np.ctypeslib.as_array(address, shape=(height_px, stride))
     # Copied, for the buffer is the decoder's and does not live as long as arrays may.
     return rows[:, :width_px].copy()
+
+
+def _check(nvc: Any, header: VideoHeader) -> None:
+    """Refuse what the engine of this GPU does not decode."""
+    codec = getattr(nvc.cudaVideoCodec, _CODECS.get(header.codec, ""), None)
+    if codec is None:
+        raise UnfitError(f"NVDEC has no {header.codec}")
+    can = _capabilities(nvc, codec)
+    if not can.get("supported", True):
+        raise UnfitError(f"this GPU does not decode {header.codec}")
+    size = (header.width_px, header.height_px)
+    lowest = (can.get("width_min", 0), can.get("height_min", 0))
+    highest = (can.get("width_max", size[0]), can.get("height_max", size[1]))
+    if not all(a <= b <= c for a, b, c in zip(lowest, size, highest, strict=True)):
+        raise UnfitError(
+            f"this GPU decodes {header.codec} from {lowest[0]} x {lowest[1]} to "
+            f"{highest[0]} x {highest[1]} pixels, not {size[0]} x {size[1]}"
+        )
 
 
 def _check_format(nvc: Any, frame: Any) -> None:

@@ -62,6 +62,7 @@ def compare_with_cpu(back_end: BackEnd) -> Agreement:
             time_base=listed.time_base,
             begin=0,
             stop=listed.n_frames,
+            span_ns=None,
         )
         by_codec[header.codec] = _difference(back_end, files, part)
     if by_codec["h264"] is not None:

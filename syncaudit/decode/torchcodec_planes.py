@@ -92,10 +92,13 @@ def _library() -> tuple[Any, Any]:
     """Return torch and the decoders of torchcodec, which load FFmpeg's libraries."""
     try:
         import torch
-        from torchcodec import decoders
+        from torchcodec import _core, decoders
     except (ImportError, OSError, RuntimeError) as error:
         raise UnfitError(
             f"torchcodec cannot be imported ({first_line(error)}); "
             "pip install 'syncaudit[torchcodec]', and FFmpeg's shared libraries"
         ) from error
+    # Without them it can be imported, for it reads images too, and fails at the first video.
+    if not getattr(_core.ops, "_FFMPEG_AVAILABLE", True):
+        raise UnfitError("torchcodec finds no shared libraries of FFmpeg; install FFmpeg")
     return torch, decoders

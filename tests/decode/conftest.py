@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ def encode(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         container_format: str | None = None,
         options: dict[str, str] | None = None,
         size_px: tuple[int, int] = (64, 48),
+        pts_ms: Sequence[int] | None = None,
     ) -> Path:
         path = tmp_path_factory.mktemp("video") / name
         shape = size_px[::-1]
@@ -31,6 +33,14 @@ def encode(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             for index in range(n_frames)
         )
         frames = (grey_frame(picture, pix_fmt) for picture in pictures)
-        return write_video(path, frames, codec, options=options, container_format=container_format)
+        return write_video(
+            path,
+            frames,
+            codec,
+            options=options,
+            container_format=container_format,
+            time_base=None if pts_ms is None else Fraction(1, 1000),
+            pts=pts_ms,
+        )
 
     return write

@@ -65,6 +65,22 @@ def test_features_are_computed_of_a_batch_at_once() -> None:
     assert n_calls == 1
 
 
+def test_the_host_computes_where_the_memory_of_the_device_is_full() -> None:
+    class Full:
+        """Planes on a device without memory left."""
+
+        def cpu(self):
+            return torch.ones((5, 2, 3))
+
+    def feature(stacked, factor):
+        if isinstance(stacked, Full):
+            raise torch.cuda.OutOfMemoryError
+        return stacked * factor
+
+    batch = DeviceBatch(Full())
+    assert batch.computed(feature, (2,)).tolist() == [[[2.0] * 3] * 2] * 5
+
+
 @pytest.mark.parametrize("kind", [FlashDetector, PictureAuditor, PictureMotionDetector])
 def test_detectors_find_the_same(kind) -> None:
     stream = camera_stream(np.arange(N_FRAMES, dtype=np.int64) * 83_333_333, line_delay_s=5e-5)
@@ -81,6 +97,7 @@ def test_detectors_find_the_same(kind) -> None:
 @pytest.mark.parametrize("bf", ["0", "2"])
 def test_batches_of_torchcodec_are_the_frames_of_the_cpu(encode, monkeypatch, bf) -> None:
     monkeypatch.setattr(torchcodec_planes, "_library", lambda: (torch, fake_torchcodec))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(TorchcodecDecoder, "_agreement", None)
     path = str(encode("a.mp4", options={"bf": bf, "g": "6"}, n_frames=40, size_px=(190, 150)))
     pts_ns = list_frames(path).pts_ns()

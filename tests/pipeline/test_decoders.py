@@ -41,7 +41,7 @@ def test_nvdec_gives_the_same_row_and_makes_no_decoder_for_every_clip(
     monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)
     monkeypatch.setattr(NvdecDecoder, "_torch", None)
-    monkeypatch.setattr(NvdecDecoder, "_reused", nvdec._Reused())
+    monkeypatch.setattr(NvdecDecoder, "_idle", nvdec._IdleSessions())
     monkeypatch.setattr(nvdec, "_torch_on_gpu", lambda: on_gpu)
     nvdec._capabilities.cache_clear()
     fake.Faults.clear()

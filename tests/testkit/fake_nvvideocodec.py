@@ -1,19 +1,20 @@
 """A stand-in for PyNvVideoCodec 2.2: same names and signatures, pictures by PyAV.
 
-What it imitates was read from the wheel (`SimpleDecoder` is Python there, the rest is documented by
-the docstrings of its extension modules) and from the published sources of an earlier release: how
-DLPack is spoken and in what shape, that frames of one call are overwritten after the next, and that
-one capability more costs a CUDA context. Frames lie in host memory as NV12 without padding, those
-"on the device" too; only DLPack reaches these.
+What it imitates was seen on an H100 and read from the docstrings of its extension module: how
+DLPack is spoken and in what shape, that frames of one call are overwritten by the next in the
+decoder's stream, that an empty packet flushes, and that asking for capabilities costs a CUDA
+context. Frames lie in host memory as NV12 without padding, those "on the device" too; only DLPack
+reaches these.
 """
 
-# ruff: noqa: ARG002  # the signatures are those of the package
+# ruff: noqa: ARG005  # the signatures are those of the package
 from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -25,11 +26,6 @@ from numpy.typing import NDArray
 class Pixel_Format(Enum):  # noqa: N801  # as there
     NV12 = 0
     P016 = 2
-
-
-class OutputColorType(Enum):
-    NATIVE = 0
-    RGB = 1
 
 
 class cudaVideoCodec(Enum):  # noqa: N801
@@ -48,16 +44,27 @@ class PyNvVCException(Exception):  # noqa: N818
 
 
 class Stream:
-    """Stands for torch's CUDA stream of a thread: what it still does, and whether it has a context.
+    """Stands for torch's CUDA stream: real tensors on the host do all at once."""
 
-    Real tensors on the host do all at once; only what has to be waited for is kept account of.
-    """
+    current: ClassVar[threading.local] = threading.local()
 
-    own: ClassVar[threading.local] = threading.local()
+    def __init__(self, device: int) -> None:
+        assert device == 0
+        self.cuda_stream = id(self)
 
     @classmethod
-    def synchronize(cls) -> None:
-        cls.own.has_context, cls.own.is_reading = True, False
+    @contextmanager
+    def working_in(cls, stream: Stream) -> Iterator[None]:
+        before = cls.in_use()
+        cls.current.handle = stream.cuda_stream
+        try:
+            yield
+        finally:
+            cls.current.handle = before
+
+    @classmethod
+    def in_use(cls) -> int:
+        return getattr(cls.current, "handle", 0)
 
 
 class Faults:
@@ -71,7 +78,6 @@ class Faults:
     pixel_format: ClassVar[Pixel_Format] = Pixel_Format.NV12
     is_absent: ClassVar[bool] = False
     n_created: ClassVar[int] = 0
-    n_reconfigured: ClassVar[int] = 0
     n_asked: ClassVar[int] = 0
     dlpack_error: ClassVar[Exception | None] = None
     device_level_error: ClassVar[int] = 0
@@ -83,7 +89,7 @@ class Faults:
         cls.n_asked = cls.device_level_error = 0
         cls.dlpack_error = None
         cls.fail_at = cls.end_at = None
-        cls.late_by = cls.n_created = cls.n_reconfigured = 0
+        cls.late_by = cls.n_created = 0
         cls.pixel_format, cls.is_absent = Pixel_Format.NV12, False
 
 
@@ -91,8 +97,9 @@ def torch_on_gpu(torch: Any) -> Any:
     """Return torch as if on a GPU, in so far as frames are taken over with it."""
     return SimpleNamespace(
         from_dlpack=torch.from_dlpack,
-        stack=torch.stack,
-        cuda=SimpleNamespace(current_stream=Stream),
+        empty=lambda shape, dtype, device: torch.full(shape, 99, dtype=dtype),
+        uint8=torch.uint8,
+        cuda=SimpleNamespace(Stream=Stream, stream=Stream.working_in),
     )
 
 
@@ -117,15 +124,24 @@ def GetDecoderCaps(  # noqa: N802
     }
 
 
+class PacketData:
+    """Bytes to decode, which are the caller's; none of them: the end."""
+
+    bsl_data = 0
+    bsl = 0
+    pts = 0
+
+
 class DecodedFrame:
     """One frame, the decoder's own until it is overwritten."""
 
-    def __init__(self, luma: NDArray[np.uint8], pts: int, *, is_on_device: bool) -> None:
+    def __init__(self, luma: NDArray[np.uint8], pts: int, stream: int, *, on_device: bool) -> None:
         height, width = luma.shape
         self._data = np.zeros((height + height // 2, width + width % 2), np.uint8)
         self._data[:height, :width] = luma
         self._pts = pts
-        self._is_on_device = is_on_device
+        self._stream = stream
+        self._is_on_device = on_device
         self.format = Faults.pixel_format
 
     def framesize(self) -> int:
@@ -138,10 +154,9 @@ class DecodedFrame:
 
     def __dlpack__(self, stream: int | None = None) -> Any:
         assert self._is_on_device
+        assert Stream.in_use() == self._stream, "the decoder may write to it while it is read"
         if Faults.dlpack_error is not None:
             raise Faults.dlpack_error
-        assert getattr(Stream.own, "has_context", False), "invalid device context"
-        Stream.own.is_reading = True
         return self._data.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -154,67 +169,67 @@ class DecodedFrame:
         return self._pts
 
 
-class SimpleDecoder:
-    """Decodes whole files, and others after it."""
+class Decoder:
+    """Decodes one video, and others coded with the same parameters after it."""
 
-    def __init__(
-        self,
-        enc_file_path: str,
-        gpu_id: int = 0,
-        cuda_context: int = 0,
-        cuda_stream: int = 0,
-        use_device_memory: bool = True,
-        max_width: int = 0,
-        max_height: int = 0,
-        need_scanned_stream_metadata: int = 0,
-        decoder_cache_size: int = 4,
-        output_color_type: OutputColorType = OutputColorType.NATIVE,
-        bWaitForSessionWarmUp: bool = False,
-        enableDecodeStats: bool = False,
-    ) -> None:
-        assert decoder_cache_size >= len(("H264", "HEVC", "AV1", "VP9", "JPEG"))
+    def __init__(self, codec: cudaVideoCodec, stream: int, *, on_device: bool) -> None:
         Faults.n_created += 1
-        self._is_on_device = use_device_memory
-        self._thread = threading.current_thread()
+        self._codec = codec
+        self._stream = stream
+        self._is_on_device = on_device
+        self._is_at_work = threading.Lock()
         self._lent: list[DecodedFrame] = []
-        self._load(enc_file_path)
+        self._context: Any = None
+        self._n_decoded = 0
 
-    def _load(self, path: str) -> None:
-        self._take_back()
-        Faults.threads.add(self._thread.name)
-        self._frames: list[DecodedFrame] = []
-        self._next = 0
-        with av.open(path) as container:
-            codec = container.streams.video[0].codec_context.codec.canonical_name
-            shift = Faults.level_error.get(codec, 0)
-            shift += self._is_on_device * Faults.device_level_error
-            for frame in container.decode(video=0):
-                plane = frame.planes[0]
-                rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, -1)
-                luma = rows[:, : frame.width] + np.uint8(shift)
-                pts = (frame.pts or 0) + Faults.late_by
-                self._frames.append(DecodedFrame(luma, pts, is_on_device=self._is_on_device))
+    def Decode(self, arg0: PacketData) -> list[DecodedFrame]:  # noqa: N802
+        assert self._is_at_work.acquire(blocking=False), "one thread at a time"
+        try:
+            Faults.threads.add(threading.current_thread().name)
+            for frame in self._lent:
+                frame.overwrite()
+            self._lent = list(self._decoded(arg0))
+            return self._lent
+        finally:
+            self._is_at_work.release()
 
-    def _take_back(self) -> None:
-        assert self._thread is threading.current_thread(), "one decoder a thread"
-        assert not getattr(Stream.own, "is_reading", False), "torch still reads what was lent"
-        for frame in self._lent:
-            frame.overwrite()
-        self._lent = []
+    def _decoded(self, sent: PacketData) -> Iterator[DecodedFrame]:
+        if self._context is None:  # the first packet, or the first after the end
+            named = {"JPEG": "mjpeg", "AV1": "libdav1d"}
+            name = named.get(self._codec.name, self._codec.name.lower())
+            self._context = av.CodecContext.create(name, "r")
+            self._n_decoded = 0
+        packet = None
+        if sent.bsl:
+            packet = av.Packet(ctypes.string_at(sent.bsl_data, sent.bsl))
+            packet.pts = sent.pts
+        name = self._context.codec.canonical_name
+        shift = Faults.level_error.get(name, 0)
+        shift += self._is_on_device * Faults.device_level_error
+        for frame in self._context.decode(packet):
+            if self._n_decoded == Faults.fail_at:
+                raise PyNvVCException("cuvidDecodePicture returned error 999\nat line 812")
+            if self._n_decoded == Faults.end_at:
+                break
+            self._n_decoded += 1
+            plane = frame.planes[0]
+            rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, -1)
+            luma = rows[:, : frame.width] + np.uint8(shift)
+            pts = frame.pts + Faults.late_by
+            yield DecodedFrame(luma, pts, self._stream, on_device=self._is_on_device)
+        if packet is None:
+            self._context = None
 
-    def get_batch_frames(self, batch_size: int) -> list[DecodedFrame]:
-        self._take_back()
-        stop = self._next + batch_size
-        if Faults.fail_at is not None and self._next <= Faults.fail_at < stop:
-            raise PyNvVCException("cuvidDecodePicture returned error 999\nat line 812")
-        frames = self._frames[self._next : stop][: None if Faults.end_at is None else Faults.end_at]
-        self._next = stop
-        self._lent = frames
-        return frames
 
-    def seek_to_index(self, index: int) -> None:
-        self._next = index
-
-    def reconfigure_decoder(self, new_source: str) -> None:
-        Faults.n_reconfigured += 1
-        self._load(str(Path(new_source)))
+def CreateDecoder(  # noqa: N802
+    gpuid: int = 0,
+    codec: cudaVideoCodec = cudaVideoCodec.H264,
+    cudacontext: int = 0,
+    cudastream: int = 0,
+    usedevicememory: bool = False,
+    maxwidth: int = 0,
+    maxheight: int = 0,
+) -> Decoder:
+    assert usedevicememory == bool(cudastream)
+    assert maxwidth % 64 == maxheight % 64 == 0
+    return Decoder(codec, cudastream, on_device=usedevicememory)
