@@ -78,7 +78,11 @@ def main() -> int:
 
     def add(result: dict[str, Any]) -> None:
         results.append(result)
-        print(f"  {result['what']}: {result['fps']:.0f} frames/s", flush=True)
+        print(
+            f"  {result['what']}, {result['in']}: {result['fps']:.0f} frames/s, "
+            f"CPU {result['cpu_us']:.0f} us a frame",
+            flush=True,
+        )
 
     for n_threads in threads:
         add(_bare(nvc, packets, n_threads, options.rounds * BARE_ROUNDS))

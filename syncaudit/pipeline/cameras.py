@@ -16,11 +16,10 @@ from syncaudit.pipeline.stages import Stages
 
 __all__ = ["CAMERAS_AT_ONCE", "look_at_each"]
 
-# Each has a decoder, with its memory on the GPU. An H100 or H200 decodes with seven engines; one
-# thread more waits while Python works on the pictures of another. Python does so for one at a time,
-# so that more processes (`--workers`) bring more than more threads. Not measured on a GPU yet:
-# `benchmarks/gpu.py` does.
-CAMERAS_AT_ONCE = 8
+# Python works on the pictures of one at a time, and hands over many times a frame: on an H100 two
+# or four threads decode 4,050 frames/s of 854 x 480, eight 2,330, eight processes of two 15,070
+# (`benchmarks/gpu.py`). So more is for more processes (`--workers`).
+CAMERAS_AT_ONCE = 4
 _WAKE_S = 0.5
 
 _Found = TypeVar("_Found")
