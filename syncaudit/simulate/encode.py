@@ -7,6 +7,7 @@ from pathlib import Path
 import av
 import cv2
 import numpy as np
+from av.video.reformatter import ColorRange
 from numpy.typing import NDArray
 
 from syncaudit.writing import draft_of
@@ -38,6 +39,8 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
         stream.width, stream.height = camera.size_px
         stream.pix_fmt = "yuvj420p" if camera.codec == "mjpeg" else "yuv420p"
         stream.codec_context.thread_count = 1
+        # Levels from 0 to 255, as the cameras of machines have them; unmarked they mean 16 to 235.
+        stream.codec_context.color_range = ColorRange.JPEG
         image = av.VideoFrame(*camera.size_px, stream.pix_fmt)
         for plane in image.planes[1:]:
             plane.update(bytes([_NEUTRAL_CHROMA]) * plane.buffer_size)
