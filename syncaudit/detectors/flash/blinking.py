@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS
+from syncaudit.detectors.flash.screen import RADIUS
 
-__all__ = ["Blinking", "Change", "changed_frames", "find_blinking"]
+__all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "turning_frames"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -183,6 +184,24 @@ def changed_frames(levels: Singles) -> Ints:
     steps = np.abs(np.diff(logs))
     usual = float(np.sort(steps)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
     return np.flatnonzero(steps > max(LEAST_STEP, MIN_CHANGE * usual)) + 1
+
+
+def turning_frames(levels: Singles, places: Ints) -> Ints:
+    """Return where the light came, and where it went, that some frames show.
+
+    Parameters
+    ----------
+    levels : ndarray of float32, shape (n, r, b)
+        Brightness of r rows in b column blocks of n frames.
+    places : ndarray of int
+        Frames that differ from some frame of the `RADIUS` before, or after.
+    """
+    steps = np.zeros(levels.shape[0] + 2 * RADIUS)
+    steps[RADIUS + 1 : -RADIUS] = np.abs(np.diff(levels, axis=0)).mean(axis=(1, 2))
+    near = np.lib.stride_tricks.sliding_window_view(steps, RADIUS + 1)
+    came = places - RADIUS + np.argmax(near[places], axis=1)
+    went = places + np.argmax(near[places + RADIUS], axis=1)
+    return np.unique(np.concatenate([came, went]))
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.between_frames import with_intervals
-from syncaudit.detectors.flash.blinking import Blinking, changed_frames, find_blinking
+from syncaudit.detectors.flash.blinking import (
+    Blinking,
+    changed_frames,
+    find_blinking,
+    turning_frames,
+)
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
@@ -155,6 +160,7 @@ class FlashDetector:
         window = self._window
         if window.has_rows:
             levels, at = window.rows(), np.searchsorted(self._indices, window.candidates)
+            at = turning_frames(levels, at)
         else:
             levels = window.cells.finish()
             at = changed_frames(levels)
