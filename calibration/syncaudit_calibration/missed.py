@@ -19,7 +19,7 @@ from syncaudit.estimators.events import EventEvidence, Instants, band_height_px
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
 from syncaudit_calibration.links import Links
 
-__all__ = ["Missed", "drop_contradicted", "find_missed", "views_of"]
+__all__ = ["Missed", "drop_contradicted", "find_missed", "reach_s", "views_of"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -30,7 +30,7 @@ BORDER = 0.2
 ALONE_S = 0.015
 # An event this near is the flash that was looked for, whatever it was matched with.
 NEAR_S = 3e-3
-# By how much the times of a flash may be off, in errors: stamps may jitter.
+# By how much the times of a flash may be off, in errors.
 MAX_SIGMAS = 3.0
 # A detector misses up to a third of the flashes (short exposures, several pulses a frame); a cover,
 # or a clock that steps, makes few runs of them. A match that is off by a pulse misses more,
@@ -120,10 +120,7 @@ def drop_contradicted(
             # From the peer's time to that of the camera that is asked.
             flashes_s = fit.predict(own[peer]) if peer == one else fit.source_of(own[peer])
             views_s = views_of(items[name], line_s[name])
-            half_s, own_half_s = (
-                events[each].half_s + MAX_SIGMAS * events[each].std_s for each in (peer, name)
-            )
-            seen = own[name], own_half_s
+            half_s, seen = reach_s(events[peer]), (own[name], reach_s(events[name]))
             is_whole = isinstance(items[name], FlashIntervals)
             certain = flashes_s[is_confirmed], half_s[is_confirmed]
             sure.append((name, find_missed(views_s, certain, seen, is_whole=is_whole)))
@@ -151,7 +148,7 @@ def find_missed(
     flashes : tuple of ndarray, shape (n,)
         Flashes that surely were, and by how much at most their times are off.
     seen : tuple of ndarray, shape (k,)
-        The camera's events, and half the widths of their intervals.
+        The camera's events, and by how much at most their times are off.
     is_whole : bool
         Whether these are frames that are lit as a whole.
     """
@@ -173,6 +170,11 @@ def find_missed(
         n_runs=int(first.sum()),
         is_whole=is_whole,
     )
+
+
+def reach_s(events: Instants) -> Floats:
+    """Return by how much at most the times of events are off: stamps may jitter."""
+    return events.half_s + MAX_SIGMAS * events.std_s
 
 
 def views_of(item: EventEvidence, line_delay_s: float) -> Floats:

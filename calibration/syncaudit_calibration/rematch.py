@@ -23,7 +23,7 @@ from syncaudit.model import FlashIntervals
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
-from syncaudit_calibration.missed import find_missed, views_of
+from syncaudit_calibration.missed import find_missed, reach_s, views_of
 
 __all__ = ["Associated", "composed", "match_with_all", "rematch"]
 
@@ -179,11 +179,11 @@ def match_with_all(
     np.maximum.at(highest, group, owner)
     fit = match.fit
     own_s = events[name].times_s + events[name].row_px * fit.source_line_s
-    flashes_s = fit.source_of(merged.times_s[lowest < highest])  # several saw them
+    flashes = merged.take(np.flatnonzero(lowest < highest))  # several saw them
     missed = find_missed(
         views_of(item, events[name].line_delay_s + fit.source_line_s),
-        (flashes_s, np.zeros(flashes_s.size)),
-        (own_s, events[name].half_s),
+        (fit.source_of(flashes.times_s), reach_s(flashes)),
+        (own_s, reach_s(events[name])),
         is_whole=isinstance(item, FlashIntervals),
     )
     return replace(match, why=missed.words(name)) if missed.exceeds() else match
