@@ -128,14 +128,20 @@ class Blinking:
         return 2 * n_told < frames.size
 
     def intervals_s(
-        self, frame_s: Floats, *, exposure_s: tuple[float, float], rise_s: float
+        self,
+        frame_s: Floats,
+        *,
+        exposure_s: tuple[float, float],
+        rise_s: float,
+        is_clipped: bool = False,
     ) -> tuple[Floats, Floats]:
         """Return within which times half of the light of each change had come.
 
         A frame that shows a share u of a change that takes r, in an exposure E, was half exposed
         ``(u - 1/2) x`` after it, with E <= x <= E + r; u is told by tone curves with exponents
         of 1 to 2.4. One that shows less than a twentieth was exposed before, one that lacks less,
-        after. Where an exposure answers, no more is told than by which frame half had come.
+        after. Where an exposure answers, no more is told than by which frame half had come; where
+        pixels clip, which look full before they are, than by which all had.
 
         Parameters
         ----------
@@ -145,9 +151,16 @@ class Blinking:
             Shortest and longest that the exposure may be.
         rise_s : float
             Longest that a change may take.
+        is_clipped : bool
+            Whether much of what is lit clips.
         """
         found = np.array(
-            [self._interval_s(own, frame_s, exposure_s, rise_s) for own in self.changes]
+            [
+                (frame_s[own.foot], frame_s[own.peak])
+                if is_clipped
+                else self._interval_s(own, frame_s, exposure_s, rise_s)
+                for own in self.changes
+            ]
         )
         return found[:, 0], found[:, 1]
 

@@ -184,6 +184,7 @@ class WatchedFrames:
             self.frame_s + (blinking.row - 0.5) * (self.readout_s or 0.0),
             exposure_s=self.exposures_s,
             rise_s=MAX_RISE_S if blinking.is_cut else RESPONSE_S,
+            is_clipped=clipped_share > CLIPPED_SHARE,
         )
         n = start_s.size
         return FlashIntervals(
