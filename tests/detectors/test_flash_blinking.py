@@ -13,24 +13,24 @@ TIMING = {"exposure_s": 0.008, "line_delay_s": 1.6e-4}
 SCAN_S, LENGTH_S = 0.015, 0.2
 
 
-def onsets_s():
+def onsets_s(length_s=LENGTH_S):
     rng = np.random.default_rng(5)
-    times_s = 0.7 + np.cumsum(LENGTH_S + rng.uniform(0.2, 0.5, 40))
+    times_s = 0.7 + np.cumsum(length_s + rng.uniform(0.2, 0.5, 40))
     return times_s[times_s < N / FPS - 0.8]
 
 
-def filmed(*, scan_s=SCAN_S, answer=0.0):
+def filmed(*, scan_s=SCAN_S, answer=0.0, length_s=LENGTH_S):
     """Return frames of a screen that lights line by line; an exposure may answer its light."""
     rng = np.random.default_rng(6)
     scene = rng.uniform(30.0, 60.0, (HEIGHT // 10, WIDTH // 10)).repeat(10, 0).repeat(10, 1)
-    rows, on_s, gain = np.arange(HEIGHT), onsets_s(), 1.0
+    rows, on_s, gain = np.arange(HEIGHT), onsets_s(length_s), 1.0
     late_s = scan_s * (rows - TOP) / (BOTTOM - TOP)
     frames = []
     for k in range(N):
         end_s = k / FPS + (rows - 0.5 * (HEIGHT - 1)) * TIMING["line_delay_s"]
         end_s = end_s[:, None] + 0.5 * TIMING["exposure_s"] - late_s[:, None] - on_s
-        dose = np.clip(end_s, 0.0, LENGTH_S)
-        dose -= np.clip(end_s - TIMING["exposure_s"], 0.0, LENGTH_S)
+        dose = np.clip(end_s, 0.0, length_s)
+        dose -= np.clip(end_s - TIMING["exposure_s"], 0.0, length_s)
         light = dose.sum(axis=1) / TIMING["exposure_s"]
         frame = scene.copy()
         frame[TOP:BOTTOM, LEFT:RIGHT] = 12.0 + 150.0 * light[TOP:BOTTOM, None]
@@ -58,6 +58,15 @@ def test_screens_are_dated_by_their_middle(scan_s, answer):
     assert 1e-3 < found.systematic_std_s < 3e-3
 
 
+@pytest.mark.parametrize("n_frames", [7, 9])
+def test_screens_are_found_whose_light_stays_for_some_frames(n_frames):
+    """Only the middle of such lights is brighter than frames before and after it."""
+    length_s = n_frames / FPS
+    found = detected(camera(N, fps=FPS, **TIMING), filmed(length_s=length_s))
+    assert isinstance(found, FlashIntervals)
+    assert np.count_nonzero(found.sense > 0) >= 0.9 * onsets_s(length_s).size
+
+
 def test_gain_does_not_blink():
     rng = np.random.default_rng(7)
     scene = rng.uniform(30.0, 90.0, (1, 60, 16))
@@ -77,6 +86,18 @@ def blinking(starts, length):
         for k, sense in ((start, 1), (start + length, -1))
     ]
     return Blinking(row=0.5, is_cut=False, course=np.zeros(300), changes=tuple(changes))
+
+
+def test_of_light_that_clips_no_part_is_told():
+    # A tenth of the change in one frame, nine tenths in the next, as bright cells show it.
+    course = np.array([0.0, 0.0, 0.0, 0.1, 0.9, 1.0, 1.0, 1.0])
+    change = Change(foot=2, before=3, after=4, peak=5, sense=1)
+    own = Blinking(row=0.5, is_cut=False, course=course, changes=(change,))
+    times_s = np.arange(8.0)
+    timing = {"exposure_s": (0.5, 0.5), "rise_s": 0.1}
+    ((start_s,), (stop_s,)) = own.intervals_s(times_s, **timing)
+    assert 3.0 < start_s < stop_s < 4.0
+    assert own.intervals_s(times_s, **timing, is_clipped=True) == ([2.0], [5.0])
 
 
 def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():

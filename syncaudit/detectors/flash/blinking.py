@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.between_frames import is_no_gain
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS
-from syncaudit.detectors.flash.screen import RADIUS
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE
 
-__all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "turning_frames"]
+__all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "outstanding_frames"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -40,8 +39,10 @@ MAX_ANSWER = 0.3
 # A frame with so much of a change shows more than half of its light, and one with so much less:
 # tone curves and exposures that answer bend what lies between.
 MORE, LESS = 0.75, 0.25
-# What a frame must differ from the one before by to be looked at, as a share.
+# What a frame must differ from the one before by to be looked at: as a whole, as a share; anywhere,
+# as times of what frames differ by when nothing happens.
 LEAST_STEP = 0.02
+OVER_QUIET = 3.0
 # Exponents that tone curves may have (1: linear), and the least part of a change that a frame
 # shows.
 GAMMAS = 1.0, 2.4
@@ -199,22 +200,19 @@ def changed_frames(levels: Singles) -> Ints:
     return np.flatnonzero(steps > max(LEAST_STEP, MIN_CHANGE * usual)) + 1
 
 
-def turning_frames(levels: Singles, places: Ints) -> Ints:
-    """Return where the light came, and where it went, that some frames show.
+def outstanding_frames(changes: Floats) -> Ints:
+    """Return the frames in which far more changes than when nothing happens, anywhere.
 
     Parameters
     ----------
-    levels : ndarray of float32, shape (n, r, b)
-        Brightness of r rows in b column blocks of n frames.
-    places : ndarray of int
-        Frames that differ from some frame of the `RADIUS` before, or after.
+    changes : ndarray, shape (n,)
+        By how many levels each frame differs from the one before, on average.
     """
-    steps = np.zeros(levels.shape[0] + 2 * RADIUS)
-    steps[RADIUS + 1 : -RADIUS] = np.abs(np.diff(levels, axis=0)).mean(axis=(1, 2))
-    near = np.lib.stride_tricks.sliding_window_view(steps, RADIUS + 1)
-    came = places - RADIUS + np.argmax(near[places], axis=1)
-    went = places + np.argmax(near[places + RADIUS], axis=1)
-    return np.unique(np.concatenate([came, went]))
+    if changes.size < MIN_CHANGES:
+        return np.empty(0, dtype=np.int64)
+    usual = MIN_CHANGE * float(np.sort(changes)[-MIN_CHANGES])
+    quiet = OVER_QUIET * float(np.percentile(changes, QUIET_PERCENTILE))
+    return np.flatnonzero(changes > max(usual, quiet))
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:
@@ -245,7 +243,8 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     is_alike = np.abs(weight) > MIN_ALIKE * power
     if is_alike.mean() < MIN_AREA:
         return None
-    weight = weight * np.sign(np.median(weight[is_alike]))
+    # An exposure that answers changes the other cells the other way, by less.
+    weight = weight * np.sign(weight[is_alike].sum())
     usual = float(np.percentile(weight[is_alike], USUAL_PERCENTILE))
     blinks = (is_alike & (weight > USUAL_SHARE * usual)).reshape(n_rows, n_blocks)
     widths = np.count_nonzero(blinks, axis=1)

@@ -17,7 +17,7 @@ from syncaudit.detectors.flash.blinking import (
     Blinking,
     changed_frames,
     find_blinking,
-    turning_frames,
+    outstanding_frames,
 )
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
@@ -159,8 +159,8 @@ class FlashDetector:
         """Return what blinks in the frames, where light may have changed."""
         window = self._window
         if window.has_rows:
-            levels, at = window.rows(), np.searchsorted(self._indices, window.candidates)
-            at = turning_frames(levels, at)
+            at = outstanding_frames(window.changes())
+            levels = window.rows()
         else:
             levels = window.cells.finish()
             at = changed_frames(levels)

@@ -228,9 +228,9 @@ def _shows_ends(light: Floats) -> bool:
     inner = light[:, SMOOTH_ROWS:-SMOOTH_ROWS]
     peak = inner.max(axis=1, initial=0.0)
     border = np.maximum(light[:, 0], light[:, -1])
-    is_full = (peak > 1.0 - DARK_SHARE) | (peak > border + DARK_SHARE)
+    is_full = peak > 1.0 - DARK_SHARE
     is_dark = inner.min(axis=1, initial=1.0) < DARK_SHARE
-    n_full = np.count_nonzero(is_full)
+    n_full = np.count_nonzero(is_full | (peak > border + DARK_SHARE))
     return bool(is_dark.any() and n_full + np.count_nonzero(is_full & is_dark) >= MIN_FRAMES)
 
 

@@ -18,6 +18,7 @@ from syncaudit.detectors.flash.whole_frames import FrameCells
 __all__ = ["FrameWindow"]
 
 Singles = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 # Frames that are looked at in one go.
 N_AT_ONCE = 16
@@ -59,6 +60,8 @@ class FrameWindow:
     _wanted: int = -1
     _sums: list[NDArray[np.int32]] = field(default_factory=list)
     _rows: list[Singles] = field(default_factory=list)
+    _changes: list[Floats] = field(default_factory=list)
+    _last: Singles | None = None
     _near: list[Singles] = field(default_factory=list)
     _width_px: int = 0
 
@@ -95,6 +98,10 @@ class FrameWindow:
         at = np.array([places[index] for index in self.steps], dtype=np.int64)
         senses = lasting_senses(rows, at)
         return {k: sense for k, sense in zip(self.steps, senses, strict=True) if sense}
+
+    def changes(self) -> Floats:
+        """Return by how many levels each frame differs from the one before, on average, (n,)."""
+        return np.concatenate(self._changes)
 
     def rows(self) -> Singles:
         """Return the brightness of about 120 rows in column blocks, of all frames, (n, r, b)."""
@@ -137,6 +144,10 @@ class FrameWindow:
                 self._width_px // n_blocks
             )
             self._sums.clear()
+            before = levels[:1] if self._last is None else self._last
+            changes = np.abs(np.diff(levels, axis=0, prepend=before))
+            self._changes.append(changes.mean(axis=(1, 2), dtype=np.float64))
+            self._last = levels[-1:]
             self.cells.add(strips_of(levels))
             if self.has_rows:
                 self._rows.append(levels)
