@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.blinking import Blinking, Change, find_blinking
+from syncaudit.detectors.flash.blinking import (
+    Blinking,
+    Change,
+    changed_frames,
+    find_blinking,
+    outstanding_frames,
+)
 from syncaudit.model.evidence import FlashIntervals
 from testkit.flash_footage import camera, detected
 
@@ -76,6 +82,26 @@ def test_gain_does_not_blink():
     assert find_blinking(levels, list(range(300)), 2) is None
     levels[:, 20:40, 4:12] = (60.0 + 60.0 * (gain > 1.0) + noise[:, 20:40, 4:12]).astype(np.float32)
     assert find_blinking(levels, list(range(300)), 2) is not None
+
+
+def test_scenery_that_moves_does_not_change_as_lights_do():
+    rng = np.random.default_rng(8)
+    drive = np.exp(np.cumsum(rng.normal(0.0, 0.02, 400)))[:, None, None]
+    levels = (60.0 * drive * np.linspace(0.6, 1.4, 32).reshape(8, 4)).astype(np.float32)
+    assert changed_frames(levels).size < 5
+    switched = np.arange(40, 390, 30)
+    for k, on in enumerate(switched):
+        levels[on:] *= 1.4 if k % 2 == 0 else 1.0 / 1.4
+    assert changed_frames(levels).tolist() == switched.tolist()
+
+
+def test_frames_stand_out_that_change_more_than_those_where_nothing_happens():
+    changes = np.random.default_rng(9).uniform(0.5, 0.8, 300)
+    assert not outstanding_frames(changes).size
+    at = np.arange(20, 290, 30)
+    changes[at] += 4.0
+    assert outstanding_frames(changes).tolist() == at.tolist()
+    assert not outstanding_frames(changes[:3]).size
 
 
 def blinking(starts, length):

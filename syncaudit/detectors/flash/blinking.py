@@ -43,6 +43,8 @@ MORE, LESS = 0.75, 0.25
 # as times of what frames differ by when nothing happens.
 LEAST_STEP = 0.02
 OVER_QUIET = 3.0
+# Share of the changes that follow one of the other sense: all of one light's, half of scenery's.
+MIN_IN_TURN = 0.9
 # Exponents that tone curves may have (1: linear), and the least part of a change that a frame
 # shows.
 GAMMAS = 1.0, 2.4
@@ -193,11 +195,23 @@ class Blinking:
 
 
 def changed_frames(levels: Singles) -> Ints:
-    """Return the frames that are brighter or darker than those before, as a whole."""
+    """Return the frames that are brighter or darker than those before, as a whole.
+
+    None where they do not become brighter and darker in turns, as by a light that goes on and off:
+    scenery that passes, and exposures that follow it, do not.
+    """
     logs = np.median(np.log(levels.reshape(levels.shape[0], -1) + BLACK_LEVELS), axis=1)
-    steps = np.abs(np.diff(logs))
-    usual = float(np.sort(steps)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
-    return np.flatnonzero(steps > max(LEAST_STEP, MIN_CHANGE * usual)) + 1
+    steps = np.diff(logs)
+    sizes = np.abs(steps)
+    usual = float(np.sort(sizes)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
+    at = np.flatnonzero(sizes > max(LEAST_STEP, MIN_CHANGE * usual))
+    sense = np.sign(steps[at])
+    # A frame that shows a part of a change leaves the rest to the next.
+    is_rest = (np.diff(at) == 1) & (np.diff(sense) == 0.0)
+    in_turn = sense[np.append(True, ~is_rest)] if at.size else sense
+    if in_turn.size < 2 or np.mean(np.diff(in_turn) != 0.0) < MIN_IN_TURN:
+        return np.empty(0, dtype=np.int64)
+    return at + 1
 
 
 def outstanding_frames(changes: Floats) -> Ints:

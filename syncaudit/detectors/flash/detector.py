@@ -160,12 +160,11 @@ class FlashDetector:
         window = self._window
         if window.has_rows:
             at = outstanding_frames(window.changes())
-            levels = window.rows()
         else:
-            levels = window.cells.finish()
-            at = changed_frames(levels)
+            at = changed_frames(window.cells.finish())
         if at.size < MIN_CHANGES:
             return None
+        levels = window.rows() if window.has_rows else window.cells.finish()
         part_s = (self.stream.exposure_s or 1.0 / self._rate_hz) + MAX_RISE_S
         return find_blinking(levels, at.tolist(), math.ceil(part_s * self._rate_hz) + 1)
 

@@ -105,7 +105,9 @@ class FrameWindow:
 
     def rows(self) -> Singles:
         """Return the brightness of about 120 rows in column blocks, of all frames, (n, r, b)."""
-        return np.concatenate(self._rows)
+        if len(self._rows) > 1:
+            self._rows = [np.concatenate(self._rows)]
+        return self._rows[0]
 
     def _screen(self, stop: int) -> None:
         """Screen the frames from `_n_done` to `stop`, and forget the oldest."""
