@@ -5,13 +5,13 @@ both line delays changes all residuals by one constant, which the offset takes. 
 with residual 0, so that residuals prove nothing; the normal matrix does. In units of the priors,
 the directions of its posterior whose spread is still near one are those that no flash spoke of.
 
-The line delay of one camera alone is another matter: few of its edges are dated by rows, and what a
-read-out may be as a rule is part of the error of its offset.
+What read-outs and exposures are as a rule (4 to 32 and 1 to 15 ms) bounds what such directions do
+to an offset: its error allows for it, and it is refused only where that is more than they could.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from syncaudit.estimators.events.hypotheses import MAX_LINE_SHARE, MIN_LINE_SHARE
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.unknowns import Unknown
 
 __all__ = ["Unobservable", "unobservable_cameras"]
 
@@ -26,22 +27,22 @@ __all__ = ["Unobservable", "unobservable_cameras"]
 MAX_LEFT = 0.2
 # and a camera takes part in it with at least this component.
 MIN_SHARE = 0.3
+# Unstated read-outs and exposures move the instant that a row dates by half of both at most.
+MAX_OFFSET_STD_S = 0.025
 
-_WORDS = {
+_CURES = {
     "line_delay": (
-        "line delay of {name} is not observable{others}: state it (line_delay_s, or "
-        "exposure_s, which the height of the bands turns into it), or use another frame rate or "
-        "more pulses a frame"
+        "line delay of {name} is not observable{others}",
+        "state it (line_delay_s, or exposure_s, which the height of the bands turns into it), or "
+        "use another frame rate or more pulses a frame",
     ),
     "exposure": (
-        "exposure of {name} is not observable{others}: state it (exposure_s), or use a longer "
-        "recording in which bands show both edges"
+        "exposure of {name} is not observable{others}",
+        "state it (exposure_s), or use a longer recording in which bands show both edges",
     ),
 }
-_VAGUE = (
-    "line delay of {name} is not observable: taken to be what it is as a rule, which the error of "
-    "its offset allows for. State it (line_delay_s) for a better one"
-)
+_REFUSED = "{what}: {cure}"
+_VAGUE = "{what}: errors of offsets allow for all that it is as a rule; for better ones {cure}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Unobservable:
     refused : mapping of str to str
         Those whose offset may be anything.
     vague : mapping of str to str
-        Those whose line delay is taken to be the usual one: the error of the offset allows for it.
+        Those that are taken to be as usual: the errors of offsets allow for it.
     """
 
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -78,20 +79,20 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
     columns = [
         k
         for k, unknown in enumerate(observations.unknowns)
-        if unknown.kind in _WORDS and not unknown.is_stated and observations.design[:, k].any()
+        if unknown.kind in _CURES and not unknown.is_stated and observations.design[:, k].any()
     ]
     if not columns:
         return Unobservable()
     prior = np.array([observations.unknowns[k].prior_std for k in columns])
     posterior = adjustment.covariance[np.ix_(columns, columns)] / np.outer(prior, prior)
     variances, directions = np.linalg.eigh(posterior)
-    reasons: dict[str, str] = {}
-    vague: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for k in columns:
         unknown = observations.unknowns[k]
         share = 1.0 + float(adjustment.x[k]) / unknown.assumed
         if unknown.kind == "line_delay" and not MIN_LINE_SHARE <= share <= MAX_LINE_SHARE:
-            reasons[unknown.source] = _WORDS["line_delay"].format(name=unknown.source, others="")
+            refused[unknown.source] = _words(_REFUSED, unknown)
+    vague: dict[str, str] = {}
     for variance, direction in zip(variances[::-1], directions.T[::-1], strict=True):
         if variance < MAX_LEFT**2:
             break
@@ -100,15 +101,21 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
             for k in np.flatnonzero(np.abs(direction) >= MIN_SHARE)
         ]
         for unknown in taking_part:
+            name = unknown.source
             own = posterior[columns.index(observations.unknowns.index(unknown))]
             if float(own.max()) < MAX_LEFT**2:
                 continue
-            others = sorted({u.source for u in taking_part} - {unknown.source})
-            beside = f" beside that of {' and '.join(others)}" if others else ""
-            if unknown.kind == "line_delay" and len(taking_part) == 1:
-                vague[unknown.source] = _VAGUE.format(name=unknown.source)
-                continue
-            words = _WORDS[unknown.kind].format(name=unknown.source, others=beside)
-            reasons.setdefault(unknown.source, words)
-    vague = {name: words for name, words in vague.items() if name not in reasons}
-    return Unobservable(refused=reasons, vague=vague)
+            others = sorted({u.source for u in taking_part} - {name})
+            vague.setdefault(name, _words(_VAGUE, unknown, others))
+            column = observations.column("offset", name)
+            variance_s = 0.0 if column is None else adjustment.covariance[column, column]
+            if variance_s > MAX_OFFSET_STD_S**2:
+                refused.setdefault(name, _words(_REFUSED, unknown, others))
+    vague = {name: words for name, words in vague.items() if name not in refused}
+    return Unobservable(refused=refused, vague=vague)
+
+
+def _words(form: str, unknown: Unknown, others: Sequence[str] = ()) -> str:
+    what, cure = _CURES[unknown.kind]
+    beside = f" beside that of {' and '.join(others)}" if others else ""
+    return form.format(what=what.format(name=unknown.source, others=beside), cure=cure)

@@ -7,22 +7,54 @@ import pytest
 from syncaudit_calibration import CalibrationError, calibrate_events
 
 from syncaudit.errors import UsageError
-from testkit.event_rig import LINE_DELAYS_S, camera, irregular_onsets, train, trigger
+from testkit.event_rig import LINE_DELAYS_S, Clock, camera, irregular_onsets, train, trigger
 
 
-def test_equal_rates_leave_the_line_delay_unobservable():
+def test_equal_rates_leave_line_delays_as_vague_as_they_are_as_a_rule():
+    scores = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        onsets = irregular_onsets(rng)
+        offsets_s = [0.0, *rng.uniform(-0.1, 0.1, 2)]
+        cameras = [
+            camera(
+                rng,
+                onsets,
+                name=f"cam_{k}",
+                clock=Clock(offset_s=offset_s),
+                line_delay_s=rng.uniform(0.006, 0.03) / 480.0,
+                exposure_s=rng.uniform(0.001, 0.01),
+            )
+            for k, offset_s in enumerate(offsets_s)
+        ]
+        cameras = [dataclasses.replace(own, line_delay_s=None, exposure_s=None) for own in cameras]
+        try:
+            found = calibrate_events(cameras, reference="cam_0")
+        except CalibrationError:  # too few of their events agree
+            continue
+        assert any("cam_0 is not observable beside that of" in words for words in found.warnings)
+        assert any("another frame rate" in words for words in found.warnings)
+        for name, true_s in zip(("cam_1", "cam_2"), offsets_s[1:], strict=True):
+            own = found.sources.get(name)
+            if own is not None and own.offset_s is not None:
+                assert own.offset_std_s > 1e-4
+                scores.append((own.offset_s - true_s) / own.offset_std_s)
+    assert len(scores) >= 12
+    # Both cameras of a rig err alike where that of the reference does.
+    assert np.sqrt(np.mean(np.square(scores))) < 1.3
+    assert np.max(np.abs(scores)) < 3.0
+
+
+def test_one_stated_line_delay_tells_those_of_equal_rates():
     rng = np.random.default_rng(4)
     onsets = irregular_onsets(rng)
     cameras = [
         camera(rng, onsets, name=f"cam_{k}", is_stated=False, phase_s=0.01 * k) for k in range(3)
     ]
-    with pytest.raises(CalibrationError, match="line delay of cam_0 is not observable") as caught:
-        calibrate_events(cameras)
-    assert "another frame rate" in caught.value.refused["cam_1"]
-    # One stated line delay breaks the tie.
     cameras[0] = dataclasses.replace(cameras[0], line_delay_s=4e-5)
     found = calibrate_events(cameras)
     assert found.sources["cam_1"].line_delay_s == pytest.approx(4e-5, rel=5e-3)
+    assert not found.warnings
 
 
 def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():

@@ -126,7 +126,11 @@ class FlashDetector:
             is_scarce = len(learnt.edges) < MIN_CHANGES and dated.sense is not None
             is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
             is_slow = learnt.shape.blur_px > 0.0
-            if not is_scarce and not blinking.replaces(places, dated.sense, is_slow=is_slow):
+            # Frames that are lit as a whole tell when, whatever rows date.
+            half_s = np.zeros(places.size) if dated.half_s is None else dated.half_s
+            by_rows = half_s == 0.0
+            sense = None if dated.sense is None else dated.sense[by_rows]
+            if not is_scarce and not blinking.replaces(places[by_rows], sense, is_slow=is_slow):
                 return dated
         frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
         cells = self._window.cells.finish()
