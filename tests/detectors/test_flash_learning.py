@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.flash.learning import learn
+from syncaudit.detectors.flash.learning import _shows_bands, learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
 from syncaudit.detectors.flash.rows import FrameRows
@@ -51,6 +51,15 @@ def gathered(light):
         scale=ones,
         scale_std=0.02 * ones,
     )
+
+
+def test_bands_that_are_dark_on_both_sides_are_no_foot_of_a_ramp():
+    rows = np.arange(HEIGHT)
+    bands = np.clip(1.5 - np.abs(rows - np.array([[60], [200], [400]])) / 8.0, 0.0, 1.0) ** 2
+    assert _shows_bands(bands)
+    assert not _shows_bands(bands[:2])
+    cut = np.array([rising(row) for row in (-400.0, -300.0, -200.0)])
+    assert not _shows_bands(cut / cut.max())
 
 
 @pytest.mark.parametrize("first_px", [(-400.0, -150.0), (-400.0, -300.0), (-600.0, -400.0)])

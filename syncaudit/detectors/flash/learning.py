@@ -50,7 +50,8 @@ WHOLLY_LIT = FrameEdges(rows=(), signs=(), is_lit=True)
 # A tail is believed where it leaves this share of what a box leaves.
 TAIL_GAIN = 0.8
 # Tone curves bend upwards; the foot of a light that rises evenly is a parabola, which is a bend of
-# -1. What is nearer to that is no ramp, but the foot of a longer one.
+# -1. What is nearer to that is no ramp, but the foot of a longer one; unless bands show all of it,
+# so narrow that the encoder rounds their edges.
 MIN_BEND = -0.5
 # Ramps of a light that goes on at once are as long as the exposure within this factor.
 LONGER = 1.25
@@ -175,7 +176,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
-    if not _shows_ends(fit.light) or shape.bend < MIN_BEND:
+    is_foot = shape.bend < MIN_BEND and not _shows_bands(fit.light)
+    if not _shows_ends(fit.light) or is_foot:
         return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
@@ -232,6 +234,13 @@ def _shows_ends(light: Floats) -> bool:
     is_dark = inner.min(axis=1, initial=1.0) < DARK_SHARE
     n_full = np.count_nonzero(is_full | (peak > border + DARK_SHARE))
     return bool(is_dark.any() and n_full + np.count_nonzero(is_full & is_dark) >= MIN_FRAMES)
+
+
+def _shows_bands(light: Floats) -> bool:
+    """Tell whether enough frames show full light between rows that are dark."""
+    border = np.maximum(light[:, 0], light[:, -1])
+    is_band = (light.max(axis=1) > 1.0 - DARK_SHARE) & (border < DARK_SHARE)
+    return bool(np.count_nonzero(is_band) >= MIN_FRAMES)
 
 
 def _scale_info(lit: LitFrames) -> Floats:
