@@ -82,6 +82,9 @@ def test_gain_does_not_blink():
     noise = rng.normal(0.0, 0.5, (300, 60, 16))
     levels = (scene * gain + noise).astype(np.float32)
     assert find_blinking(levels, list(range(300)), 2) is None
+    # No exposure makes a picture twice as bright from one frame to the next, time and again.
+    strong = (scene * np.where(gain > 1.0, 2.2, 1.0) + noise).astype(np.float32)
+    assert find_blinking(strong, list(range(300)), 2) is not None
     levels[:, 20:40, 4:12] = (60.0 + 60.0 * (gain > 1.0) + noise[:, 20:40, 4:12]).astype(np.float32)
     assert find_blinking(levels, list(range(300)), 2) is not None
 

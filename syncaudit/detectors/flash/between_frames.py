@@ -24,6 +24,9 @@ _Value = TypeVar("_Value", np.int64, np.float64)
 # brightens, one in 8,000 would); gain takes all of them alike.
 MIN_UNEVEN = 0.03
 MIN_OVER_NOISE = 2.0
+# What the greatest change of an exposure adds to grey levels, as a share: 1.3 stops, by a tone
+# curve with an exponent of 1 / 2.2.
+MAX_GAIN_SHARE = 0.5
 # Width of the middle 90 % of a normal distribution: what lights a part of a picture need not change
 # half of it.
 NINETY_PERCENT_SIGMAS = 3.29
@@ -32,7 +35,8 @@ NINETY_PERCENT_SIGMAS = 3.29
 def is_no_gain(excess: Singles, background: Singles) -> bool:
     """Tell whether light changed, not the exposure: it adds to each cell as it falls there.
 
-    A gain brightens a cell as its brightness says, whatever the tone curve, wherever it lies.
+    A gain brightens a cell as its brightness says, whatever the tone curve, wherever it lies. And
+    no exposure is changed by more than a stop or so from one frame to the next.
 
     Parameters
     ----------
@@ -40,6 +44,8 @@ def is_no_gain(excess: Singles, background: Singles) -> bool:
         Light, and brightness without it, of frames that show the change whole, in levels.
     """
     shares = excess / (background + BLACK_LEVELS)
+    if np.median(shares) > MAX_GAIN_SHARE:
+        return True
     shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
     halves = np.median(shares[::2], axis=0), np.median(shares[1::2], axis=0)
     share, noise = 0.5 * (halves[0] + halves[1]), 0.5 * (halves[0] - halves[1])
