@@ -93,6 +93,7 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
         if unknown.kind == "line_delay" and not MIN_LINE_SHARE <= share <= MAX_LINE_SHARE:
             refused[unknown.source] = _words(_REFUSED, unknown)
     vague: dict[str, str] = {}
+    causes: dict[str, str] = {}
     for variance, direction in zip(variances[::-1], directions.T[::-1], strict=True):
         if variance < MAX_LEFT**2:
             break
@@ -107,10 +108,11 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
                 continue
             others = sorted({u.source for u in taking_part} - {name})
             vague.setdefault(name, _words(_VAGUE, unknown, others))
-            column = observations.column("offset", name)
-            variance_s = 0.0 if column is None else adjustment.covariance[column, column]
-            if variance_s > MAX_OFFSET_STD_S**2:
-                refused.setdefault(name, _words(_REFUSED, unknown, others))
+            causes.setdefault(name, _words(_REFUSED, unknown, others))
+    for name in observations.sources if causes else ():
+        column = observations.column("offset", name)
+        if column is not None and adjustment.covariance[column, column] > MAX_OFFSET_STD_S**2:
+            refused.setdefault(name, causes.get(name, next(iter(causes.values()))))
     vague = {name: words for name, words in vague.items() if name not in refused}
     return Unobservable(refused=refused, vague=vague)
 
