@@ -24,15 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import av
-from av.bitstream import BitStreamFilterContext
 from base_clips import OUT, base_clip
 from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
 from syncaudit.decode import DECODERS, Picture, iter_luma
-from syncaudit.decode.container import list_frames
-from syncaudit.decode.nvdec import NvdecDecoder
+from syncaudit.decode.container import list_frames, open_container, video_stream
+from syncaudit.decode.nvdec import NvdecDecoder, byte_stream, packet_data
 from syncaudit.model import CameraSpec, Clip, FrameFiles
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
@@ -131,20 +129,9 @@ def _count_decoders(nvc: Any) -> list[int]:
 
 def _packets(nvc: Any, path: str) -> list[tuple[Any, Any]]:
     """Return the packets of a file as the decoder takes them, and whose bytes these are."""
-    found = []
-    with av.open(path) as container:
-        (stream,) = container.streams.video
-        to_bytes = BitStreamFilterContext("h264_mp4toannexb", stream)
-        for read in container.demux(stream):
-            for packet in to_bytes.filter(read) if read.size else ():
-                sent = nvc.PacketData()
-                sent.bsl_data, sent.bsl, sent.pts = (
-                    packet.buffer_ptr,
-                    packet.buffer_size,
-                    packet.pts,
-                )
-                found.append((sent, packet))
-    return [*found, (nvc.PacketData(), None)]
+    with open_container(path) as container:
+        packets = list(byte_stream(container, video_stream(container, 0, path), None))
+    return [*((packet_data(nvc, packet), packet) for packet in packets), (nvc.PacketData(), None)]
 
 
 def _bare(

@@ -30,7 +30,7 @@ MIN_SHARE = 0.3
 # Unstated read-outs and exposures move the instant that a row dates by half of both at most.
 MAX_OFFSET_STD_S = 0.025
 
-_CURES = {
+_WORDS = {
     "line_delay": (
         "line delay of {name} is not observable{others}",
         "state it (line_delay_s, or exposure_s, which the height of the bands turns into it), or "
@@ -79,7 +79,7 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
     columns = [
         k
         for k, unknown in enumerate(observations.unknowns)
-        if unknown.kind in _CURES and not unknown.is_stated and observations.design[:, k].any()
+        if unknown.kind in _WORDS and not unknown.is_stated and observations.design[:, k].any()
     ]
     if not columns:
         return Unobservable()
@@ -91,9 +91,8 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
         unknown = observations.unknowns[k]
         share = 1.0 + float(adjustment.x[k]) / unknown.assumed
         if unknown.kind == "line_delay" and not MIN_LINE_SHARE <= share <= MAX_LINE_SHARE:
-            refused[unknown.source] = _words(_REFUSED, unknown)
-    vague: dict[str, str] = {}
-    causes: dict[str, str] = {}
+            refused[unknown.source] = _said(_REFUSED, unknown)
+    unseen: dict[str, tuple[Unknown, Sequence[str]]] = {}
     for variance, direction in zip(variances[::-1], directions.T[::-1], strict=True):
         if variance < MAX_LEFT**2:
             break
@@ -107,17 +106,17 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
             if float(own.max()) < MAX_LEFT**2:
                 continue
             others = sorted({u.source for u in taking_part} - {name})
-            vague.setdefault(name, _words(_VAGUE, unknown, others))
-            causes.setdefault(name, _words(_REFUSED, unknown, others))
-    for name in observations.sources if causes else ():
+            unseen.setdefault(name, (unknown, others))
+    for name in observations.sources if unseen else ():
         column = observations.column("offset", name)
         if column is not None and adjustment.covariance[column, column] > MAX_OFFSET_STD_S**2:
-            refused.setdefault(name, causes.get(name, next(iter(causes.values()))))
-    vague = {name: words for name, words in vague.items() if name not in refused}
+            worst = next(iter(unseen.values()))
+            refused.setdefault(name, _said(_REFUSED, *unseen.get(name, worst)))
+    vague = {n: _said(_VAGUE, *own) for n, own in unseen.items() if n not in refused}
     return Unobservable(refused=refused, vague=vague)
 
 
-def _words(form: str, unknown: Unknown, others: Sequence[str] = ()) -> str:
-    what, cure = _CURES[unknown.kind]
+def _said(form: str, unknown: Unknown, others: Sequence[str] = ()) -> str:
+    what, cure = _WORDS[unknown.kind]
     beside = f" beside that of {' and '.join(others)}" if others else ""
     return form.format(what=what.format(name=unknown.source, others=beside), cure=cure)

@@ -28,9 +28,10 @@ from syncaudit.decode.spans import packets_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.packet import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["NvdecDecoder"]
+__all__ = ["NvdecDecoder", "byte_stream", "packet_data"]
 
 # Frames whose features are computed at once: one wait for the GPU instead of one each.
 BATCH = 16
@@ -168,18 +169,30 @@ def _frames(
     That of the key frame before what is wanted comes first, and all that the decoder still holds
     last.
     """
+    for packet in byte_stream(container, stream, part.span_ns):
+        yield from decoder.Decode(packet_data(nvc, packet))
+    yield from decoder.Decode(nvc.PacketData())
+
+
+def byte_stream(
+    container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
+) -> Iterator[Packet[VideoStream]]:
+    """Yield the packets that frames of a span need, as NVDEC parses them."""
     from av.bitstream import BitStreamFilterContext
 
-    name = _BYTE_STREAM.get(part.header.codec)
+    name = _BYTE_STREAM.get(stream.codec_context.codec.canonical_name)
     to_bytes = None if name is None else BitStreamFilterContext(name, stream)
-    for read in packets_of(container, stream, part.span_ns):
+    for read in packets_of(container, stream, span_ns):
         if not read.size:
-            break
-        for packet in (read,) if to_bytes is None else to_bytes.filter(read):
-            sent = nvc.PacketData()
-            sent.bsl_data, sent.bsl, sent.pts = packet.buffer_ptr, packet.buffer_size, packet.pts
-            yield from decoder.Decode(sent)
-    yield from decoder.Decode(nvc.PacketData())
+            return
+        yield from (read,) if to_bytes is None else to_bytes.filter(read)
+
+
+def packet_data(nvc: Any, packet: Packet[VideoStream]) -> Any:
+    """Return a packet as the decoder takes it; its bytes are those of `packet`, to be kept."""
+    sent = nvc.PacketData()
+    sent.bsl_data, sent.bsl, sent.pts = packet.buffer_ptr, packet.buffer_size, packet.pts
+    return sent
 
 
 def _on_device(

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from syncaudit_calibration import CalibrationError, calibrate_events
+from syncaudit_calibration import CalibrationError, calibrate_events, observability
 
 from syncaudit.errors import UsageError
 from testkit.event_rig import LINE_DELAYS_S, Clock, camera, irregular_onsets, train, trigger
@@ -43,6 +43,18 @@ def test_equal_rates_leave_line_delays_as_vague_as_they_are_as_a_rule():
     # Both cameras of a rig err alike where that of the reference does.
     assert np.sqrt(np.mean(np.square(scores))) < 1.3
     assert np.max(np.abs(scores)) < 3.0
+
+
+def test_offsets_that_line_delays_leave_anywhere_are_refused(monkeypatch):
+    monkeypatch.setattr(observability, "MAX_OFFSET_STD_S", 1e-5)
+    rng = np.random.default_rng(4)
+    onsets = irregular_onsets(rng)
+    cameras = [
+        camera(rng, onsets, name=f"cam_{k}", is_stated=False, phase_s=0.01 * k) for k in range(3)
+    ]
+    with pytest.raises(CalibrationError, match="line delay of cam_1 is not observable") as caught:
+        calibrate_events(cameras, reference="cam_0")
+    assert "another frame rate" in caught.value.refused["cam_1"]
 
 
 def test_one_stated_line_delay_tells_those_of_equal_rates():

@@ -202,9 +202,7 @@ def changed_frames(levels: Singles) -> Ints:
     """
     logs = np.median(np.log(levels.reshape(levels.shape[0], -1) + BLACK_LEVELS), axis=1)
     steps = np.diff(logs)
-    sizes = np.abs(steps)
-    usual = float(np.sort(sizes)[-MIN_CHANGES]) if steps.size >= MIN_CHANGES else np.inf
-    at = np.flatnonzero(sizes > max(LEAST_STEP, MIN_CHANGE * usual))
+    at = np.flatnonzero(np.abs(steps) > max(LEAST_STEP, MIN_CHANGE * _usual(np.abs(steps))))
     sense = np.sign(steps[at])
     # A frame that shows a part of a change leaves the rest to the next.
     is_rest = (np.diff(at) == 1) & (np.diff(sense) == 0.0)
@@ -222,11 +220,13 @@ def outstanding_frames(changes: Floats) -> Ints:
     changes : ndarray, shape (n,)
         By how many levels each frame differs from the one before, on average.
     """
-    if changes.size < MIN_CHANGES:
-        return np.empty(0, dtype=np.int64)
-    usual = MIN_CHANGE * float(np.sort(changes)[-MIN_CHANGES])
     quiet = OVER_QUIET * float(np.percentile(changes, QUIET_PERCENTILE))
-    return np.flatnonzero(changes > max(usual, quiet))
+    return np.flatnonzero(changes > max(MIN_CHANGE * _usual(changes), quiet))
+
+
+def _usual(sizes: Floats) -> float:
+    """Return the fifth greatest change: infinite where there are fewer."""
+    return float(np.sort(sizes)[-MIN_CHANGES]) if sizes.size >= MIN_CHANGES else np.inf
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:

@@ -127,8 +127,7 @@ class FlashDetector:
             is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
             is_slow = learnt.shape.blur_px > 0.0
             # Frames that are lit as a whole tell when, whatever rows date.
-            half_s = np.zeros(places.size) if dated.half_s is None else dated.half_s
-            by_rows = half_s == 0.0
+            by_rows = dated.by_rows
             sense = None if dated.sense is None else dated.sense[by_rows]
             if not is_scarce and not blinking.replaces(places[by_rows], sense, is_slow=is_slow):
                 return dated

@@ -44,7 +44,9 @@ class FrameCells:
     def finish(self) -> NDArray[np.float32]:
         """Return the cells of all frames, shape (m, 8, s); there must be some."""
         self._reduce()
-        return np.concatenate(self._cells)
+        if len(self._cells) > 1:
+            self._cells = [np.concatenate(self._cells)]
+        return self._cells[0]
 
     def _reduce(self) -> None:
         if self._waiting:

@@ -61,7 +61,6 @@ class FrameWindow:
     _sums: list[NDArray[np.int32]] = field(default_factory=list)
     _rows: list[Singles] = field(default_factory=list)
     _changes: list[Floats] = field(default_factory=list)
-    _last: Singles | None = None
     _near: list[Singles] = field(default_factory=list)
     _width_px: int = 0
 
@@ -100,7 +99,7 @@ class FrameWindow:
         return {k: sense for k, sense in zip(self.steps, senses, strict=True) if sense}
 
     def changes(self) -> Floats:
-        """Return by how many levels each frame differs from the one before, on average, (n,)."""
+        """Return by how many levels the rows of each frame differ from those before, (n,)."""
         return np.concatenate(self._changes)
 
     def rows(self) -> Singles:
@@ -146,11 +145,10 @@ class FrameWindow:
                 self._width_px // n_blocks
             )
             self._sums.clear()
-            before = levels[:1] if self._last is None else self._last
-            changes = np.abs(np.diff(levels, axis=0, prepend=before))
-            self._changes.append(changes.mean(axis=(1, 2), dtype=np.float64))
-            self._last = levels[-1:]
             self.cells.add(strips_of(levels))
             if self.has_rows:
+                before = self._rows[-1][-1:] if self._rows else levels[:1]
+                changes = np.abs(np.diff(levels, axis=0, prepend=before))
+                self._changes.append(changes.mean(axis=(1, 2), dtype=np.float64))
                 self._rows.append(levels)
                 self._near.append(levels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
@@ -116,6 +117,11 @@ class FlashEdges:
         half = 0.5 * (self.height_px - 1)
         return (-half, half) if self.reached_px is None else self.reached_px
 
+    @property
+    def by_rows(self) -> NDArray[np.bool_]:
+        """Return which edges are dated by a row, not by the two frames they lie between."""
+        return np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
+
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
 
@@ -126,14 +132,14 @@ class FlashEdges:
             return self
         if self.exposure_part.any():
             return self
-        used = np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
+        used = self.by_rows
         return replace(
             self,
             frame_index=self.frame_index[used],
             frame_s=self.frame_s[used],
             row_px=self.row_px[used],
             row_std_px=self.row_std_px[used],
-            exposure_part=0.5 * self.sense[used],
+            exposure_part=0.5 * self.sense[used].astype(np.float64),
             band=self.band[used],
             half_light_s=None,
             half_light_std_s=None,
