@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,10 @@ MIN_LEAD = 3
 
 
 MAX_DRIFT_PPM = 1000.0
+# Streams of one recording rarely lie further apart: drivers buffer some frames, and oscillators
+# are sold as within 50 or 100 ppm.
+USUAL_OFFSET_S = 1.0
+USUAL_DRIFT_PPM = 100.0
 # Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of
 # that is left for what no model of chance knows of real trains.
 MAX_CHANCE = 3e-4
@@ -73,7 +77,10 @@ def match_events(
        the same as another because of its position in the list.
     3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
     4. The best must not be chance (`chance_of_match`): below 3e-4 over all distinct windows of the
-       search, and a tenth of the shorter train.
+       search, and a tenth of the shorter train. Half of that is spent on the whole search and half
+       on the maps that the clocks of one recording usually have, where fewer events are enough
+       (Genovese, Roeder & Wasserman, "False discovery control with p-value weighting", Biometrika
+       93, 2006, doi:10.1093/biomet/93.3.509).
     5. No other offset may explain nearly as many of the *same* events. That refuses trains that
        are nearly periodic, whatever the reason. Offsets that explain *other* events, before or
        after, are steps of one of the clocks (`join_steps`).
@@ -107,21 +114,53 @@ def match_events(
             return _refused(
                 source, target, f"{events.source} has {events.n} events, needed {MIN_MATCHED}"
             )
-    lowest_s, highest_s = _search_range(source, target, max_offset_s)
+    whole, usual = _searches(source, target, max_offset_s)
     if check_periods:
         for events in (source, target):
-            period_s = period_of(events, max_offset_s=0.5 * (highest_s - lowest_s))
+            period_s = period_of(events, max_offset_s=0.5 * whole.range_s)
             if period_s is not None:
                 return _modulo(source, target, events.source, period_s)
+    found, rivals = _match_within(source, target, whole, [], whole.range_s)
+    if usual is None or (found.fit is not None and found.chance <= MAX_CHANCE):
+        return found
+    nearer, _ = _match_within(source, target, usual, rivals, whole.range_s)
+    return nearer if nearer.why is None else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """Clock maps that are searched, and which share of the chance to be wrong is spent on them."""
+
+    lowest_s: float
+    highest_s: float
+    max_drift_ppm: float
+    share: float
+
+    @property
+    def range_s(self) -> float:
+        return self.highest_s - self.lowest_s
+
+
+def _match_within(
+    source: Instants,
+    target: Instants,
+    search: _Search,
+    rivals: list[Hypothesis],
+    repeat_range_s: float,
+) -> tuple[EventMatch, list[Hypothesis]]:
+    """Match by one search, and return its hypotheses; `rivals` are those of another one.
+
+    Trains that repeat themselves within `repeat_range_s` must lead by more.
+    """
     window_s = float(np.clip(source.tolerance_s + target.tolerance_s, MIN_WINDOW_S, MAX_WINDOW_S))
     anchor_s = 0.5 * float(source.times_s[0] + source.times_s[-1])
     candidates = vote(
         source.times_s,
         target.times_s,
         window_s=window_s,
-        lowest_s=lowest_s - window_s,
-        highest_s=highest_s + window_s,
-        max_drift=1e-6 * MAX_DRIFT_PPM,
+        lowest_s=search.lowest_s - window_s,
+        highest_s=search.highest_s + window_s,
+        max_drift=1e-6 * search.max_drift_ppm,
         anchor_s=anchor_s,
         n_best=N_CANDIDATES,
         unlike=opposite_polarity_mask(source, target),
@@ -132,47 +171,47 @@ def match_events(
         candidates,
         anchor_s=anchor_s,
         window_s=window_s,
-        max_drift=1e-6 * MAX_DRIFT_PPM,
+        max_drift=1e-6 * search.max_drift_ppm,
     )
     if not hypotheses or hypotheses[0].i.size < MIN_MATCHED:
-        range_s = 0.5 * (highest_s - lowest_s)
         why = (
-            f"no offset within the search (± {range_s:.2g} s) explains {MIN_MATCHED} common events"
+            f"no offset within the search (± {0.5 * search.range_s:.2g} s) explains {MIN_MATCHED} "
+            "common events"
         )
-        return _refused(source, target, why)
+        return _refused(source, target, why), hypotheses
     best = hypotheses[0]
-    chance = chance_of_match(source, target, best, highest_s - lowest_s, MAX_DRIFT_PPM)
+    chance = chance_of_match(source, target, best, search.range_s, search.max_drift_ppm)
+    probability = min(1.0, chance.probability / search.share)
     figures = EventMatch(
-        source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance.probability
+        source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=probability
     )
+    others = [*hypotheses[1:], *rivals]
     if best.i.size < MIN_MATCHED_SHARE * min(source.n, target.n):
         why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
-        return _refused(source, target, why, figures)
-    range_s = highest_s - lowest_s
-    if chance.probability > MAX_CHANCE and _repeat_of(source, target, range_s) is not None:
-        judged = _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
+        return _refused(source, target, why, figures), hypotheses
+    if probability > MAX_CHANCE and _repeat_of(source, target, repeat_range_s) is not None:
+        judged = _without_runner_up(figures, best, others, repeat_range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
-            return judged
-    if chance.probability > MAX_CHANCE:
+            return judged, hypotheses
+    if probability > MAX_CHANCE:
         by_chance = (
             "as many as chance gives"
-            if chance.probability > USUAL_CHANCE
-            else f"which chance does with probability {chance.probability:.2g}"
+            if probability > USUAL_CHANCE
+            else f"which chance does with probability {probability:.2g}"
         )
+        n_needed = max(chance.needed(MAX_CHANCE * search.share), best.i.size + 1)
         why = (
             f"{best.i.size} events agree on an offset, {by_chance}: too few events in common "
-            "(needed about "
-            f"{max(chance.needed(MAX_CHANCE), best.i.size + 1)}, irregularly spaced)"
+            f"(needed about {n_needed}, irregularly spaced)"
         )
-        return _refused(source, target, why, figures)
-    edge_s = best.fit.offset_s
-    if not lowest_s <= edge_s <= highest_s:
+        return _refused(source, target, why, figures), hypotheses
+    if not search.lowest_s <= best.fit.offset_s <= search.highest_s:
         why = (
-            f"the best offset lies at the edge of the search ({lowest_s:+.3g} to "
-            f"{highest_s:+.3g} s)"
+            f"the best offset lies at the edge of the search ({search.lowest_s:+.3g} to "
+            f"{search.highest_s:+.3g} s)"
         )
-        return _refused(source, target, why, figures)
-    return _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
+        return _refused(source, target, why, figures), hypotheses
+    return _without_runner_up(figures, best, others, repeat_range_s, window_s), hypotheses
 
 
 def _by_sharp_events(
@@ -227,29 +266,49 @@ def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> E
     return replace(_refused(source, target, why), period_s=period_s)
 
 
-def _search_range(source: Instants, target: Instants, max_offset_s: float) -> tuple[float, float]:
-    """Return the offsets to search, target minus source in the times of the two evidences."""
+def _searches(
+    source: Instants, target: Instants, max_offset_s: float
+) -> tuple[_Search, _Search | None]:
+    """Return the whole search and that of usual clocks, None where the whole is hardly larger.
+
+    Offsets are target minus source in the times of the two evidences.
+    """
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     first, last = float(source.times_s[0]), float(source.times_s[-1])
     start, stop = float(target.times_s[0]), float(target.times_s[-1])
     apart_s = max(start + epochs_s - last, first - stop - epochs_s, 0.0)
+    usual = None
     if apart_s <= max_offset_s:
-        return -epochs_s - max_offset_s, -epochs_s + max_offset_s
-    common_s = MIN_COMMON * min(last - first, stop - start)
-    return start - last + common_s, stop - first - common_s
+        lowest_s, highest_s = -epochs_s - max_offset_s, -epochs_s + max_offset_s
+        if max_offset_s > 2.0 * USUAL_OFFSET_S:
+            usual = _Search(
+                lowest_s=-epochs_s - USUAL_OFFSET_S,
+                highest_s=-epochs_s + USUAL_OFFSET_S,
+                max_drift_ppm=USUAL_DRIFT_PPM,
+                share=0.5,
+            )
+    else:
+        common_s = MIN_COMMON * min(last - first, stop - start)
+        lowest_s, highest_s = start - last + common_s, stop - first - common_s
+    whole = _Search(
+        lowest_s=lowest_s,
+        highest_s=highest_s,
+        max_drift_ppm=MAX_DRIFT_PPM,
+        share=1.0 if usual is None else 0.5,
+    )
+    return whole, usual
 
 
 def _without_runner_up(
-    source: Instants,
-    target: Instants,
-    hypotheses: list[Hypothesis],
     figures: EventMatch,
+    best: Hypothesis,
+    others: list[Hypothesis],
     range_s: float,
     window_s: float,
 ) -> EventMatch:
-    best = hypotheses[0]
+    source, target = figures.source, figures.target
     n_runner_up, runner_up = 0, None
-    for other in hypotheses[1:]:
+    for other in others:
         n_conflicts = n_conflicts_of(best, other)
         if n_conflicts > n_runner_up:
             n_runner_up, runner_up = n_conflicts, other
