@@ -109,21 +109,21 @@ def test_frames_stand_out_that_change_more_than_those_where_nothing_happens():
     assert not outstanding_frames(changes[:3]).size
 
 
-def blinking(starts, length):
+def blinking(starts, length, n_cut=0):
     """Return what is lit for some frames from each of some on."""
     changes = [
         Change(foot=k, before=k, after=k + 1, peak=k + 1, sense=sense)
         for start in starts
         for k, sense in ((start, 1), (start + length, -1))
     ]
-    return Blinking(row=0.5, is_cut=False, course=np.zeros(300), changes=tuple(changes))
+    return Blinking(row=0.5, n_cut=n_cut, course=np.zeros(300), changes=tuple(changes))
 
 
 def test_of_light_that_clips_no_part_is_told():
     # A tenth of the change in one frame, nine tenths in the next, as bright cells show it.
     course = np.array([0.0, 0.0, 0.0, 0.1, 0.9, 1.0, 1.0, 1.0])
     change = Change(foot=2, before=3, after=4, peak=5, sense=1)
-    own = Blinking(row=0.5, is_cut=False, course=course, changes=(change,))
+    own = Blinking(row=0.5, n_cut=0, course=course, changes=(change,))
     times_s = np.arange(8.0)
     timing = {"exposure_s": (0.5, 0.5), "rise_s": 0.1}
     ((start_s,), (stop_s,)) = own.intervals_s(times_s, **timing)
@@ -142,3 +142,13 @@ def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():
     # Pulses come at any time, and nearly any time is one of what flickers.
     assert not screen.replaces(np.arange(5, 295, 7), None, is_slow=False)
     assert not blinking(range(2, 290, 6), 3).replaces(within, None, is_slow=False)
+
+
+@pytest.mark.parametrize(("n_cut", "is_screen"), [(0, True), (1, True), (2, False)])
+def test_edges_of_what_is_cut_at_one_end_may_be_those_of_a_screen(n_cut, is_screen):
+    """Its scan would pass for a wrong line delay; what fills the height is lit by a screen."""
+    own = blinking(range(10, 290, 20), 4, n_cut)
+    frames = np.array([change.after for change in own.changes])
+    sense = np.array([change.sense for change in own.changes])
+    assert own.replaces(frames, sense, is_slow=True) is is_screen
+    assert not own.replaces(frames, sense, is_slow=False)

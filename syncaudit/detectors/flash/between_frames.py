@@ -22,7 +22,7 @@ _Value = TypeVar("_Value", np.int64, np.float64)
 # Light falls on some parts of a picture more than on others, by this share at least, and by so many
 # times what two halves of the frames differ by (an F test: of thirty cells of a picture that gain
 # brightens, one in 8,000 would); gain takes all of them alike.
-MIN_UNEVEN = 0.03
+MIN_UNEVEN = 0.02
 MIN_OVER_NOISE = 2.0
 # What the greatest change of an exposure adds to grey levels, as a share: 1.3 stops, by a tone
 # curve with an exponent of 1 / 2.2.

@@ -89,8 +89,8 @@ class Blinking:
     ----------
     row : float
         Its middle row, as a share of the height of a frame.
-    is_cut : bool
-        Whether it reaches the top or the bottom of a frame: its own middle may be elsewhere.
+    n_cut : int
+        Of its ends, top and bottom, how many a frame cuts.
     course : ndarray, shape (n,)
         Brightness of its middle in every frame.
     changes : tuple of Change
@@ -98,9 +98,19 @@ class Blinking:
     """
 
     row: float
-    is_cut: bool
+    n_cut: int
     course: Floats
     changes: tuple[Change, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether its own middle may be elsewhere."""
+        return self.n_cut > 0
+
+    @property
+    def fills(self) -> bool:
+        """Tell whether it fills the height, as what a lamp or a screen lights does."""
+        return self.n_cut == 2
 
     def replaces(self, frames: Ints, sense: Ints | None, *, is_slow: bool) -> bool:
         """Tell whether edges are those of a filmed screen, which date its rows and not its light.
@@ -124,7 +134,7 @@ class Blinking:
         # What flickers, or passes by, lights some frames with pulses, too.
         if is_lit.mean() > MAX_LIT or is_lit[frames].mean() < MIN_WITHIN:
             return False
-        if sense is None or (is_slow and not self.is_cut):
+        if sense is None or (is_slow and not self.fills):
             return True
         changed = {(k, own.sense) for own in self.changes for k in range(own.before, own.after + 1)}
         n_told = sum(own in changed for own in zip(frames.tolist(), sense.tolist(), strict=True))
@@ -283,7 +293,7 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
         return None
     return Blinking(
         row=(0.5 * (first + last) + 0.5) / n_rows,
-        is_cut=first == 0 or last == n_rows - 1,
+        n_cut=(first == 0) + (last == n_rows - 1),
         course=course,
         changes=tuple(changes),
     )

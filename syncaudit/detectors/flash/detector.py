@@ -136,7 +136,7 @@ class FlashDetector:
         if not self._window.has_rows:
             return frames.intervals(cells, blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
-        if blinking is not None and not (blinking.is_cut and len(whole) >= MIN_CHANGES):
+        if blinking is not None and not (blinking.fills and len(whole) >= MIN_CHANGES):
             return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
         pulses = frames.intervals(
             cells, None, clipped_share=self._clipped_share, steps=self._step_places
@@ -247,7 +247,9 @@ class FlashDetector:
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
         # What the encoder drops of a change makes lights late that go on, and those that go off.
         encoded_px = [edge.encoded_std for edge in learnt.edges] if dated.sense.any() else [0.0]
-        common_px = math.hypot(rise_px, learnt.shape_std_px, float(np.median(encoded_px)))
+        common_px = math.hypot(
+            rise_px, learnt.shape_std_px, float(np.median(encoded_px)), self._guess_px(learnt, dated)
+        )
         return self._edges(
             dated,
             learnt.whole,
@@ -255,6 +257,17 @@ class FlashDetector:
             half_light_std_s=std_s if is_known else None,
             rise_std_s=UNSTATED_STD_S if is_guess else common_px * (delay_s or 0.0),
         )
+
+    def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:
+        """Return what edges are off by if ramps that are not quite the exposure are the light.
+
+        A light that goes on and off within an exposure draws ramps of its own length, and bands of
+        the exposure's height: its edges are half the difference before a lasting light's.
+        """
+        if self._exposure_px is None or learnt.shape.blur_px or not dated.sense.any():
+            return 0.0
+        apart_px = 0.5 * abs(self._exposure_px - learnt.shape.ramp_px)
+        return max(0.0, apart_px - learnt.half_std_px)
 
     def _edges(
         self,
