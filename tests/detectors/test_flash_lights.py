@@ -135,6 +135,24 @@ def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated)
     assert found.rise_std_s < 4e-4
 
 
+@pytest.mark.parametrize("line_delay_s", [2e-5, 1.2e-5])
+def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line_delay_s):
+    # Of hardly a band the picture shows both edges: as if light stayed.
+    timing = {"exposure_s": 0.0044, "line_delay_s": line_delay_s}
+    length_s, height_px = 0.0036, 0.0044 / line_delay_s
+    upper = np.linspace(480.0 - 0.9 * height_px, 0.9 * 480.0, 24)
+    lower = np.linspace(0.1 * 480.0, 0.6 * height_px, 24)
+    rows = np.where(np.arange(24) % 2, upper, lower - height_px)
+    half_s = (4 + 6 * np.arange(24)) / 12.0
+    half_s += (rows - 239.5) * timing["line_delay_s"] + 0.5 * timing["exposure_s"]
+    onsets_s = half_s - 0.5 * length_s
+    found = seen(onsets_s, length_s, n=150, **timing)
+    assert found.sense is not None
+    for sense, true_s in ((1, onsets_s), (-1, onsets_s + length_s)):
+        off_s = np.abs(errors_s(found, true_s, **timing)[found.sense == sense])
+        assert 2.5e-4 < np.median(off_s) < 1.96 * found.rise_std_s
+
+
 def test_tails_of_edges_above_the_picture_widen_errors():
     # Of half the bands of a xenon tube the picture shows no upper edge, but what comes after it.
     timing = {"exposure_s": 0.0027, "line_delay_s": 3.7e-5}

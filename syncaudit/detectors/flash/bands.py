@@ -106,7 +106,7 @@ def date_rows(
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
-    candidates = _candidates(edges, rows)
+    candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * (exposure_px or 0.0))
     height = _common_height(candidates, rows, stds, exposure_px)
     pairs = _pairs(candidates, rows, height)
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
@@ -178,8 +178,11 @@ def _unlike(one: float, other: float) -> float:
     return abs(math.log(max(one, 1e-3) / max(other, 1e-3)))
 
 
-def _candidates(edges: Sequence[Edge], rows: Floats) -> list[tuple[int, int]]:
-    """Return (upper, lower) of edges of one frame between which light may lie."""
+def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> list[tuple[int, int]]:
+    """Return (upper, lower) of edges of one frame between which light may lie.
+
+    No band is lower than the exposure is long.
+    """
     frames: dict[int, list[int]] = {}
     for i, edge in enumerate(edges):
         frames.setdefault(edge.index, []).append(i)
@@ -188,7 +191,7 @@ def _candidates(edges: Sequence[Edge], rows: Floats) -> list[tuple[int, int]]:
         for members in frames.values()
         for up in members
         for low in members
-        if edges[up].is_upper and not edges[low].is_upper and rows[low] > rows[up]
+        if edges[up].is_upper and not edges[low].is_upper and rows[low] - rows[up] > least_px
     ]
 
 

@@ -248,7 +248,10 @@ class FlashDetector:
         # What the encoder drops of a change makes lights late that go on, and those that go off.
         encoded_px = [edge.encoded_std for edge in learnt.edges] if dated.sense.any() else [0.0]
         common_px = math.hypot(
-            rise_px, learnt.shape_std_px, float(np.median(encoded_px)), self._guess_px(learnt, dated)
+            rise_px,
+            learnt.shape_std_px,
+            float(np.median(encoded_px)),
+            self._guess_px(learnt, dated),
         )
         return self._edges(
             dated,
