@@ -18,16 +18,18 @@ the tracked points: that is what the stamps mean as far as the manifest tells.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.robust import cauchy_weights, median
+from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay.errors import covariance_of
 from syncaudit.estimators.delay.found import DelayFit
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import DelayModel, Linearised
 from syncaudit.estimators.delay.slope import followed_share, with_slope
+from syncaudit.estimators.delay.unknowns import Unknowns
 from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayFit", "fit_delay"]
@@ -44,18 +46,8 @@ N_UNMIXED = 2
 MIN_DETERMINANT = 1e-14
 # A step is lengthened or turned back by up to so much of the one before.
 MAX_MIXED = 3.0
-MAX_STEP_S = 0.02
-MAX_DRIFT_STEP = 2e-3
-MAX_LINE_STEP_S = 3e-5
-# Read-outs of 5 to 30 ms over 480 to 1080 rows.
-USUAL_LINE_DELAY_S = 2e-5
-USUAL_LINE_DELAY_STD_S = 3e-5
-# One side's filter may be wider than the other's by about an increment: the variance that it
-# adds, over twice the square of the increments' distance.
-USUAL_BLUR_STD = 0.5
-# A frame is exposed for up to 30 ms, and a gyroscope's filter passes 20 Hz and more: what either
-# does to a camera's motion is as wide, whatever the distance of its frames.
-CAMERA_FILTER_STD_S = 0.02
+# A fit that runs away from its start by more found another lobe.
+MAX_AWAY_S = 0.5
 # What a value that the fit follows is left of its residual's variance, at the least.
 MIN_FREE = 0.2
 
@@ -95,157 +87,149 @@ def fit_delay(
     if int(covered.sum()) < 20:
         return None
     rows = increments if covered.all() else increments.rows(covered)
-    mid_s = rows.mid_s
-    anchor_s = float(mid_s.mean())
-    offset_s, drift = start_s, 0.0
-    shutter = rows.shutter
-    line_delay_s = 0.0 if shutter is None else (shutter.line_delay_s or 0.0)
-    is_delay_free = shutter is not None and shutter.line_delay_s is None
-    rolled = np.zeros_like(rows.values)
-    bent = np.zeros_like(rows.values)
-    blur, blur_std = 0.0, USUAL_BLUR_STD
-    if shutter is not None:
-        blur_std = min(blur_std, 0.5 * (CAMERA_FILTER_STD_S / median(rows.width_s)) ** 2)
-    robust = np.ones_like(rows.values)
-    found: Linearised | None = None
-    n_unmixed = N_UNMIXED
-    if known is not None and np.array_equal(known.mid_s, mid_s):
-        model, robust, found, n_unmixed = known.model, known.robust, known.linear, 1
-        line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
-        if shutter is not None:
-            rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
-        bent, blur = rows.bent(found.fitted), known.blur
+    unknowns = Unknowns.of(rows, start_s, with_drift=with_drift)
+    if known is None or not np.array_equal(known.mid_s, rows.mid_s):
+        settled = _settled(unknowns, DelayModel.of(rows, driver), np.ones_like(rows.values))
     else:
-        model = DelayModel.of(rows, driver)
-    since_s = mid_s - anchor_s
-    largest = np.array(
-        [
-            MAX_STEP_S,
-            *[MAX_DRIFT_STEP] * with_drift,
-            *[MAX_LINE_STEP_S] * is_delay_free,
-            blur_std,
-        ]
-    )
-    columns = np.empty((*rows.values.shape, largest.size))
+        unknowns.follow(known.linear)
+        unknowns.values[-1] = known.blur
+        if known.line_delay_s is not None:
+            unknowns.values[-2] = known.line_delay_s
+        settled = _settled(unknowns, known.model, known.robust, known.linear)
+    return None if settled is None else _found(unknowns, settled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Settled:
+    """The model where no step is left, its robust weights, and what is left all the same."""
+
+    model: DelayModel
+    linear: Linearised
+    columns: Floats
+    robust: Floats
+    left_s: float
+
+
+def _settled(
+    unknowns: Unknowns, model: DelayModel, robust: Floats, before: Linearised | None = None
+) -> _Settled | None:
+    """Step until nothing changes; `before`: the model that the weights `robust` are of."""
+    start_s = unknowns.offset_s
+    n_unmixed = N_UNMIXED if before is None else 1
     last: tuple[Floats, Floats] | None = None
-    left_s = 0.0
+    settled: _Settled | None = None
     for iteration in range(MAX_ITERATIONS):
-        disturbed = rolled * line_delay_s + bent * blur
-        found = model.at(offset_s + drift * since_s, robust, disturbed, found)
-        if found is None:
+        linear = model.at(unknowns.delays_s, robust, unknowns.disturbed, before)
+        if linear is None:
             return None
-        linear = found
-        if shutter is not None:
-            rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
-        bent = rows.bent(linear.fitted)
-        columns[..., 0] = linear.sensitivity
-        if with_drift:
-            columns[..., 1] = linear.project(linear.raw_sensitivity * since_s[:, None])
-        if is_delay_free:
-            columns[..., -2] = linear.project(rolled)
-        columns[..., -1] = linear.project(bent)
-        normal, scores = _equations(columns, linear)
-        gradient = scores.sum(axis=(0, 1))
-        if is_delay_free:
-            # Points in one row cannot tell a line delay from an offset: lean on what is usual.
-            normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
-            gradient[-2] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        normal[-1, -1] += blur_std**-2
-        gradient[-1] -= blur * blur_std**-2
+        before = linear
+        unknowns.follow(linear)
+        columns = unknowns.columns(linear)
+        normal, gradient = unknowns.equations(columns, linear)
         if not normal[0, 0] > 0.0 or (
             normal.size > 1
             and not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod()
         ):
             return None
-        full = np.linalg.solve(normal, gradient)
-        step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
-        step = np.minimum(np.maximum(step, -largest), largest)
-        offset_s += float(step[0])
-        if with_drift:
-            drift += float(step[1])
-        if is_delay_free:
-            line_delay_s += float(step[-2])
-        blur += float(step[-1])
-        if abs(offset_s - start_s) > 0.5:
+        full: Floats = np.asarray(np.linalg.solve(normal, gradient), dtype=np.float64)
+        step: Floats = (
+            full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
+        )
+        step = np.asarray(np.clip(step, -unknowns.largest, unknowns.largest))
+        unknowns.values += step
+        if abs(unknowns.offset_s - start_s) > MAX_AWAY_S:
             return None
         # Weights of the residuals that the step leaves: of those before it they would lag behind.
         robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
-        last, left_s = (full, step), abs(float(full[0]))
+        last = full, step
+        left_s = abs(float(full[0]))
+        settled = _Settled(
+            model=model, linear=linear, columns=columns, robust=robust, left_s=left_s
+        )
         if iteration > n_unmixed and (
             max(abs(full[0]), abs(step[0])) < CONVERGED_S
             or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
         ):
-            left_s = 0.0
-            break
+            return replace(settled, left_s=0.0)
+    return settled
+
+
+def _found(unknowns: Unknowns, settled: _Settled) -> DelayFit:
+    """Return the delay with its standard error."""
+    model, linear, columns = settled.model, settled.linear, settled.columns
+    robust, shutter, since_s = settled.robust, unknowns.rows.shutter, unknowns.since_s
+    with_drift, is_line_free = unknowns.with_drift, unknowns.is_line_free
     share = followed_share(
         model,
         linear,
-        lambda change_s: model.at(
-            offset_s + drift * since_s + change_s,
-            robust,
-            rolled * line_delay_s + bent * blur,
-            linear,
-        ),
+        lambda change_s: model.at(unknowns.delays_s + change_s, robust, unknowns.disturbed, linear),
         [np.ones_like(since_s), *[since_s] * with_drift],
     )
-    found_s = offset_s
+    found_s, anchor_s = unknowns.offset_s, unknowns.anchor_s
     row_shift_s = 0.0
-    if is_delay_free and shutter is not None:
+    if is_line_free and shutter is not None:
         # Rows without a stated delay: the offset refers to the points' mean row (see module).
         columns[..., -2] -= shutter.mean_row_px * columns[..., 0]
-        row_shift_s = shutter.mean_row_px * line_delay_s
+        row_shift_s = shutter.mean_row_px * unknowns.line_delay_s
         found_s += row_shift_s
-    normal, _ = _equations(columns, linear)
-    if is_delay_free:
-        normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
-    normal[-1, -1] += blur_std**-2
+    normal, _ = unknowns.equations(columns, linear)
     normal = with_slope(normal, share)
     if with_drift:
         # Move the anchor to where offset and drift are uncorrelated.
         inverse = np.linalg.inv(normal)
         shift_s = float(-inverse[0, 1] / inverse[1, 1])
         anchor_s += shift_s
-        found_s += drift * shift_s
-        turned = np.eye(largest.size)
+        found_s += unknowns.drift * shift_s
+        turned = np.eye(unknowns.values.size)
         turned[0, 1] = -shift_s
         columns = columns @ turned
         normal = turned.T @ normal @ turned
-    # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
-    # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
+    covariance, correlation_factor = _covariance(columns, normal, linear, robust)
+    std = np.sqrt(np.diag(covariance))
+    return DelayFit(
+        offset_s=found_s,
+        offset_std_s=math.hypot(float(std[0]), settled.left_s / float(share[0, 0])),
+        drift_ppm=unknowns.drift * 1e6 if with_drift else None,
+        drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
+        line_delay_s=unknowns.line_delay_s if is_line_free else None,
+        line_delay_std_s=float(std[-2]) if is_line_free else None,
+        row_shift_s=row_shift_s,
+        blur=unknowns.blur,
+        anchor_s=anchor_s,
+        correlation_factor=correlation_factor,
+        followed=float(share[0, 0]),
+        n_rows=since_s.size,
+        span_s=float(np.ptp(unknowns.rows.mid_s)),
+        mid_s=unknowns.rows.mid_s,
+        robust=robust,
+        model=model,
+        linear=linear,
+    )
+
+
+def _covariance(
+    columns: Floats, normal: Floats, linear: Linearised, robust: Floats
+) -> tuple[Floats, float]:
+    """Return the covariance of all unknowns, shape (p, p), and how correlated residuals are.
+
+    Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an M-estimator;
+    Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
+
+    A fit takes one part in the leverage off a residual's variance, not off its square root: those
+    of single values left out claim errors 8 to 18 % too large for a camera with 50 to 170 pairs,
+    beside Student's t (HC2; MacKinnon & White, "Some heteroskedasticity-consistent covariance
+    matrix estimators", J. Econometrics 29, 1985, doi:10.1016/0304-4076(85)90158-7).
+    """
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
-    normal *= min(max(float(curvature.mean()), 0.3), 1.0)
+    normal = normal * min(max(float(curvature.mean()), 0.3), 1.0)
     leverage = linear.leverage() + np.einsum(
         "nmp,pq,nmq,nm->nm", columns, np.linalg.inv(normal), columns, linear.weights
     )
     root = np.sqrt(linear.weights)
-    # A fit takes one part in the leverage off a residual's variance, not off its square root: those
-    # of single values left out claim errors 8 to 18 % too large for a camera with 50 to 170 pairs,
-    # beside Student's t (HC2; MacKinnon & White, "Some heteroskedasticity-consistent covariance
-    # matrix estimators", J. Econometrics 29, 1985, doi:10.1016/0304-4076(85)90158-7).
-    covariance, correlation_factor = covariance_of(
+    return covariance_of(
         root * linear.residuals / np.sqrt(np.maximum(1.0 - leverage, MIN_FREE)),
         root[..., None] * columns,
         normal,
-    )
-    std = np.sqrt(np.diag(covariance))
-    return DelayFit(
-        offset_s=found_s,
-        offset_std_s=math.hypot(float(std[0]), left_s / float(share[0, 0])),
-        drift_ppm=drift * 1e6 if with_drift else None,
-        drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
-        line_delay_s=line_delay_s if is_delay_free else None,
-        line_delay_std_s=float(std[-2]) if is_delay_free else None,
-        row_shift_s=row_shift_s,
-        blur=blur,
-        anchor_s=anchor_s,
-        correlation_factor=correlation_factor,
-        followed=float(share[0, 0]),
-        n_rows=mid_s.size,
-        span_s=float(np.ptp(mid_s)),
-        mid_s=mid_s,
-        robust=robust,
-        model=model,
-        linear=linear,
     )
 
 
@@ -267,10 +251,3 @@ def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -
         return full
     share = min(max(float(turned @ normal @ full) / size, -MAX_MIXED), MAX_MIXED)
     return full - share * (last_step + turned)
-
-
-def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
-    """Return normal matrix, shape (p, p), and score of each value, shape (n, m, p)."""
-    weighted = columns * linear.weights[..., None]
-    flat = columns.reshape(-1, columns.shape[2])
-    return weighted.reshape(flat.shape).T @ flat, weighted * linear.residuals[..., None]
