@@ -130,6 +130,20 @@ def test_fewer_events_are_enough_where_clocks_usually_lie(offset_s, is_enough):
     assert is_enough or "too few events in common" in match.why
 
 
+def test_an_instant_that_both_ends_of_a_light_tell_counts_once():
+    times_s = np.array([1.0, 4.283, 11.071])
+    double_s = np.sort(np.concatenate([times_s, times_s + 2e-4]))
+    one, other = _instants(double_s, "a", 6e-3), _instants(double_s + 0.4, "b", 6e-3)
+    assert match_events(one, other, max_offset_s=2.0, check_periods=False).why is not None
+    few = np.array([8.25, 10.747, 15.502, 24.913, 25.416, 27.167])
+    own = np.sort(np.concatenate([few, few[[1, 3]] + 6e-5]))
+    seen = np.sort(np.concatenate([few, np.random.default_rng(3).uniform(1.0, 29.0, 36)]))
+    match = match_events(_instants(own, "a", 3e-5), _instants(seen - 0.1, "b", 5e-5))
+    assert match.why is None
+    assert match.n == 6
+    assert match.fit.offset_s == pytest.approx(-0.1, abs=1e-4)
+
+
 @pytest.mark.parametrize("places", [(0, 1, 2), (0, 1, 3), (0, 2, 3), (0, 1, 4)])
 def test_three_events_of_an_even_train_are_no_evidence(places):
     times_s = 0.7 * np.array(places)

@@ -85,7 +85,11 @@ def chance_of_match(
     range_s, max_drift_ppm : float
         All offsets searched, and the largest drift, either way.
     """
-    n, i, j = found.i.size, found.i, found.j
+    source, i = _once(source, found.i)
+    target, j = _once(target, found.j)
+    _, first = np.unique(i, return_index=True)
+    i, j = i[first], j[first]
+    n = i.size
     if n < MIN_MATCHED:
         return Chance(probability=1.0)
     gates = 2.0 * gates_s(source, target, i, j)
@@ -106,9 +110,21 @@ def chance_of_match(
     )
     expected = float(shares.sum())
     n_alike = max(expected, _coincidences_beside(predicted, target.times_s, gate_s))
-    if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found):
+    if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found.fit, i, j):
         tail = 1.0
     return Chance(probability=min(1.0, n_trials * tail), expected=expected, n_trials=n_trials)
+
+
+def _once(events: Instants, at: Ints) -> tuple[Instants, Ints]:
+    """Return events of which those that are one instant count once, and the new places of some.
+
+    Both ends of a light of known length tell when it went on: the second tells nothing new.
+    """
+    k = np.arange(events.n - 1)
+    is_same = np.diff(events.times_s) <= gates_s(events, events, k, k + 1)
+    is_same &= (np.diff(events.senses) == 0) & (events.half_s[:-1] + events.half_s[1:] == 0.0)
+    is_first = np.append(True, ~is_same)
+    return events.take(np.flatnonzero(is_first)), np.cumsum(is_first)[at] - 1
 
 
 def chance_of_intervals(source: Instants, target: Instants, fit: PairFit) -> float:
@@ -235,12 +251,11 @@ def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> floa
     return 0.5 * float(far - near) / (BESIDE[1] - BESIDE[0])
 
 
-def _is_flat(source: Instants, target: Instants, found: Hypothesis) -> bool:
+def _is_flat(source: Instants, target: Instants, fit: PairFit, i: Ints, j: Ints) -> bool:
     """Tell whether matched instants scatter evenly over their gates, as those of chance do."""
-    i, j = found.i, found.j
     if source.half_s[i].any() or target.half_s[j].any():
         return False
-    off_s = np.abs(residuals_s(found.fit, source, target, i, j))
+    off_s = np.abs(residuals_s(fit, source, target, i, j))
     n_inner = np.count_nonzero(off_s < 0.5 * gates_s(source, target, i, j))
     return bool(n_inner - 0.5 * i.size < MIN_GATHERED * 0.5 * np.sqrt(i.size))
 
