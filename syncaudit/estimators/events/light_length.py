@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,17 +120,23 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
         length_s: list(_matches(evidence, length_s, max_offset_s))
         for length_s in (*TRIED_S, np.inf)
     }
-    matched = {
-        length_s: sum(match.i.size for match in matches) for length_s, matches in found.items()
-    }
-    if not any(matched.values()):
+    likely_s = _fullest(found)
+    if not found[likely_s]:
         return LightLength()
-    likely_s = max(matched, key=lambda length_s: matched[length_s])  # the first is the shortest
     items = {item.source: item for item in evidence}
-    dated = [match for match in found[likely_s] if not match.target.half_s.any()]
-    ranges = [_range(items[match.source.source], match) for match in dated]
+    # Lengths that are too short lose the ends of ranges before they lose a match.
+    dated = {
+        length_s: [match for match in matches if not match.target.half_s.any()]
+        for length_s, matches in found.items()
+    }
+    ranges = [_range(items[match.source.source], match) for match in dated[_fullest(dated)]]
     length_s, std_s = _length([own for own in ranges if own is not None])
     return LightLength(likely_s=likely_s, length_s=length_s, std_s=std_s)
+
+
+def _fullest(found: Mapping[float, list[EventMatch]]) -> float:
+    """Return the shortest length with which most events match."""
+    return max(found, key=lambda length_s: sum(match.i.size for match in found[length_s]))
 
 
 def _matches(
