@@ -26,9 +26,11 @@ OFFSET_PRIOR_S = 0.1
 DRIFT_PRIOR = 2e-4
 STEP_PRIOR_S = 10.0
 LENGTH_PRIOR_S = 1e-3
-# Lights that stay rise and fall for a part of their length; switched by hand, for seconds.
+# Lights that stay rise and fall for a part of their length.
 LENGTH_SHARE = 0.05
-LASTING_HALF_LIGHT_S = 1.0
+# A light of which rows show both ends is on for a read-out of up to 32 ms: half of it has come
+# within 16 ms after it went on, and as long before it goes off.
+BAND_HALF_LIGHT_STD_S = 0.016 / 3.0**0.5
 # Between 0, stamps that are right, and 1, an even clock that they err from.
 JITTER_PRIOR = 1.0
 # A stated line delay or exposure is believed to this part.
@@ -145,8 +147,8 @@ def light_lasts(items: Iterable[EventEvidence]) -> bool:
 def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unknown:
     """Return the latency of half-light after onset: one for all, for it is the same light.
 
-    Where a light lasts, and nothing says how long, it is not known how long after its onset half of
-    it had come.
+    Where some camera sees it go on and off, and another that shows half-light does not tell how
+    long it is (no line delay is stated), that is no short flash.
     """
     flashes = [item for item in items if isinstance(item, FlashEdges)]
     known = [
@@ -161,7 +163,7 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
             kind="half_light",
             source="",
             assumed=USUAL_HALF_LIGHT_S,
-            prior_std=LASTING_HALF_LIGHT_S if light_lasts(items) else USUAL_HALF_LIGHT_S,
+            prior_std=BAND_HALF_LIGHT_STD_S if light_lasts(items) else USUAL_HALF_LIGHT_S,
         )
     values, std = np.array(known).T
     weights = std**-2.0

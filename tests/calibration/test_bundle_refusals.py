@@ -32,7 +32,7 @@ def test_equal_rates_leave_line_delays_as_vague_as_they_are_as_a_rule():
             found = calibrate_events(cameras, reference="cam_0")
         except CalibrationError:  # too few of their events agree
             continue
-        assert any("cam_0 is not observable beside that of" in words for words in found.warnings)
+        assert any("is not observable" in words for words in found.warnings)
         assert any("another frame rate" in words for words in found.warnings)
         for name, true_s in zip(("cam_1", "cam_2"), offsets_s[1:], strict=True):
             own = found.sources.get(name)
