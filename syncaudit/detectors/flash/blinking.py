@@ -107,10 +107,12 @@ class Blinking:
         """Tell whether its own middle may be elsewhere."""
         return self.n_cut > 0
 
-    @property
-    def fills(self) -> bool:
-        """Tell whether it fills the height, as what a lamp or a screen lights does."""
-        return self.n_cut == 2
+    def may_be_screen(self, is_slow: bool) -> bool:
+        """Tell whether it may be a screen, not what a lamp or a screen lights.
+
+        That fills the height; a lamp that changes at once lights one end of it, too.
+        """
+        return self.n_cut == 0 or (self.n_cut == 1 and is_slow)
 
     def replaces(self, frames: Ints, sense: Ints | None, *, is_slow: bool) -> bool:
         """Tell whether edges are those of a filmed screen, which date its rows and not its light.
@@ -134,7 +136,7 @@ class Blinking:
         # What flickers, or passes by, lights some frames with pulses, too.
         if is_lit.mean() > MAX_LIT or is_lit[frames].mean() < MIN_WITHIN:
             return False
-        if sense is None or (is_slow and not self.fills):
+        if sense is None or (is_slow and self.may_be_screen(is_slow)):
             return True
         changed = {(k, own.sense) for own in self.changes for k in range(own.before, own.after + 1)}
         n_told = sum(own in changed for own in zip(frames.tolist(), sense.tolist(), strict=True))

@@ -116,6 +116,7 @@ class FlashDetector:
         if not self._indices:
             return None
         learnt = self._learnt()
+        is_slow = learnt is not None and learnt.shape.blur_px > 0.0
         blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
             dated = self._dated(learnt)
@@ -125,7 +126,6 @@ class FlashDetector:
             # Few rows that are dated, of many lights that stay, tell less than all the frames do.
             is_scarce = len(learnt.edges) < MIN_CHANGES and dated.sense is not None
             is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
-            is_slow = learnt.shape.blur_px > 0.0
             # Frames that are lit as a whole tell when, whatever rows date.
             by_rows = dated.by_rows
             sense = None if dated.sense is None else dated.sense[by_rows]
@@ -136,7 +136,8 @@ class FlashDetector:
         if not self._window.has_rows:
             return frames.intervals(cells, blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
-        if blinking is not None and not (blinking.fills and len(whole) >= MIN_CHANGES):
+        is_told_whole = len(whole) >= MIN_CHANGES
+        if blinking is not None and (blinking.may_be_screen(is_slow) or not is_told_whole):
             return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
         pulses = frames.intervals(
             cells, None, clipped_share=self._clipped_share, steps=self._step_places
