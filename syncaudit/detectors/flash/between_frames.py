@@ -41,13 +41,17 @@ def is_no_gain(excess: Singles, background: Singles) -> bool:
     Parameters
     ----------
     excess, background : ndarray of float32, shape (f, h, b)
-        Light, and brightness without it, of frames that show the change whole, in levels.
+        Light, and brightness without it, of two frames or more that show the change whole, in
+        levels.
     """
     shares = excess / (background + BLACK_LEVELS)
     if np.median(shares) > MAX_GAIN_SHARE:
         return True
     shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
-    halves = np.median(shares[::2], axis=0), np.median(shares[1::2], axis=0)
+    # Lights go on and off in turns: by pairs, so that both halves have as many of either.
+    n = shares.shape[0]
+    is_first = np.arange(n) // min(2, n - 1) % 2 == 0
+    halves = np.median(shares[is_first], axis=0), np.median(shares[~is_first], axis=0)
     share, noise = 0.5 * (halves[0] + halves[1]), 0.5 * (halves[0] - halves[1])
     brightness = np.median(background, axis=0)
     by_gain = np.polynomial.Polynomial.fit(brightness.ravel(), share.ravel(), 2)(brightness)

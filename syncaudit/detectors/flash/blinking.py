@@ -312,10 +312,11 @@ def _changes(course: Floats, n_frames: int) -> list[Change]:
     rise = logs[n_frames:] - logs[:-n_frames]
     size = np.abs(rise)
     usual = float(np.sort(size)[-MIN_CHANGES * n_frames])
+    least = max(MIN_CHANGE * usual, OVER_QUIET * float(np.percentile(size, QUIET_PERCENTILE)))
     found: list[Change] = []
     for k in np.argsort(-size, kind="stable").tolist():
         sense = 1 if rise[k] > 0.0 else -1
-        if size[k] < MIN_CHANGE * usual:
+        if size[k] < least:
             break
         if np.max(sense * np.diff(logs[k : k + n_frames + 1])) < MAX_ANSWER * usual:
             continue
