@@ -1,4 +1,4 @@
-"""Tell whether the streams of a multimodal recording share one time.
+"""Measure whether the streams of a multimodal recording share one time.
 
 >>> import syncaudit
 >>> for clip in syncaudit.load_manifest("manifest.jsonl"):  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Note what a process works on, so that its parent can name it should the process die over it."""
+"""Record what a process is working on, so that its parent can report it if the process dies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _file: int | None = None
 
 def note_at_work_in(path: Path) -> None:
     """Keep the notes of this process in a file from now on."""
-    global _file  # a process has one
+    global _file  # one per process
     _file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
 
 
 def noted_at_work(path: Path) -> str | None:
-    """Return what a process noted last in a file, in words, or None where it noted nothing."""
+    """Return what a process last noted in a file, as text, or None if it noted nothing."""
     try:
         return path.read_bytes().decode(errors="ignore") or None
     except OSError:
@@ -31,7 +31,7 @@ def noted_at_work(path: Path) -> str | None:
 
 @contextmanager
 def at_work_on(what: str) -> Iterator[None]:
-    """Note that this thread is at something ("reading source 'imu'") while the block lasts."""
+    """Note that this thread is working on something ("reading source 'imu'") during the block."""
     thread = threading.get_ident()
     before = _by_thread.get(thread, "")
     _note(thread, what)
@@ -50,5 +50,5 @@ def _note(thread: int, what: str) -> None:
         return
     words = " and ".join(tuple(_by_thread.values()))  # other threads come and go meanwhile
     note = words.encode(errors="replace")[:_MOST_BYTES]
-    os.pwrite(_file, note, 0)  # kept whatever kills the process
+    os.pwrite(_file, note, 0)  # survives whatever kills the process
     os.ftruncate(_file, len(note))

@@ -1,4 +1,4 @@
-"""Expected errors: each says where, what was expected, what was found and what to do."""
+"""Expected errors: each states where, what was expected, what was found and what to do."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _MOST_CHARACTERS = 2000
 
 
 def cut(text: str) -> str:
-    """Return a message that people can read: what it quotes may be megabytes long."""
+    """Return a message of readable length: what it quotes may be megabytes long."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 def _cut_inside(path: str) -> str:
-    """Return a path whose both ends can be read."""
+    """Return a path shortened in the middle, so that both ends are readable."""
     half = _MOST_CHARACTERS // 4
     return path if len(path) <= 2 * half else f"{path[:half]}...{path[-half:]}"
 
 
 class SyncAuditError(Exception):
-    """Base of every error that syncaudit expects and words for people.
+    """Base of every error that syncaudit expects and words for users.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class SyncAuditError(Exception):
         self.hint = None if hint is None else cut(hint)
 
     def __str__(self) -> str:
-        """Return place, message and cure as one sentence pair."""
+        """Return place, message and remedy as a pair of sentences."""
         text = self.message
         if self.path and self.path not in text:
             text = f"{_cut_inside(self.path)}: {text}"
@@ -116,18 +116,18 @@ class MissingExtraError(SyncAuditError, ImportError):
 
 
 class AlignmentError(SyncAuditError):
-    """A text could not be put in time, or what came out is not to be believed."""
+    """A text could not be aligned, or the result is not reliable."""
 
 
 class MachineError(SyncAuditError):
-    """The machine, its storage or the network failed: nothing can be said of a clip."""
+    """The machine, its storage or the network failed: the clip has no verdict."""
 
 
 class ClipInputError(SyncAuditError):
     """A clip's data are defective; it becomes a finding of that clip.
 
-    Raised while an error of the machine is handled (a full disk, a server that is down), it knows
-    that: `machine_fault` then says in words what was wrong, and no finding may be made of it.
+    If raised while an error of the machine is handled (a full disk, a server that is down), its
+    `machine_fault` describes what was wrong, and it must not become a finding.
 
     Parameters
     ----------
@@ -178,5 +178,5 @@ def nearest_name(wrong: str, known: Iterable[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error of a library says, on one line that fits into a sentence."""
+    """Return the message of a library's error, on one line that fits into a sentence."""
     return " ".join(str(error).split())[:160]

@@ -1,7 +1,7 @@
-"""Every figure with its unit and error, as people read it: offsets in words, not signs.
+"""Format figures with unit and error for display: offsets in words, not signs.
 
 What follows ``±`` is one standard error, and so are bars and bands of plots: the same figure in
-sentences, tables, pages and files (`offset_std_s`). Every screen and page says so once.
+sentences, tables, pages and files (`offset_std_s`). Every screen and page states this once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 MS_PER_H_PER_PPM = 3.6
 PLUS_MINUS = "± is 1 standard error"
 
-# Smallest size that reads better in the unit: below 0.1 ms in us, from 1 s on in s.
+# Smallest size that reads better in the unit: below 0.1 ms in us, at least 1 s in s.
 _UNITS = ((1.0, 1.0, "s"), (1e-4, 1e-3, "ms"), (0.0, 1e-6, "us"))
 
 
@@ -50,7 +50,7 @@ def word_measure(seconds: float, std_s: float | None) -> str:
 
 
 def word_direction(offset_s: float) -> str:
-    """Return ``early`` or ``late``: stamps that need a positive offset added are early."""
+    """Return ``early`` or ``late``: timestamps that need a positive offset added are early."""
     return "early" if offset_s >= 0.0 else "late"
 
 
@@ -60,20 +60,20 @@ def word_correction(offset_s: float, std_s: float | None = None) -> str:
 
 
 def word_offset(name: str, offset_s: float, offset_std_s: float | None = None) -> str:
-    """Return what an offset means: ``cam_rear timestamps 35.1 ± 0.6 ms early``.
+    """Describe an offset: ``cam_rear timestamps 35.1 ± 0.6 ms early``.
 
     Parameters
     ----------
     name : str
         Source or clock.
     offset_s, offset_std_s : float
-        What must be added to its stamps, and the standard error.
+        What must be added to its timestamps, and the standard error.
     """
     return f"{name} timestamps {word_correction(offset_s, offset_std_s)}"
 
 
 def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:
-    """Return a drift in both units: ``19.8 ± 3.1 ppm (71 ms/h)``."""
+    """Format a drift in both units: ``19.8 ± 3.1 ppm (71 ms/h)``."""
     if drift_std_ppm is None or drift_std_ppm <= 0.0 or not math.isfinite(drift_std_ppm):
         ppm = _three_digits(drift_ppm)
     else:
@@ -83,17 +83,17 @@ def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:
 
 
 def word_count(n: int, noun: str) -> str:
-    """Return a number with its noun: ``1 gap``, ``3 gaps``."""
+    """Format a number with its noun: ``1 gap``, ``3 gaps``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def word_rate(rate_hz: float) -> str:
-    """Return ``12.5 Hz``, ``48000 Hz``: four digits, and never an exponent."""
+    """Format a rate with four digits, never with an exponent: ``12.5 Hz``, ``48000 Hz``."""
     return f"{rate_hz:.0f} Hz" if rate_hz >= 1000 else f"{rate_hz:.4g} Hz"
 
 
 def word_span(seconds: float) -> str:
-    """Return how much data that is: ``40 s``, ``12 min``, ``3.4 h``."""
+    """Format an amount of data by its duration: ``40 s``, ``12 min``, ``3.4 h``."""
     if seconds < 120.0:
         return f"{seconds:.0f} s"
     if seconds < 7200.0:
@@ -103,14 +103,14 @@ def word_span(seconds: float) -> str:
 
 
 def signed_ms(seconds: float) -> str:
-    """Return ``+34.9 ms``, ``−0.4 ms``, ``0.0 ms``: with its sign and a tenth of a millisecond."""
+    """Format milliseconds with sign and one decimal: ``+34.9 ms``, ``−0.4 ms``, ``0.0 ms``."""
     ms = seconds * 1e3
     text = f"{ms:+,.0f}" if abs(ms) >= 1000.0 else f"{ms:+.1f}"
     return "0.0 ms" if text in ("+0.0", "-0.0") else f"{text} ms".replace("-", "−")
 
 
 def word_share(part: float, whole: float) -> str:
-    """Return ``12 %``, ``< 0.1 %`` where something is there but little, ``0 %``."""
+    """Format a share: ``12 %``, ``< 0.1 %`` if it is small but not zero, ``0 %``."""
     percent = 100.0 * part / whole if whole else 0.0
     if percent == 0.0 or percent == 100.0:
         return f"{percent:.0f} %"
@@ -122,7 +122,7 @@ def word_share(part: float, whole: float) -> str:
 
 
 def word_ms(seconds: float) -> str:
-    """Return a size in milliseconds, for columns that are read down: ``0.42 ms``, ``35.1 ms``."""
+    """Format a size in milliseconds, for table columns: ``0.42 ms``, ``35.1 ms``."""
     ms = abs(seconds) * 1e3
     if 0.0 < ms < 0.005:
         return "< 0.01 ms"
@@ -130,7 +130,7 @@ def word_ms(seconds: float) -> str:
 
 
 def word_tick(seconds: float, *, with_unit: bool) -> str:
-    """Return the figure of a tick in milliseconds, with its sign."""
+    """Format the label of a tick in milliseconds, with its sign."""
     number = "0" if abs(seconds) < 1e-12 else f"{seconds * 1e3:+g}".replace("-", "−")
     return f"{number} ms" if with_unit else number
 
@@ -154,7 +154,7 @@ def _three_digits(value: float) -> str:
 
 
 def rounded(value: float, std: float) -> tuple[str, str]:
-    """Round a size to the digits that its error supports: one, or two where that starts with 1."""
+    """Round a size to the digits that its error supports: one, or two if that starts with 1."""
     exponent = math.floor(math.log10(std))
     if std / 10.0**exponent < 1.95:
         exponent -= 1

@@ -1,7 +1,7 @@
-"""Tell failures of the machine, the network or a server from defects of the data.
+"""Distinguish failures of the machine, the network or a server from defects of the data.
 
-A full disk, too many open files, a missing permission or a server that is down say nothing of a
-recording: no verdict may rest on them.
+A full disk, too many open files, a missing permission or a server that is down is not evidence
+about a recording: no verdict may depend on them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 __all__ = ["machine_fault", "may_pass"]
 
-# Of POSIX, errno.h: what lies with the machine, its storage or its network.
+# From POSIX, errno.h: errors of the machine, its storage or its network.
 _NAMES = (
     *("ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EROFS"),
     *("EIO", "EREMOTEIO", "ESTALE", "EAGAIN", "EBUSY", "EINTR", "ENOLCK", "ENXIO", "ENODEV"),
@@ -31,19 +31,19 @@ _AMBIGUOUS_IN_FFMPEG = {
     errno.EBUSY,
     errno.EPIPE,
 }
-# RFC 9110, section 15, and RFC 6585: what a server says of itself, or of who asks.
+# RFC 9110, section 15, and RFC 6585: statuses about the server itself, or about the client.
 _STATUSES = {401, 403, 407, 408, 421, 423, 425, 429}
-# Kinds of packages that need not be installed, by name: none of them is an OSError.
+# Error classes of packages that need not be installed, by name: none of them is an OSError.
 _NETWORK_KINDS = re.compile(r"Timeout|ConnectionError|ConnectError|Disconnected|ClientPayloadError")
 _ASKED_BYTES = re.compile(r"(?:malloc|realloc) of size (\d+)")
 _DEPTH = 8
 
 
 def machine_fault(error: BaseException | None) -> str | None:
-    """Return what is wrong with the machine, in words, where an error comes from it.
+    """Describe what is wrong with the machine, if an error comes from it.
 
-    None where the data are to blame, or nobody knows. An error counts with all that it was caused
-    by.
+    None if the data are to blame, or the cause is unknown. An error counts together with all of
+    its causes.
     """
     for each in _chain(error):
         known = getattr(each, "machine_fault", None)
@@ -54,7 +54,7 @@ def machine_fault(error: BaseException | None) -> str | None:
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Return whether trying again soon may help: not where a permission or a package is missing."""
+    """Return whether a retry may help: not if a permission or a package is missing."""
     return not any(isinstance(each, PermissionError | ImportError) for each in _chain(error))
 
 

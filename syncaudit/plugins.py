@@ -1,4 +1,4 @@
-"""Packages of others that add commands, formats, detectors or estimators by entry points."""
+"""Third-party packages that add commands, formats, detectors or estimators by entry points."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _Member = TypeVar("_Member", bound=_Named)
 
 
 def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:
-    """Return the members of a table, and after them those that other packages add.
+    """Return the members of a table, followed by those that other packages add.
 
     Raises
     ------
     UsageError
         If one of another package cannot be imported, is of another type, or has a name that is
-        taken: clips would pass or fail without what it is there to tell.
+        taken: otherwise clips would pass or fail without its checks.
     """
     found = {each.name: each for each in built_in}
     kind = type(next(iter(found.values())))
@@ -50,7 +50,7 @@ def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:
             added = point.load()
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # others' code breaks itself alone
+        except BaseException as error:  # third-party code may raise anything
             raise _unusable(kind, point, f"cannot be imported ({error!r})") from error
         if not isinstance(added, kind) or added.name in found:
             raise _unusable(kind, point, f"is no {kind.__name__} with a name of its own")
@@ -72,7 +72,7 @@ def entry_points_of(group: str) -> list[metadata.EntryPoint]:
 
 
 def package_of(point: metadata.EntryPoint) -> str:
-    """Return the package that an entry point comes from, as pip names it."""
+    """Return the package that an entry point comes from, by its name in pip."""
     return "syncaudit" if point.dist is None else point.dist.name
 
 
@@ -80,7 +80,7 @@ def package_of(point: metadata.EntryPoint) -> str:
 def versions_of(group: str) -> Mapping[str, str]:
     """Return what is installed in a group, and which version of which package adds it.
 
-    Read once: every installed package is looked into, which takes as long as screening a clip.
+    Read once: this looks into every installed package, which takes as long as screening a clip.
     """
     return {
         point.name: f"{package_of(point)} {point.dist.version if point.dist else ''}".rstrip()

@@ -1,7 +1,7 @@
-"""Flash calibration: every clock, line delay and exposure of a recording at once.
+"""Flash calibration: estimate all clocks, line delays and exposures of a recording jointly.
 
-Names are loaded when they are first used: the commands of this package are listed by every
-``syncaudit --help``.
+Names are loaded on first use, because every ``syncaudit --help`` imports this package to list its
+commands.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HOME_OF = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from its home."""
+    """Load a public name from the module that defines it."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -56,5 +56,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the public names too, loaded or not."""
+    """Include the public names, loaded or not."""
     return sorted({*globals(), *__all__})

@@ -5,15 +5,16 @@ adjustment: a modern synthesis", 2000, doi:10.1007/3-540-44480-7_21): every flas
 only its own observations, so the normal matrix is diagonal there and the Schur complement leaves a
 small dense system in the clocks and cameras. Points get Cauchy weights, then a cut at five sigmas.
 
-Rows are measured with errors, and they are what line delays are multiplied by. Least squares in
-seconds would shrink line delays (regression dilution: at T = 0 the errors of rows vanish), in
-rows it does not. That is the same as weights for the current line delay and derivatives at the
-*fitted* rows (structural errors-in-variables regression; Fuller, "Measurement error models", 1987,
-doi:10.1002/9780470316665).
+Rows are the regressors of the line delays, and they are measured with errors. Least squares in
+seconds would shrink the line delays (regression dilution: at T = 0 the row errors vanish); least
+squares in rows does not. The latter is equivalent to weights for the current line delay and
+derivatives at the *fitted* rows (structural errors-in-variables regression; Fuller, "Measurement
+error models", 1987, doi:10.1002/9780470316665).
 
-Stamps jitter by more than bands are measured: an error per frame, common to its edges, whose
-size is estimated for every source (`variances`). Intervals are boxes (`boxes`); what many of
-them together say of a clock is settled at the end (`box_posterior`).
+Timestamp jitter exceeds the measurement error of bands. It is an error per frame, common to all
+edges of that frame; its size is estimated for every source (`variances`). Intervals are boxes
+(`boxes`); how well many of them together constrain a clock is computed at the end
+(`box_posterior`).
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ class Adjustment:
     Parameters
     ----------
     x : ndarray, shape (p,)
-        Unknowns (corrections of what was assumed).
+        Unknowns (corrections to the assumed values).
     covariance : ndarray, shape (p, p)
-        Of them, with scatter beyond the stated errors taken in.
+        Of the unknowns, including scatter beyond the stated errors.
     flash_s, flash_std_s : ndarray, shape (f,)
         Half-light instants after the reference's anchor.
     residuals_s : ndarray, shape (n,)
-        Observed minus solved in reference time; of intervals, the distance from the box.
+        Observed minus solved in reference time; for intervals, the distance from the box.
     is_used : ndarray of bool, shape (n,)
-        False: an outlier that has no say.
+        False for outliers, which are ignored.
     jitter_s : ndarray, shape (s,)
-        Standard deviation of each source's stamps; NaN where only intervals are known.
+        Standard deviation of each source's timestamps; NaN where only intervals are known.
     scale : ndarray, shape (s,)
         Factor on the stated errors of each source's detections.
     """
@@ -85,7 +86,7 @@ def adjust(observations: Observations) -> Adjustment:
     Parameters
     ----------
     observations : Observations
-        The equations, seeded well enough that they are linear (drift times line delay aside).
+        The equations, seeded well enough to be linear (except for drift times line delay).
     """
     n = observations.u_s.size
     n_sources = len(observations.sources)
@@ -114,7 +115,7 @@ def adjust(observations: Observations) -> Adjustment:
         if iteration < N_ROBUST:
             robust, scatter = _robust(observations, residuals, std, is_box, groups)
             if iteration == N_ROBUST - 1 and has_points.any():
-                # All begin alike, so that those that nothing tells apart share what they scatter.
+                # Equal starting values, so that inseparable jitters share the scatter equally.
                 common_s = np.sqrt(np.mean(scatter.jitter_s[scatter.jitter_s > 0.0] ** 2))
                 scatter = replace(scatter, jitter_s=np.where(has_points, common_s, 0.0))
         else:
@@ -132,7 +133,7 @@ def adjust(observations: Observations) -> Adjustment:
                 std * scatter.scale[observations.source], scatter.jitter_s[observations.source]
             )
             inside = _inliers(observations, residuals, spread, wide, is_used)
-            # At last what is out stays out: two that contradict each other would take turns.
+            # In later iterations outliers stay out: two contradictory ones would alternate.
             is_used = inside & is_used if iteration >= N_ROBUST + N_FINAL // 2 else inside
         mean, box_var = bend_boxes(observations, residuals, mean, box_var, is_box & is_used)
         robust = np.where(is_used, robust, 0.0)
@@ -155,14 +156,14 @@ def adjust(observations: Observations) -> Adjustment:
 
 
 def noise_of(observations: Observations, adjustment: Adjustment, which: Bools) -> Noise:
-    """Return the covariance that a solution found, of some of the points.
+    """Return the covariance of some of the points, as estimated by a solution.
 
     Parameters
     ----------
     observations, adjustment
         Equations and solution.
     which : ndarray of bool, shape (n,)
-        Points that count, outliers or not; no intervals.
+        Points to include, outliers or not; no intervals.
     """
     scatter = Scatter(jitter_s=np.nan_to_num(adjustment.jitter_s, nan=0.0), scale=adjustment.scale)
     std = _std(observations, adjustment.x)
@@ -171,7 +172,7 @@ def noise_of(observations: Observations, adjustment: Adjustment, which: Bools) -
 
 
 def _noise(groups: Groups, scatter: Scatter, std: Floats, box_var: Floats, robust: Floats) -> Noise:
-    """Return the covariance; `box_var` is the variance of the intervals and 0 of points."""
+    """Return the covariance; `box_var` is the variance of intervals and 0 for points."""
     source = groups.source[groups.group]
     is_box = box_var > 0.0
     variance = np.where(is_box, box_var, (std * scatter.scale[source]) ** 2)
@@ -187,7 +188,7 @@ def _noise(groups: Groups, scatter: Scatter, std: Floats, box_var: Floats, robus
 def _row_errors(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise
 ) -> Floats:
-    """Return the part of the residuals that is the rows' own, not the stamps'."""
+    """Return the part of the residuals due to row errors, not timestamp errors."""
     residuals = residuals_of(observations, solution)
     of_stamps = noise.share * noise.mean_of(residuals)
     errors: Floats = residuals - of_stamps[groups.group]
@@ -195,14 +196,14 @@ def _row_errors(
 
 
 def _std(observations: Observations, x: Floats) -> Floats:
-    """Return the stated error of every observation in seconds, with the line delays of `x`."""
+    """Return the stated error of every observation in seconds, using the line delays of `x`."""
     return np.hypot(observations.std_s, observations.row_std_px * line_delays_s(observations, x))
 
 
 def _robust(
     observations: Observations, residuals: Floats, std: Floats, is_box: Bools, groups: Groups
 ) -> tuple[Floats, Scatter]:
-    """Return Cauchy weights, and jitters to begin with: what scatters beyond the stated errors."""
+    """Return Cauchy weights and initial jitters: the scatter beyond the stated errors."""
     n_sources = len(observations.sources)
     weights = np.ones(residuals.size)
     jitter_s = np.zeros(n_sources)
@@ -213,7 +214,7 @@ def _robust(
             stated = float(np.median(std[own]))
             telling = residuals[own & tells]
             beyond = mad_std(telling) ** 2 - stated**2 if telling.size else 0.0
-            # Never so little that an estimate could not grow from it.
+            # A lower bound, so that the iterative estimate can still grow.
             jitter_s[k] = np.sqrt(max(beyond, (0.3 * stated) ** 2))
             weights[own] = cauchy_weights(residuals[own] / np.hypot(std[own], jitter_s[k]))
     return weights, Scatter(jitter_s=jitter_s, scale=np.ones(n_sources))
@@ -226,8 +227,9 @@ def _inliers(
     std: Floats,
     was_used: Bools,
 ) -> Bools:
-    """Return which observations are within five sigmas of what they should be."""
-    # Residuals of what was used are smaller than its error, predictions of what was not larger.
+    """Return which observations lie within five sigmas of their predicted values."""
+    # Residuals of used observations are smaller than their errors, prediction errors of unused
+    # ones larger.
     sign = np.where(was_used & (observations.half_s == 0.0), -1.0, 1.0)
     expected = np.sqrt(np.maximum(std**2 + sign * spread, 0.01 * std**2))
     off = np.maximum(np.abs(residuals) - observations.half_s, 0.0)
@@ -238,7 +240,7 @@ def _inliers(
 def value_of(
     observations: Observations, adjustment: Adjustment, column: int | None
 ) -> tuple[float, float]:
-    """Return an unknown and its standard error; zeros where it is none."""
+    """Return the value of an unknown and its standard error; zeros without a column."""
     if column is None:
         return 0.0, 0.0
     return (

@@ -1,4 +1,4 @@
-"""`syncaudit apply`: corrected stamps beside the originals, and the manifest that names them."""
+"""`syncaudit apply`: write corrected timestamps and a manifest that names them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOW_ALL_UP_TO = 20
 
 
 class Written(StrEnum):
-    """What `apply` writes."""
+    """Kind of output of `apply`."""
 
     STAMPS = "stamps"
     LEROBOT = "lerobot"

@@ -1,4 +1,4 @@
-"""Say which events of all sources are one flash, given rough clock maps."""
+"""Group the events of all sources into flashes, given rough clock maps."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ __all__ = ["ATTACH_S", "ATTACH_SIGMAS", "SPLIT_S", "Map", "associate"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Distance from a flash at which an event is attached to it, besides its own error.
+# Maximum distance from a flash at which an event is attached to it, in addition to its own error.
 ATTACH_S = 2e-4
 ATTACH_SIGMAS = 5.0
-# What maps along the pairs may be off by, where line delays or the latency of half-light are not
-# known yet.
+# Error of the maps along the pairs while line delays or the half-light latency are not known yet.
 MAP_ERROR_S = 3e-3
-# Bands of one pulse that is split between two frames lie together this closely.
+# Maximum distance between the bands of one pulse that is split between two frames.
 SPLIT_S = 5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
-    """Reference time of a source's own time: ``start + rate * t``, and every step from its time on.
+    """Map from a source's own time to reference time: ``start + rate * t`` plus past steps.
 
     Both in seconds since the epochs of the two evidences; `steps` are pairs of own time and size.
     """
@@ -38,7 +37,7 @@ class Map:
     steps: tuple[tuple[float, float], ...] = ()
 
     def of(self, times_s: Floats, row_px: Floats) -> Floats:
-        """Return reference times."""
+        """Return the reference times of own times."""
         times = times_s + row_px * self.line_s
         mapped: Floats = self.start_s + self.rate * times
         for at_s, size_s in self.steps:
@@ -52,10 +51,10 @@ def associate(
     matches: Mapping[tuple[str, str], EventMatch],
     bad: set[tuple[str, str]],
 ) -> tuple[dict[str, Ints], Floats]:
-    """Return the flash of every event, and the rough time of every flash.
+    """Return the flash number of every event, and the rough time of every flash.
 
-    Matched events are joined over all pairs; events that no pair matched are attached
-    to the flash that lies within their error.
+    Matched events are joined over all pairs; events that no pair matched are attached to the
+    nearest flash if it lies within their error.
     """
     names = list(events)
     base = dict(zip(names, np.cumsum([0] + [events[n].n for n in names[:-1]]), strict=True))
@@ -69,7 +68,7 @@ def associate(
         if one in base and other in base and (one, other) not in bad
     ]
     i, j = np.concatenate([np.zeros((2, 0), dtype=np.int64), *matched], axis=1)
-    # What is sharp and near first: an interval may hold two flashes of a burst.
+    # Sharp and near pairs first: an interval may contain two flashes of a burst.
     order = np.lexsort((np.abs(times[i] - times[j]), (half[i] > 0.0) | (half[j] > 0.0)))
     roots = _joined(i[order], j[order], times, gate + MAP_ERROR_S)
     flash, centre = _number(roots, times, half, owner)
@@ -78,9 +77,10 @@ def associate(
 
 
 def _joined(i: Ints, j: Ints, times: Floats, gate: Floats) -> Ints:
-    """Return one of the events that are joined to each, by pairs unless that joins what is apart.
+    """Join events by pairs and return a representative of each event's set.
 
-    Union-find, in which every set keeps the times that lie within the gates of all its events.
+    Union-find, in which every set keeps the interval of times within the gates of all its events;
+    sets whose intervals do not overlap are not joined.
     """
     parent = np.arange(times.size)
     lowest, highest = times - gate, times + gate
@@ -101,7 +101,7 @@ def _joined(i: Ints, j: Ints, times: Floats, gate: Floats) -> Ints:
 
 
 def _number(roots: Ints, times: Floats, half: Floats, owner: Ints) -> tuple[Ints, Floats]:
-    """Give numbers to the joined events of two sources or more, by time."""
+    """Assign numbers, in time order, to the sets of joined events from at least two sources."""
     groups: list[tuple[float, Ints]] = []
     order = np.argsort(roots, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1):

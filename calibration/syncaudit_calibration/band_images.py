@@ -1,4 +1,4 @@
-"""Lit frames of a camera beside the edges that were fitted to their bands, for plots."""
+"""Extract lit frames of a camera with the edges fitted to their bands, for plots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit.model import CameraStream, FlashEdges
 __all__ = ["BandImage", "find_band_images"]
 
 N_IMAGES = 3
-# Neighbours on either side that are compared, as the detector does.
+# Neighbouring frames on either side to compare with, as in the detector.
 NEIGHBOURS = 2
 
 
@@ -30,7 +30,7 @@ class BandImage:
     luma : ndarray of uint8, shape (h, w)
         The frame.
     gain : ndarray, shape (h,)
-        Mean brightness of each row above that of the neighbouring frames.
+        Mean brightness of each row minus that of the neighbouring frames.
     edges : list of (row, std, exposure part)
         Fitted edges, rows from the top.
     """
@@ -42,7 +42,7 @@ class BandImage:
 
 
 def find_band_images(stream: CameraStream, edges: FlashEdges) -> list[BandImage]:
-    """Return a few frames spread over those with both edges of a band, else over all lit ones."""
+    """Return a few frames spread over those with both edges of a band, or over all lit ones."""
     frames, counts = np.unique(edges.frame_index, return_counts=True)
     whole = frames[counts >= 2]
     candidates = whole if whole.size else frames
@@ -58,7 +58,7 @@ def find_band_images(stream: CameraStream, edges: FlashEdges) -> list[BandImage]
             if len(images) == len(wanted) or frame.index > max(wanted) + NEIGHBOURS:
                 break
     except SyncAuditError:
-        return images  # the findings say what is damaged
+        return images  # the findings already report the damage
     return images
 
 

@@ -1,17 +1,18 @@
-"""How well intervals tell a clock: the posterior of sharp bounds.
+"""Compute the posterior of clocks that are constrained by intervals.
 
-N intervals of width w tell an offset to about w / N, since the ones that a flash nearly missed
-bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that of the bounds:
+N intervals of width w determine an offset to about w / N, since those that nearly missed a flash
+bound it; treating them as Gaussians of variance w^2 / 12 would give w / sqrt(12 N). The likelihood
+of the bounds is:
 
-* A flash that points date at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
-  by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``. It bounds the clock of
-  who saw the interval as much as the clocks of those whose points date it.
-* A flash that only intervals saw (any instant as likely as any other) gives the length of what
-  they have in common, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
+* A flash dated by points at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
+  by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``. This bounds the clock of
+  the source with the interval and the clocks of the sources whose points date the flash.
+* A flash seen only as intervals (with a flat prior for its instant) gives the length of their
+  overlap, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
 
-What points tell of the same clock counts beside. Where enough flashes are dated, each source is on
-its own (with those that date its intervals): quadrature over its offset, drift and one step. More
-clocks are drawn together (`moments_of`).
+The information from points on the same clocks is included. If enough flashes are dated, each source
+is handled separately (together with those that date its intervals), by quadrature over its offset,
+drift and one step. More unknowns are sampled jointly (`moments_of`).
 """
 
 from __future__ import annotations
@@ -34,26 +35,27 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 CLOCK = ("offset", "drift")
-# Dated flashes that bound a clock, from which on it needs none that only intervals saw.
+# With at least this many dated flashes bounding it, a clock does not need flashes that are seen
+# only as intervals.
 MIN_DATED = 5
-# A clock that points tell to this part of half an interval, intervals hardly tell better.
+# If points determine a clock to this fraction of half an interval, intervals hardly improve it.
 TOLD_SHARE = 0.05
-# An interval that is missed by more than five sigmas was left out before.
+# Log-likelihood at five sigmas: intervals missed by more were rejected before.
 MIN_LOG = -12.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Bounds:
-    """Intervals at the present solution.
+    """Intervals at the current solution.
 
     Parameters
     ----------
     low_s, high_s, soft_s : ndarray, shape (n,)
-        Ends, after the date of the flash where there is one, and their softness.
+        Ends, relative to the date of the flash if there is one, and their softness.
     flash : ndarray of int, shape (n,)
-        Which flash.
+        Flash of each interval.
     terms : ndarray, shape (n, d)
-        Derivatives by what is sought.
+        Derivatives by the sought unknowns.
     """
 
     low_s: Floats
@@ -65,18 +67,18 @@ class _Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Dates:
-    """When points date the flashes, as the clocks that are sought run.
+    """Times of the flashes from points, as functions of the sought unknowns.
 
     Parameters
     ----------
     columns : list of int
-        What is sought, among all unknowns.
+        The sought unknowns, among all unknowns.
     is_dated : ndarray of bool, shape (f,)
-        Other flashes have the time 0.
+        Whether points date the flash; other flashes have the time 0.
     time_s, variance : ndarray, shape (f,)
-        If the clocks run as in the solution; and the variance, were these clocks known.
+        Time with the clocks of the solution, and its variance given these clocks.
     terms : ndarray, shape (f, d)
-        Derivatives of the time by what is sought.
+        Derivatives of the time by the sought unknowns.
     """
 
     columns: list[int]
@@ -89,7 +91,8 @@ class _Dates:
     def of(
         cls, solution: Solution, by_points: Solution, dated: Bools, columns: list[int]
     ) -> _Dates:
-        # The regression of the flashes on these clocks, by factors: their priors are seconds wide.
+        # Regression of the flashes on these clocks, using covariance factors for numerical
+        # stability: the priors are seconds wide.
         of_flash, of_clock = by_points.share @ by_points.factor, by_points.factor[columns]
         found = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0]
         terms: Floats = np.where(dated[:, None], found.T, 0.0)
@@ -107,18 +110,18 @@ class _Dates:
 def refine_boxes(
     observations: Observations, solution: Solution, noise: Noise, is_used: Bools
 ) -> Solution:
-    """Return the solution with clocks of sources of intervals, and their errors, as bounds tell.
+    """Refine the clocks of sources with intervals, and their errors, by the posterior of bounds.
 
     Parameters
     ----------
     observations : Observations
         The equations.
     solution : Solution
-        With intervals taken for Gaussians.
+        Solution with intervals treated as Gaussians.
     noise : Noise
-        Covariance of that.
+        Covariance used for that solution.
     is_used : ndarray of bool, shape (n,)
-        Outliers have no say.
+        False for outliers.
     """
     is_box = observations.half_s > 0.0
     use = is_box & is_used
@@ -157,9 +160,9 @@ def refine_boxes(
 
 
 def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> Bools:
-    """Return on the clocks of which sources each interval bears, shape (n, s).
+    """Return which sources' clocks each interval constrains, shape (n, s).
 
-    Its own, and those of the sources whose points date its flash.
+    These are its own source and the sources whose points date its flash.
     """
     dates = np.zeros((observations.flash_s.size, len(observations.sources)), dtype=np.bool_)
     is_point = point_weights > 0.0
@@ -172,7 +175,7 @@ def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> B
 def _by_points(
     observations: Observations, solution: Solution, noise: Noise, is_box: Bools
 ) -> tuple[Bools, Solution]:
-    """Return which flashes points date, and what points alone tell of flashes and clocks."""
+    """Return which flashes are dated by points, and the solution from points alone."""
     weights = np.where(is_box, 0.0, noise.weights)
     n_flashes = observations.flash_s.size
     dated = np.bincount(observations.flash, weights=weights, minlength=n_flashes) > 0.0
@@ -187,7 +190,7 @@ def _by_points(
 def _with_points(
     density: LogDensity, solution: Solution, by_points: Solution, columns: list[int]
 ) -> LogDensity:
-    """Return the density with what points tell of the same clocks."""
+    """Return the density multiplied by the Gaussian from points for the same clocks."""
     centre = (by_points.x - solution.x)[columns]
     precision = np.linalg.inv(by_points.covariance[np.ix_(columns, columns)])
 
@@ -221,7 +224,7 @@ def _log_inside(a: Floats, b: Floats) -> Floats:
 
 
 def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
-    """Return the logarithm of how likely clocks are by the intervals."""
+    """Return the log-likelihood of the clocks given the intervals."""
     order = np.argsort(bounds.flash, kind="stable")
     flash = bounds.flash[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(flash) > 0]))
@@ -245,7 +248,7 @@ def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
 
 
 def _moved(solution: Solution, dates: _Dates, mean: Floats, covariance: Floats) -> Solution:
-    """Return the solution with some unknowns as the bounds tell them, and the flashes they date."""
+    """Return the solution with refined unknowns and the flashes moved accordingly."""
     columns = dates.columns
     x, whole = solution.x.copy(), solution.covariance.copy()
     x[columns] += mean

@@ -1,4 +1,4 @@
-"""Solve a bundle whose reference knows only intervals: by way of a sharper source."""
+"""Solve a bundle whose reference has only intervals, by way of a sharper source."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def adjust_with_any_reference(
 ) -> Adjustment:
     """Return the solution for the observations' reference.
 
-    Intervals that are held against flashes dated by points are told apart by quadrature; if the
-    reference itself knows only intervals, nothing is dated. Another source then carries time, and
-    the result is turned round: ``t_ref = (t - x_r) / (1 + d_r)``.
+    The posterior of intervals needs flashes dated by points, relative to the reference; if the
+    reference itself has only intervals, nothing is dated. Another source then defines the time,
+    and the result is transformed back: ``t_ref = (t - x_r) / (1 + d_r)``.
 
     Parameters
     ----------
     observations : Observations
         The equations.
     solve : callable
-        What solves them.
+        Solver of the equations.
     """
     free = {u.source for u in observations.unknowns if u.kind == "offset"}
     (reference,) = (name for name in observations.sources if name not in free)
@@ -62,7 +62,7 @@ def _turned_back(observations: Observations, found: Adjustment, reference: str) 
     x_r, d_r = float(found.x[offset]), float(found.x[drift])
     x, turn = found.x.copy(), np.eye(found.x.size)
     for k, unknown in enumerate(observations.unknowns):
-        # These columns were the pivot's, whose own correction is nothing.
+        # These columns were the pivot's, whose own correction is zero.
         before = 0.0 if k in (offset, drift) else float(found.x[k])
         if unknown.kind == "offset":
             x[k] = (before - x_r) / (1.0 + d_r)

@@ -1,10 +1,10 @@
-"""Intervals within the linear solution: parabolas that become steep outside of them.
+"""Include intervals in the least squares, by parabolas that become steep outside of them.
 
-An interval says only that the flash lies inside. Within it the penalty is that of its own mean and
-variance; beyond, it grows as fast as its ends are sharp. It is convex and bends nowhere less than a
-wide Gaussian or more than a sharp one, so that the solution exists and Newton's steps, damped, end
-there. It places the clocks; `box_posterior` then says where they may be, and how well that is
-known.
+An interval only constrains the flash to lie inside. Within the interval, the penalty is that of a
+Gaussian of the same mean and variance; outside, it grows according to the sharpness of the ends. It
+is convex, and its curvature lies between those of a wide and a sharp Gaussian, so that the solution
+exists and damped Newton steps converge. This places the clocks; `box_posterior` then computes their
+posterior mean and errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["bend_boxes"]
 
 Floats = NDArray[np.float64]
 
-# Sharpness of the ends in half widths, enough to place a clock; sharper ones take more steps.
+# Sharpness of the ends in half widths: enough to place a clock; sharper ends need more iterations.
 END_SHARE = 0.05
 DAMPING = 0.6
 
@@ -30,7 +30,7 @@ def bend_boxes(
     variance: Floats,
     is_box: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
-    """Return the Gaussians that touch the boxes' penalties where the solution is.
+    """Return the Gaussians that approximate the boxes' penalties at the solution.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def bend_boxes(
     residuals : ndarray, shape (n,)
         Of the solution.
     mean, variance : ndarray, shape (n,)
-        Present Gaussians.
+        Current Gaussians.
     is_box : ndarray of bool, shape (n,)
-        Which to replace.
+        Which ones to replace.
     """
     half, soft, off = observations.half_s[is_box], observations.std_s[is_box], residuals[is_box]
     inside_var = half**2 / 3.0 + soft**2
@@ -49,7 +49,7 @@ def bend_boxes(
     is_out = np.abs(off) > half
     new_variance = np.where(is_out, end_var, inside_var)
     new_mean = np.where(is_out, np.sign(off) * half * (1.0 - end_var / inside_var), 0.0)
-    # Damped in the natural parameters, or boxes that share an unknown chase one another.
+    # Damp in the natural parameters; otherwise boxes that share an unknown would oscillate.
     old_mean, old_variance = mean[is_box], variance[is_box]
     information = (1.0 - DAMPING) / old_variance + DAMPING / new_variance
     shift = (1.0 - DAMPING) * old_mean / old_variance + DAMPING * new_mean / new_variance

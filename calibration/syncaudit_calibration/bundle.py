@@ -1,4 +1,4 @@
-"""Calibrate all clocks of a recording from its flashes, strobes, triggers and clicks at once."""
+"""Calibrate all clocks of a recording jointly from its flashes, strobes, triggers and clicks."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def calibrate_events(
     """Calibrate every source against the reference by the events that they share.
 
     Offsets, drifts, steps, line delays, exposures and the instants of all flashes are the unknowns
-    of one robust least-squares problem (`adjust`), seeded by matching all pairs (`find_seed`). That
-    a flash is seen by all is never needed: any two sources that see it are tied.
+    of one robust least-squares problem (`adjust`), seeded by matching all pairs (`find_seed`). A
+    flash need not be seen by all sources: it ties any two sources that see it.
 
     Parameters
     ----------
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source.
     reference : str, optional
-        Source whose stamps are reference time; default: the first camera by name, of those that
-        date instants if there are any.
+        Source whose timestamps are reference time; default: the first camera by name, preferring
+        those that date instants.
     max_offset_s : float
         Largest offset searched for, either sign.
 
@@ -66,9 +66,9 @@ def calibrate_events(
     Raises
     ------
     CalibrationError
-        If no two sources could be related, or not with the reference; it says why for each.
+        If no two sources could be connected, or none with the reference; with a reason for each.
     UsageError
-        If the reference is none of the sources, or two evidences are of one source.
+        If the reference is not one of the sources, or two evidences are of one source.
     """
     names = [item.source for item in evidence]
     if len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""From a recording with flashes to its calibration: read, find events, solve."""
+"""Calibrate a recording with flashes: read, find events, solve."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CalibratedRecording:
-    """A calibration and what it was made from.
+    """A calibration and its inputs.
 
     Parameters
     ----------
     clip : Clip
-        What was asked.
+        The calibrated clip.
     streams : mapping of str to Stream
-        What could be read.
+        Streams that could be read.
     evidence : mapping of str to EventEvidence
         Events by source.
     calibration : Calibration
         The result.
     findings : tuple of Finding
-        What was wrong with the data on the way.
+        Defects found in the data.
     seconds : mapping of str to float
         CPU time by stage.
     """
@@ -55,22 +55,22 @@ def calibrate(
     clip : Clip
         From `syncaudit.load_manifest`.
     reference : str, optional
-        Source whose stamps are reference time; default: that of the manifest, else the first
-        camera by name, of those that date instants if there are any.
+        Source whose timestamps are reference time; default: that of the manifest, or else the
+        first camera by name, preferring those that date instants.
     max_offset_s : float
         Largest offset searched for, either sign.
 
     Returns
     -------
     Calibration
-        Corrections, line delays, exposures, and what was refused.
+        Corrections, line delays, exposures, and refused sources.
 
     Raises
     ------
     CalibrationError
-        If no two sources could be related; it says what to record next.
+        If no two sources could be connected; the hint suggests what to record next.
     UsageError
-        If the reference is none of the sources.
+        If the reference is not one of the sources.
     """
     return calibrate_recording(clip, reference=reference, max_offset_s=max_offset_s).calibration
 
@@ -78,12 +78,12 @@ def calibrate(
 def calibrate_recording(
     clip: Clip, *, reference: str | None = None, max_offset_s: float = 30.0
 ) -> CalibratedRecording:
-    """Calibrate as `calibrate` does, and keep what was found on the way."""
+    """Calibrate as `calibrate` does, and also return intermediate results."""
     stages = Stages()
     with stages.timed("read"):
         read = read_clip(clip)
     found = find_events(read.streams, stages)
-    # One kind of events a source, cameras first.
+    # One kind of event per source; in case of conflict, flashes of cameras take precedence.
     evidence = {**found.taps, **found.clicks, **found.triggers, **found.flashes}
     findings = (*read.findings, *found.findings, *_damage(found))
     if len(evidence) < 2:
@@ -122,10 +122,10 @@ def calibrate_recording(
 def with_findings(
     calibration: Calibration, unlit: Mapping[str, str], broken: Mapping[str, str]
 ) -> Calibration:
-    """Return a calibration that tells what was wrong with the data: refusals, or warnings.
+    """Add data defects to a calibration, as refusals or warnings.
 
-    `calibration`: by events alone. `unlit`: cameras that show no flash. `broken`: findings by
-    source; a source that was calibrated all the same is none that was refused.
+    `calibration`: from events alone. `unlit`: reasons for cameras without flashes. `broken`:
+    findings by source; for a source that was calibrated nevertheless, they become warnings.
     """
     harmless = [words for name, words in broken.items() if name in calibration.sources]
     refused = {name: why for name, why in broken.items() if name not in calibration.sources}
@@ -137,7 +137,7 @@ def with_findings(
 
 
 def _damage(found: ClipEvidence) -> list[Finding]:
-    """Return what is wrong with the images that were looked at."""
+    """Return the defects of the images that were examined."""
     limits = Limits(damaged_share=0.0)
     return [
         finding
@@ -150,7 +150,7 @@ def _damage(found: ClipEvidence) -> list[Finding]:
 def _reference(
     clip: Clip, reference: str | None, evidence: Mapping[str, EventEvidence]
 ) -> str | None:
-    """Return the reference that was asked for; that of the manifest only if it saw events."""
+    """Return the requested reference, or that of the manifest if it has events."""
     if reference is not None or clip.reference not in evidence:
         return reference
     return clip.reference

@@ -1,4 +1,4 @@
-"""The result: a correction per source with its covariance, and how well it is known at any time."""
+"""Calibration results: a correction per source with its covariance and its error at any time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedStep:
-    """A jump of a clock.
+    """A step of a clock.
 
     Parameters
     ----------
     after_ns, before_ns : int
-        Own stamps between which it happened.
+        Own timestamps between which it happened.
     step_s, step_std_s : float
-        Growth of the correction, and its standard error.
+        Increase of the correction, and its standard error.
     frames : int, optional
-        The step in whole frame periods, where it is one: lost (positive) or doubled frames.
+        The step in whole frame periods, if it is a multiple: lost (positive) or doubled frames.
     """
 
     after_ns: int
@@ -41,7 +41,7 @@ class CalibratedStep:
 
     @property
     def at_ns(self) -> int:
-        """Return the own stamp from which on the step is taken to count."""
+        """Return the own timestamp from which the step is assumed to apply."""
         return (self.after_ns + self.before_ns) // 2
 
 
@@ -52,33 +52,35 @@ class CalibratedSource:
     Parameters
     ----------
     offset_s, offset_std_s : float
-        Correction at the own stamp `at_ns`, and its standard error.
+        Correction at the own timestamp `at_ns`, and its standard error.
     drift_ppm, drift_std_ppm : float
-        Rate.
+        Drift, and its standard error.
     at_ns : int
-        Own stamp at which the offset holds: that of the calibration, unless the epochs are
+        Own timestamp at which the offset holds: that of the calibration, unless the epochs are
         unrelated.
     covariance : ndarray, shape (2 + k, 2 + k)
-        Of offset (s), drift (s/s) and k steps (s) at `at_ns`, systematic error taken in.
+        Of offset (s), drift (s/s) and k steps (s) at `at_ns`, including systematic errors.
     systematic_std_s : float
-        Part that no number of flashes removes (stamps, exposure or read-out not stated).
+        Error that no number of flashes removes (timestamps, exposure or readout not stated).
     jitter_s : float, optional
-        Standard deviation of the stamps about an even clock, beyond the errors of detection; where
-        two sources alone differ, both get half of the variance. None for a source of intervals.
+        Standard deviation of the timestamps about an even clock, beyond the detection errors; with
+        only two sources, each gets half of the variance. None for a source of intervals.
     removed_jitter_s : float
-        What of it an even clock takes off, by which the frames were exposed: no part of the errors.
+        Part of the jitter that is removed by an even clock that exposed the frames; it does not
+        contribute to the errors.
     steps : tuple of CalibratedStep
-        Jumps of the clock, in the order of time.
+        Steps of the clock, in time order.
     line_delay_s, line_delay_std_s, exposure_s, exposure_std_s : float, optional
-        Of cameras.
+        For cameras only.
     flashes_seen : int
-        Flashes that it shares with others.
+        Number of flashes that it shares with other sources.
     residual_rms_s : float
-        Of its observations; of intervals, the distance by which they are missed.
+        Of its observations; for intervals, of the distance from the interval.
     outliers : int
-        Observations that were left out.
+        Number of rejected observations.
     residuals_s, residual_at_s : ndarray, shape (n,)
-        One per observation in use, and when its flash was, seconds after the calibration's `at_ns`.
+        One per used observation, and the time of its flash in seconds after the calibration's
+        `at_ns`.
     """
 
     offset_s: float
@@ -102,7 +104,7 @@ class CalibratedSource:
     exposure_std_s: float | None = None
 
     def to_json(self, at_ns: int) -> dict[str, object]:
-        """Return the fields of formats.md section 4, and what is known beyond."""
+        """Return the fields of formats.md section 4, and further results."""
         row: dict[str, object] = {
             "offset_s": self.offset_s,
             "offset_std_s": self.offset_std_s,
@@ -125,9 +127,9 @@ class CalibratedSource:
         return row
 
     def jumps_s(self, own_ns: NDArray[np.int64]) -> Floats:
-        """Return what the steps add to the correction at own stamps: nothing at `at_ns`.
+        """Return the contribution of the steps to the correction; zero at `at_ns`.
 
-        `own_ns`, shape (n,): own stamps.
+        `own_ns`, shape (n,): own timestamps.
 
         Returns
         -------
@@ -139,7 +141,7 @@ class CalibratedSource:
         return summed
 
     def step_terms(self, own_ns: NDArray[np.int64]) -> Floats:
-        """Return the derivatives of `jumps_s` by the sizes of the steps, shape (n, k)."""
+        """Return the derivatives of `jumps_s` by the step sizes, shape (n, k)."""
         at_ns = np.array([step.at_ns for step in self.steps], dtype=np.int64)
         later = np.asarray(own_ns)[:, None] >= at_ns
         # The offset at `at_ns` holds on its own side of every step.
@@ -148,7 +150,7 @@ class CalibratedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedFlash:
-    """Onset of one pulse in reference time, and who saw it."""
+    """Onset of one pulse in reference time, and the sources that saw it."""
 
     t_ns: int
     std_s: float
@@ -157,24 +159,24 @@ class CalibratedFlash:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Calibration:
-    """What a recording with flashes tells about all its clocks.
+    """Calibration of all clocks of a recording with flashes.
 
     Parameters
     ----------
     reference : str
-        Source whose stamps are reference time.
+        Source whose timestamps are reference time.
     at_ns : int
-        Reference time, and own stamp of each source, at which its offset holds.
+        Reference time, and own timestamp of each source, at which its offset holds.
     sources : mapping of str to CalibratedSource
         All connected sources, the reference with a correction of zero.
     flashes : tuple of CalibratedFlash
-        In the order of time.
+        In time order.
     refused : mapping of str to str
         Sources that could not be calibrated, and why.
     warnings : tuple of str
         Findings that do not prevent the result.
     closures : tuple of Closure
-        How pairs agree with the way around.
+        How well pairs agree with the path through other sources.
     half_light_s, half_light_std_s : float
         From the onset of a pulse to its half-light instant.
     """
@@ -208,21 +210,21 @@ class Calibration:
 
 
 def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int64]) -> Floats:
-    """Return one sigma of a source's correction at each of its own stamps.
+    """Return the standard error of a source's correction at each of its own timestamps.
 
     ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step_k])`` and C the covariance of offset,
-    drift and steps. The clock is taken to run evenly between flashes: far from them the error grows
-    by the drift's; the wander of a real oscillator (about 0.01 to 0.1 ppm over minutes) is not in
-    it.
+    drift and steps. The clock is assumed to run evenly between flashes: far from them the error
+    grows with that of the drift. The wander of a real oscillator (about 0.01 to 0.1 ppm over
+    minutes) is not included.
 
     Parameters
     ----------
     calibration : Calibration
         Result of `calibrate_events`.
     source : str
-        Which source.
+        Name of the source.
     times_ns : ndarray of int, shape (n,)
-        Own stamps.
+        Own timestamps.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A calibration in words: what is wrong with which clock, and how well that is known."""
+"""Print a calibration: the errors of each clock and their uncertainty."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING = "–"
 
 
 def print_calibration(console: Console, found: CalibratedRecording) -> None:
-    """Print a row per source, then what could not be calibrated and what to mind."""
+    """Print a row per source, then warnings and sources that could not be calibrated."""
     calibration = found.calibration
     table = Table(
         box=SIMPLE_HEAD,

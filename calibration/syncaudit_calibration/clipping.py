@@ -1,4 +1,4 @@
-"""Say that flashes are too bright for a camera."""
+"""Report flashes that are too bright for a camera."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from syncaudit.model import EventTrain
 
 __all__ = ["word_clipping"]
 
-# Share of the lit cells that may clip: more leaves too few for edges.
+# Fraction of the lit cells that may clip: with more, too few remain to fit edges.
 MAX_CLIPPED_SHARE = 0.25
 
 
 def word_clipping(item: EventEvidence) -> str | None:
-    """Return what is wrong and what to do, or None where little of the flashes' light clips."""
+    """Describe the problem and its cure, or return None if little of the flashes' light clips."""
     if isinstance(item, EventTrain) or item.clipped_share <= MAX_CLIPPED_SHARE:
         return None
     return (

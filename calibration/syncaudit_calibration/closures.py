@@ -1,4 +1,4 @@
-"""Test whether pairs of sources agree with the way around through others."""
+"""Test whether pairs of sources agree with the path through other sources."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from syncaudit_calibration.links import Links
 
 __all__ = ["Closure", "closures_of"]
 
-# A loop that closes worse than this many sigmas and this time is contradicted.
+# A loop is contradicted if its closure exceeds both this many sigmas and this time.
 MAX_CLOSURE_Z = 6.0
 CLOSURE_FLOOR_S = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
-    """How well a pair agrees with the way around through other sources."""
+    """How well a pair agrees with the path through other sources."""
 
     source: str
     target: str
@@ -38,7 +38,7 @@ class Closure:
 def closures_of(
     maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
 ) -> tuple[Closure, ...]:
-    """Compare every matched pair with the maps; pairs of the tree close by construction."""
+    """Compare every matched pair with the maps; pairs in the tree close by construction."""
     closures = []
     for (one, other), match in sorted(links.matches.items()):
         if one not in maps or other not in maps or match.fit is None:
@@ -47,7 +47,8 @@ def closures_of(
         off = maps[one].of(a.times_s[match.i], a.row_px[match.i]) - maps[other].of(
             b.times_s[match.j], b.row_px[match.j]
         )
-        # Line delays that the pair cannot tell widen the closure: the bundle will tell them.
+        # Line delays that the pair cannot determine widen the closure error; the bundle will
+        # estimate them.
         spread = float(np.ptp(off)) if a.line_delay_std_s + b.line_delay_std_s > 0.0 else 0.0
         middle = 0.5 * (float(np.max(a.half_s)) + float(np.max(b.half_s))) / math.sqrt(match.n)
         closures.append(

@@ -1,8 +1,8 @@
-"""Mean and covariance of a density of few unknowns, by quadrature or by sampling.
+"""Compute mean and covariance of a density of few unknowns, by quadrature or by sampling.
 
-Up to three unknowns are told by a grid. More are drawn by an ensemble sampler that no scales slow
-down (Goodman & Weare, "Ensemble samplers with affine invariance", CAMCoS 5, 2010,
-doi:10.2140/camcos.2010.5.65), with a fixed seed.
+Up to three unknowns are integrated on a grid. More are sampled by an affine-invariant ensemble
+sampler, which is insensitive to their scales (Goodman & Weare, "Ensemble samplers with affine
+invariance", CAMCoS 5, 2010, doi:10.2140/camcos.2010.5.65), with a fixed seed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     density : callable
-        Logarithm of the density of points, shape (n, d) to (n,).
+        Logarithm of the density at points, shape (n, d) to (n,).
     start : ndarray, shape (d, d)
-        Covariance to begin with; the mean begins at 0.
+        Initial covariance; the initial mean is 0.
     """
     if start.shape[0] in N_GRID:
         return _quadrature(density, start)
@@ -40,7 +40,7 @@ def moments_of(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
 
 
 def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance on a grid that zooms in on where the density is."""
+    """Return mean and covariance on a grid that adapts to the density."""
     d = start.shape[0]
     unit = np.linspace(-GRID_SIGMAS, GRID_SIGMAS, N_GRID[d])
     grid = np.stack(np.meshgrid(*[unit] * d, indexing="ij"), axis=-1).reshape(-1, d)
@@ -58,7 +58,7 @@ def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
 
 
 def _sampled(density: LogDensity, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return mean and covariance of draws."""
+    """Return mean and covariance of samples."""
     d = start.shape[0]
     half = max(16, 2 * d)
     walkers = rng.normal(size=(2, half, d)) @ np.linalg.cholesky(start).T

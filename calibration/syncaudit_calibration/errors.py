@@ -1,4 +1,4 @@
-"""Why a calibration could not be made, in words, with what to record next."""
+"""The error for an impossible calibration, with its reasons and what to record next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CalibrationError"]
 
 
 class CalibrationError(SyncAuditError):
-    """The recording does not tell how the clocks are related; nothing is written.
+    """The recording does not determine how the clocks are related; nothing is written.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Say in words what a calibration found that does not prevent it."""
+"""Describe the findings of a calibration that do not prevent it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syncaudit_calibration.seed import Seed
 
 __all__ = ["find_warnings"]
 
-# Stamps jitter by tens of microseconds as a rule; more is worth a word.
+# Typical timestamp jitter is tens of microseconds; above this a warning is given.
 MAX_JITTER_S = 2e-4
 
 
@@ -29,7 +29,7 @@ def find_warnings(
     items : mapping of str to FlashEdges, FlashIntervals or EventTrain
         Evidence by source.
     seed : Seed
-        With the closures of loops.
+        Seed, with the closures of loops.
     sources : mapping of str to CalibratedSource
         Results.
     """
@@ -57,7 +57,7 @@ def _frames(n: int | None) -> str:
 
 
 def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
-    """Return words for stamps that jitter more than usual."""
+    """Describe timestamps that jitter more than usual."""
     removed = {name: source.removed_jitter_s for name, source in sources.items()}
     left = {
         name: math.sqrt(max(0.0, source.jitter_s**2 - removed[name] ** 2))
@@ -65,7 +65,7 @@ def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
         if source.jitter_s is not None
     }
     if len(left) == 2:
-        # Their difference is all there is to see.
+        # With two sources, only their difference is observable.
         left = {" or ".join(sorted(left)): math.hypot(*left.values())}
     return [
         f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma) about an even "

@@ -1,4 +1,4 @@
-"""`syncaudit inject`: clips with a known error in their stamps."""
+"""`syncaudit inject`: write clips with known timestamp errors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _passed(clips: Sequence[Clip], verdicts: str, *, partial: bool) -> Sequence[
     Raises
     ------
     UsageError
-        If none did.
+        If none of them passed.
     """
     from syncaudit.datasets import ClipTable
     from syncaudit.errors import UsageError

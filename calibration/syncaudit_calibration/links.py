@@ -1,4 +1,4 @@
-"""Which pairs of sources share events."""
+"""Find the pairs of sources that share events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Links", "groups_of", "match_all"]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Links:
-    """Accepted matches between sources, why others were not, and who had one that proved wrong."""
+    """Accepted matches, reasons for rejecting others, and sources with a contradicted match."""
 
     matches: dict[tuple[str, str], EventMatch] = field(default_factory=dict)
     reasons: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:
     Parameters
     ----------
     events : mapping of str to Instants
-        Of each source, not periodic.
+        Non-periodic events of each source.
     max_offset_s : float
         Search bound.
     """
@@ -43,7 +43,7 @@ def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:
 
 
 def groups_of(names: Sequence[str], links: Links) -> list[list[str]]:
-    """Return the sources that are connected with each other, group by group."""
+    """Return the groups of sources that are connected with each other."""
     group = {name: {name} for name in names}
     for one, other in links.matches:
         if group[one] is not group[other]:

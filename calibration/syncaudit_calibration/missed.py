@@ -1,10 +1,10 @@
-"""Flashes that a camera must have seen and did not: they accuse a match.
+"""Reject matches under which a camera misses flashes that it must have seen.
 
-A camera that did not see a flash says that the flash fell between its exposures. Such intervals
-are as long as the dead time of a frame, and edges of bands date flashes a thousand times better:
-to a clock they add nothing. But a match that is off by one pulse of a burst, because two cameras
-never see the same one, pairs most of their events and passes every test of chance. It also puts
-flashes into the full view of a camera that shows none there, scattered over the recording.
+If a camera did not see a flash, the flash fell between its exposures. Such intervals are as long as
+the dead time of a frame, and band edges date flashes a thousand times better, so they add nothing
+to the estimate of a clock. But a match that is off by one pulse of a burst, because two cameras
+never see the same pulse, pairs most of their events and passes every significance test. It also
+puts flashes into the full view of a camera that shows none there, scattered over the recording.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ __all__ = ["Missed", "drop_contradicted", "find_missed", "reach_s", "views_of"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Border of a picture, as a share of its rows, in which edges need not be found; of an exposure.
+# Margin, as a fraction of an image's rows or of an exposure, in which edges need not be detected.
 BORDER = 0.2
-# Bands of pulses nearer than this may overlap, and need not be found.
+# Bands of pulses closer than this may overlap and need not be detected.
 ALONE_S = 0.015
-# An event this near is the flash that was looked for, whatever it was matched with.
+# An event this near is taken as the expected flash, whatever it was matched with.
 NEAR_S = 3e-3
-# By how much the times of a flash may be off, in errors.
+# Maximum error of the time of a flash, in standard errors.
 MAX_SIGMAS = 3.0
-# A detector misses up to a third of the flashes (short exposures, several pulses a frame); a cover,
-# or a clock that steps, makes few runs of them. A match that is off by a pulse misses more,
-# anywhere; or less than that, but in both cameras.
+# A detector misses up to a third of the flashes (short exposures, several pulses per frame). An
+# occlusion or a clock step causes only few runs of missed flashes. A match that is off by a pulse
+# misses more, throughout the recording; or fewer, but in both cameras.
 MAX_UNSEEN = 0.35
 MAX_RUNS = 0.25
 MAX_OF_BOTH = 0.4
 MIN_RUNS = 3
-# Frames that are lit as a whole are hardly ever missed, but their intervals fit more flashes.
+# Fully lit frames are hardly ever missed, but their intervals fit more flashes.
 WHOLE_PART = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """How many of the flashes in a camera's full view it shows.
+    """Counts of seen and missed flashes in a camera's full view.
 
     Parameters
     ----------
     n_seen, n_unseen : int
-        Flashes that it shows, and that it does not.
+        Number of flashes that the camera shows, and that it does not.
     n_runs : int
-        Runs of those that it does not show, in the order of time.
+        Number of runs of missed flashes, in time order.
     is_whole : bool
         Whether the light fills the frames that show it (global shutter).
     """
@@ -63,7 +63,7 @@ class Missed:
     is_whole: bool = False
 
     def exceeds(self, part: float = 1.0) -> bool:
-        """Return whether more are missed than this part of what a right match could miss."""
+        """Return whether more are missed than this fraction of a correct match's maximum."""
         if self.is_whole:
             part = part * WHOLE_PART
         return (
@@ -73,7 +73,7 @@ class Missed:
         )
 
     def words(self, name: str) -> str:
-        """Return what is wrong."""
+        """Describe the contradiction."""
         return (
             f"of {self.n_seen + self.n_unseen} flashes in full view of {name} it shows "
             f"{self.n_seen}: the match may be off by a pulse"
@@ -83,7 +83,7 @@ class Missed:
 def drop_contradicted(
     items: Mapping[str, EventEvidence], events: Mapping[str, Instants], links: Links
 ) -> None:
-    """Take out matches under which a camera would miss too much of what others confirm.
+    """Remove matches under which a camera would miss too many flashes.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def drop_contradicted(
         for name, peer in ((one, other), (other, one)):
             masks = [mask for third, mask in confirmed[peer].items() if third != name]
             is_confirmed = np.any([np.zeros(events[peer].n, np.bool_), *masks], axis=0)
-            # From the peer's time to that of the camera that is asked.
+            # From the peer's time to that of the camera being tested.
             flashes_s = fit.predict(own[peer]) if peer == one else fit.source_of(own[peer])
             views_s = views_of(items[name], line_s[name])
             half_s, seen = reach_s(events[peer]), (own[name], reach_s(events[name]))
@@ -139,18 +139,18 @@ def find_missed(
     *,
     is_whole: bool = False,
 ) -> Missed:
-    """Return how many flashes in view were seen, all in the camera's own time.
+    """Count the seen and missed flashes in view, all in the camera's own time.
 
     Parameters
     ----------
     views_s : ndarray, shape (m, 2)
         From `views_of`.
     flashes : tuple of ndarray, shape (n,)
-        Flashes that surely were, and by how much at most their times are off.
+        Times of certain flashes, and their maximum errors.
     seen : tuple of ndarray, shape (k,)
-        The camera's events, and by how much at most their times are off.
+        Times of the camera's events, and their maximum errors.
     is_whole : bool
-        Whether these are frames that are lit as a whole.
+        Whether the light fills the frames (global shutter).
     """
     if not views_s.size or not flashes[0].size:
         return Missed(n_seen=0, n_unseen=0, n_runs=0, is_whole=is_whole)
@@ -173,22 +173,22 @@ def find_missed(
 
 
 def reach_s(events: Instants) -> Floats:
-    """Return by how much at most the times of events are off: stamps may jitter."""
+    """Return the maximum errors of the times of events, including timestamp jitter."""
     return events.half_s + MAX_SIGMAS * events.std_s
 
 
 def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
-    """Return the own times in which a flash must show in a camera, shape (m, 2).
+    """Return the intervals of own time in which a flash must be visible, shape (m, 2).
 
-    None for other sources, where the exposure is neither stated nor visible, and of lights that go
-    on and stay: a shutter draws them only where it is open while they change.
+    Empty for sources other than cameras, if the exposure is neither stated nor visible, and for
+    lights that stay on: they make edges only in rows that are exposed while they switch.
 
     Parameters
     ----------
     item : FlashEdges, FlashIntervals or EventTrain
         Evidence.
     line_delay_s : float
-        As it is known by now.
+        Current estimate.
     """
     nothing = np.empty((0, 2))
     sense = None if isinstance(item, EventTrain) else item.sense
@@ -197,9 +197,9 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
     if isinstance(item, FlashIntervals):
         between = np.stack([item.dead_s[:-1, 1], item.dead_s[1:, 0]], axis=1)
         length_s = np.diff(between, axis=1)[:, 0]
-        # Where frames are missing, more than an exposure lies between two dead times.
+        # If frames are missing, more than one exposure lies between two dead times.
         views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
-        # Where a flash is, others tell to a part of an exposure.
+        # Other sources date a flash only to a fraction of an exposure.
         inner: Floats = views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
         return inner
     height = band_height_px(item) if isinstance(item, FlashEdges) else None
@@ -207,7 +207,7 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         return nothing
     exposure_s = item.exposure_s if height is None else height[0] * line_delay_s
     frame_s = np.unique(item.watched_s)
-    # One of the two edges lies in the picture, far enough from its border.
+    # One of the two edges lies in the image, far enough from its border.
     first_s, last_s = np.array(item.view_px) * line_delay_s
     border_s = BORDER * (last_s - first_s)
     inner_s = np.array([first_s + border_s, last_s - border_s])

@@ -1,17 +1,18 @@
 """Weighted least squares with the flash instants eliminated and errors common to a frame.
 
-All observations of a flash in one frame share the error of its stamp. With independent variances
-v and that of the stamp j^2, the weight matrix of such a group is (Woodbury)
+All observations of a flash in one frame share the error of the frame's timestamp. With independent
+variances v and timestamp variance j^2, the weight matrix of such a group is (Woodbury)
 
     diag(1/v) - c w w',  w = 1/v,  c = j^2 / (1 + j^2 sum(w)),
 
-whose symmetric root takes ``1 - 1 / sqrt(1 + j^2 sum(w))`` of a group's weighted mean from each of
-its observations. Whitened in this way, every flash is one column of its own rows, which are
-projected on what is orthogonal to it; the other unknowns, in units of their priors, follow by
-orthogonal factors (Bjoerck, "Numerical methods for least squares problems", 1996,
-doi:10.1137/1.9781611971484, 2.4). A prior of seconds beside stamps of microseconds makes a
-condition number of 1e7; that of normal equations is its square, which leaves nothing of a double.
-Each call solves for the change from the last solution: what it rounds is as small as that change.
+whose symmetric root subtracts ``1 - 1 / sqrt(1 + j^2 sum(w))`` times a group's weighted mean from
+each of its observations. After whitening, every flash is one column that is nonzero only in its own
+rows, and those rows are projected onto its orthogonal complement. The other unknowns, in units of
+their priors, follow by QR factorisation (Bjoerck, "Numerical methods for least squares problems",
+1996, doi:10.1137/1.9781611971484, 2.4). Priors of seconds with timestamp errors of microseconds
+give a condition number of 1e7; that of the normal equations is its square, which exhausts double
+precision. Each call solves for the change from the last solution, so that rounding errors scale
+with that change.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["Noise", "Solution", "line_delays_s", "reduced_products", "residuals_
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Information (1/s^2) on a flash that no observation with a say has seen.
+# Information (1/s^2) on a flash without any observation of nonzero weight.
 NOTHING_KNOWN = 1e-6
 
 
@@ -42,9 +43,9 @@ class Noise:
     group : ndarray of int, shape (n,)
         Group of every observation.
     weights : ndarray, shape (n,)
-        Inverse variance of the independent part; 0: not used.
+        Inverse variance of the independent error; 0: not used.
     common : ndarray, shape (g,)
-        Variance of the part that a group shares.
+        Variance of the error that a group shares.
     """
 
     group: Ints
@@ -58,7 +59,7 @@ class Noise:
 
     @property
     def share(self) -> Floats:
-        """Return the part of a group's mean that is the common error's, shape (g,)."""
+        """Return the fraction of a group's mean due to the common error, shape (g,)."""
         spread = self.common * self.total
         return spread / (1.0 + spread)
 
@@ -77,18 +78,18 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """Unknowns and flashes, and what is known of their errors.
+    """Unknowns and flashes with their errors.
 
     Parameters
     ----------
     x, covariance
         Unknowns, shapes (p,) and (p, p).
     factor : ndarray, shape (p, p)
-        The covariance of the least squares is ``factor @ factor.T``.
+        The covariance of the least-squares solution is ``factor @ factor.T``.
     share : ndarray, shape (f, p)
         Derivatives of the flash instants by the unknowns.
     flash_s, own_var : ndarray, shape (f,)
-        Instants, and their variances if all unknowns were known.
+        Instants, and their variances given all unknowns.
     design : ndarray, shape (n, p)
         Derivatives by the unknowns at the solution.
     """
@@ -107,10 +108,10 @@ class Solution:
         return self.own_var + _squares(self.share @ self.factor)
 
     def variance_of(self, rows: Floats, flash: Ints, part: Floats | float = 1.0) -> Floats:
-        """Return the variance of ``rows @ x - part * tau``, as far as it is an estimate's.
+        """Return the variance of ``rows @ x - part * tau`` due to the errors of the solution.
 
-        As a sum of squares: an unknown that nothing tells of has the variance of its prior, ten
-        orders of magnitude above that of a residual in which it cancels.
+        It is computed as a sum of squares, since an undetermined unknown keeps the variance of its
+        prior, ten orders of magnitude above that of a residual in which it cancels.
         """
         apart = rows - np.expand_dims(part, -1) * self.share[flash]
         variance: Floats = part**2 * self.own_var[flash] + _squares(apart @ self.factor)
@@ -119,7 +120,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Whitener:
-    """Turns rows into such of unit and independent errors, and takes the flashes out of them.
+    """Transform rows to independent errors of unit variance, and eliminate the flashes from them.
 
     Parameters
     ----------
@@ -130,9 +131,10 @@ class _Whitener:
     root : ndarray, shape (n,)
         Square roots of the weights.
     kept : ndarray, shape (n,)
-        What is left of a value that all of a group have: the rest is taken for the common error.
+        Fraction that is kept of a value common to a group; the rest is attributed to the common
+        error.
     total : ndarray, shape (f,)
-        Information on each flash, all unknowns known.
+        Information on each flash, given all unknowns.
     """
 
     noise: Noise
@@ -156,20 +158,20 @@ class _Whitener:
         )
 
     def whitened(self, rows: Floats) -> Floats:
-        """Return rows (n, m) of unit and independent errors."""
+        """Return rows (n, m) transformed to independent errors of unit variance."""
         common = self.noise.mean_of(rows)[self.noise.group]
         apart: Floats = rows - (1.0 - self.kept)[:, None] * common
         return self.root[:, None] * apart
 
     def flash_means(self, white: Floats) -> Floats:
-        """Return what whitened rows say of the flash instants, shape (f, m)."""
+        """Return the least-squares flash instants of whitened rows, shape (f, m)."""
         sums = np.zeros((self.total.size, white.shape[1]))
         np.add.at(sums, self.flash, (self.root * self.kept)[:, None] * white)
         means: Floats = sums / self.total[:, None]
         return means
 
     def without_flashes(self, white: Floats) -> Floats:
-        """Return whitened rows less what the flash instants can explain of them."""
+        """Return whitened rows minus the part that the flash instants can explain."""
         left: Floats = (
             white - (self.root * self.kept)[:, None] * self.flash_means(white)[self.flash]
         )
@@ -191,13 +193,14 @@ def solve(
     observations : Observations
         The equations.
     last : Solution, optional
-        To linearise at.
+        Solution to linearise at.
     mean : ndarray, shape (n,)
-        What each residual should be.
+        Expected value of each residual.
     noise : Noise
         Covariance of the observations.
     row_errors_s : ndarray, shape (n,), optional
-        Estimated errors of the rows in seconds: derivatives are taken at the rows without them.
+        Estimated errors of the rows in seconds: derivatives are taken at the rows corrected for
+        them.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
     x, flash_s = np.zeros(prior.size), observations.flash_s
@@ -211,7 +214,7 @@ def solve(
     white = whitener.whitened(np.column_stack([design * prior, residuals - mean]))
     share = whitener.flash_means(white)
     left = whitener.without_flashes(white)
-    # One row per unknown: its correction in all, in units of its prior.
+    # One row per unknown: its total correction, in units of its prior.
     q, r = np.linalg.qr(np.concatenate([left[:, :-1], np.eye(prior.size)]))
     change = -_solve_triangular(r, q.T @ np.concatenate([left[:, -1], x / prior]))
     x = x + change * prior
@@ -230,7 +233,7 @@ def solve(
 def reduced_products(
     observations: Observations, noise: Noise, columns: Floats, residuals: Floats
 ) -> tuple[Floats, Floats]:
-    """Return what residuals say of one more unknown at a time, all others eliminated.
+    """Return the reduced equations for one more unknown at a time, all others eliminated.
 
     Parameters
     ----------
@@ -239,14 +242,14 @@ def reduced_products(
     noise : Noise
         Covariance of the observations.
     columns : ndarray, shape (n, m)
-        Derivatives by the further unknowns.
+        Derivatives by the additional unknowns.
     residuals : ndarray, shape (n,)
         Of the solution without them.
 
     Returns
     -------
     pull, weight : ndarray, shape (m,)
-        The unknown k would be ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
+        The estimate of unknown k is ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
     whitener = _Whitener.of(observations, noise)
@@ -270,7 +273,7 @@ def residuals_of(observations: Observations, solution: Solution) -> Floats:
 
 
 def line_delays_s(observations: Observations, x: Floats) -> Floats:
-    """Return the line delay of every observation's source (0: none), shape (n,)."""
+    """Return the line delay of every observation's source, 0 if it has none, shape (n,)."""
     found = np.zeros(len(observations.sources))
     for k, unknown in enumerate(observations.unknowns):
         if unknown.kind == "line_delay":
@@ -280,7 +283,7 @@ def line_delays_s(observations: Observations, x: Floats) -> Floats:
 
 
 def _design(observations: Observations, x: Floats, row_errors_s: Floats | None) -> Floats:
-    """Return the derivatives at `x`; line delay and exposure are seen through the own rate."""
+    """Return the derivatives at `x`; line delay and exposure scale with the clock rate."""
     design = observations.design.copy()
     rates = dict.fromkeys(observations.sources, 1.0)
     for k, unknown in enumerate(observations.unknowns):

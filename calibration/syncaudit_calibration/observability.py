@@ -1,12 +1,14 @@
-"""Which line delays and exposures the flashes cannot tell, and what to record instead.
+"""Find line delays and exposures that the flashes do not determine, and suggest cures.
 
-With equal frame rates and a stable phase every flash shifts the rows of two cameras alike: scaling
-both line delays changes all residuals by one constant, which the offset takes. "T = 0" then fits
-with residual 0, so that residuals prove nothing; the normal matrix does. In units of the priors,
-the directions of its posterior whose spread is still near one are those that no flash spoke of.
+With equal frame rates and a stable phase, every flash shifts the rows of two cameras equally:
+scaling both line delays changes all residuals by one constant, which the offset absorbs. "T = 0"
+then fits with residual 0, so that residuals prove nothing; the normal matrix does. In units of the
+priors, the directions in which the posterior spread is still near one are not constrained by any
+flash.
 
-What read-outs and exposures are as a rule (4 to 32 and 1 to 15 ms) bounds what such directions do
-to an offset: its error allows for it, and it is refused only where that is more than they could.
+Typical readouts and exposures (4 to 32 and 1 to 15 ms) bound the effect of such directions on an
+offset. The error of the offset includes it, and a source is refused only if the error is larger
+than that.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from syncaudit_calibration.unknowns import Unknown
 
 __all__ = ["Unobservable", "unobservable_cameras"]
 
-# A direction is unobserved where the flashes leave this part of the prior spread,
+# A direction is unobserved if the flashes leave at least this fraction of the prior spread,
 MAX_LEFT = 0.2
 # and a camera takes part in it with at least this component.
 MIN_SHARE = 0.3
-# Unstated read-outs and exposures move the instant that a row dates by half of both at most.
+# Unstated readouts and exposures move the instant dated by a row by at most half of their sum.
 MAX_OFFSET_STD_S = 0.025
 
 _WORDS = {
@@ -47,14 +49,14 @@ _VAGUE = "{what}: errors of offsets allow for all that it is as a rule; for bett
 
 @dataclass(frozen=True, slots=True)
 class Unobservable:
-    """Cameras whose line delay or exposure no flash tells, with words for it.
+    """Cameras whose line delay or exposure the flashes do not determine, with messages.
 
     Parameters
     ----------
     refused : mapping of str to str
-        Those whose offset may be anything.
+        Cameras whose offset is undetermined.
     vague : mapping of str to str
-        Those that are taken to be as usual: the errors of offsets allow for it.
+        Cameras for which typical values are assumed; the errors of their offsets allow for it.
     """
 
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Unobservable:
 
 
 def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> Unobservable:
-    """Return the cameras whose line delay or exposure is not observable, with words for it.
+    """Return the cameras whose line delay or exposure is not observable, with messages.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
     Returns
     -------
     Unobservable
-        Empty where all is well.
+        Empty if all are observable.
     """
     columns = [
         k

@@ -1,15 +1,15 @@
-"""The equations of the bundle: what every edge, event and interval says of which unknowns.
+"""Build the equations of the bundle from all edges, events and intervals.
 
-An observation k of flash f by source s, at ``u`` seconds after the source's anchor, says
+An observation k of flash f by source s, at ``u`` seconds after the source's anchor, gives
 
     (u + row * dT + part * dE - late * J) (1 + d) + x + sum step_k * [t >= t_k]
         + L * [onset] - W * [end] - tau_f = error
 
-with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE (line
-delay and exposure beyond what was assumed), J (1 where frames were exposed by an even clock and
-stamped late or early, 0 where they were exposed as stamped), L (half-light after onset) and W
-(length of all pulses, where ends of light were seen). All but tau carry a prior; those that are
-stated a tight one.
+with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE
+(corrections to the assumed line delay and exposure), J (1 if frames were exposed by an even clock
+and timestamped late or early, 0 if the timestamps are right), L (half-light after onset) and W
+(length of all pulses, if ends of light were seen). All but tau have a prior; it is tight for stated
+values.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ STD_FLOOR_S = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observations:
-    """All observations of the bundle and the unknowns they speak of.
+    """All observations of the bundle and the unknowns they constrain.
 
     Parameters
     ----------
     sources : tuple of str
         Names, which `source` indexes.
     anchor_ns : mapping of str to int
-        Own stamp of each source from which `u_s` counts.
+        Own timestamp of each source from which `u_s` counts.
     unknowns : tuple of Unknown
         Columns of the design.
     source, flash : ndarray of int, shape (n,)
-        Who saw what.
+        Source and flash of each observation.
     frame : ndarray of int, shape (n,)
-        Observations of one source with one frame share its stamp.
+        Frame; observations of one source in one frame share its timestamp.
     u_s : ndarray, shape (n,)
-        Own time of half-light after the anchor, with line delay, exposure and latency as assumed;
-        of intervals the middle.
+        Own time of half-light after the anchor, with assumed line delay, exposure and latency; for
+        intervals, the middle.
     design : ndarray, shape (n, p)
-        Derivatives by the unknowns, drift terms by ``1 + d`` aside.
+        Derivatives by the unknowns, without the factor ``1 + d`` of the drift.
     std_s, half_s : ndarray, shape (n,)
         Random error of the time itself; half the width of an interval (0: a point).
     row_std_px : ndarray, shape (n,)
-        Random error of the row, which the line delay turns into one of the time.
+        Random error of the row, which the line delay converts to an error of the time.
     stamp_s : ndarray, shape (n,)
-        Own time, in that of the evidence, by which steps of the clock count.
+        Own time, on the time axis of the evidence, that decides which clock steps apply.
     flash_s : ndarray, shape (f,)
         Rough instants after the reference's anchor.
     """
@@ -84,20 +84,20 @@ class Observations:
     flash_s: Floats
 
     def column(self, kind: str, source: str = "") -> int | None:
-        """Return the column of an unknown, or None where it is none."""
+        """Return the column of an unknown, or None if it is not an unknown."""
         for k, unknown in enumerate(self.unknowns):
             if unknown.kind == kind and unknown.source == source:
                 return k
         return None
 
     def steps(self, source: str) -> list[int]:
-        """Return the columns of a source's steps, in the order of time."""
+        """Return the columns of a source's steps, in time order."""
         found = [k for k, u in enumerate(self.unknowns) if (u.kind, u.source) == ("step", source)]
         return sorted(found, key=lambda k: self.unknowns[k].at_s)
 
 
 def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
-    """Write down the equations of all connected sources.
+    """Set up the equations of all connected sources.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "late_s",
         )
     }
-    # Flashes are where half of their light had come, or, where it lasts, where it went on.
+    # The instant of a flash is its half-light, or its onset if the light lasts.
     latency = everything["is_onset"] - float(light_lasts(items.values()))
     values = {
         "offset": np.ones(source.size),
@@ -154,8 +154,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             design[:, k] = own * (everything["stamp_s"] >= unknown.at_s)
         else:
             design[:, k] = values[unknown.kind] * own
-    # Onsets count as the half-light instants that the assumed latency makes of them, or these as
-    # onsets.
+    # Onsets are converted to half-light instants by the assumed latency, or vice versa.
     (assumed_s,) = (unknown.assumed for unknown in unknowns if unknown.kind == "half_light")
     half_light_s = latency * assumed_s
     return Observations(
@@ -176,7 +175,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
 
 
 def free_stated(observations: Observations) -> Observations:
-    """Return the same observations without belief in stated line delays and exposures."""
+    """Return the same observations with wide priors on stated line delays and exposures."""
     freed = tuple(
         replace(unknown, prior_std=max(unknown.prior_std, 0.3 * unknown.assumed))
         if unknown.is_stated and unknown.kind in ("line_delay", "exposure")
@@ -255,15 +254,15 @@ def _edges(
     exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
     nothing: Floats = np.zeros(int(used.sum()))
     half_s = nothing if item.half_s is None else item.half_s[used]
-    # The way from the stamp to the middle row is as unknown as line delay and exposure are; what
-    # lies between two frames allows for it.
+    # The time from the timestamp to the middle row is as uncertain as line delay and exposure;
+    # intervals between two frames already allow for it.
     stamp_part = np.where(half_s > 0.0, 0.0, item.stamp_part)
     row = item.row_px[used] + stamp_part * item.height_px
     part = item.exposure_part[used]
     frame_s = item.frame_s[used] - np.where(half_s > 0.0, 0.0, item.from_stamp_s)
     if item.exposure_s is None:
         part = part + stamp_part
-    else:  # edges may say another one than was set, stamps do not
+    else:  # edges may suggest a different exposure than the stated one; timestamps do not
         frame_s = frame_s + stamp_part * exposure_s
     is_end = nothing
     if length_s is not None and item.sense is not None:

@@ -1,4 +1,4 @@
-"""Put the solution of a bundle into the words and units of a calibration."""
+"""Convert the solution of a bundle to a calibration."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["calibration_of"]
 Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0
-# Ways of sound that differ by a metre, one sigma.
+# Path lengths of sound that differ by a metre, one sigma.
 SOUND_WAY_STD_S = 3e-3
-# Error of a median over that of a mean, of normal errors.
+# Standard error of a median relative to that of a mean, for normal errors.
 MEDIAN_ERROR = math.sqrt(0.5 * math.pi)
-# A step is so many whole frames if it is one to this part of a frame period.
+# A step counts as whole frames if it is a multiple of the frame period to this fraction of it.
 FRAME_SHARE = 0.03
-# Encoders and tone curves move all bands of a camera by this part of a row (seen on H.264 480p).
+# Encoders and tone curves shift all bands of a camera by this part of a row (seen on H.264 480p).
 ROW_STD_PX = 0.2
 
 
@@ -48,22 +48,22 @@ def calibration_of(
     latent: Set[str],
     warnings: Sequence[str],
 ) -> Calibration:
-    """Return the calibration that a solution says.
+    """Convert a solution to a calibration.
 
     Parameters
     ----------
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source.
     seed : Seed
-        Who saw which flash.
+        Association of events with flashes.
     observations, adjustment
         Equations and solution.
     refused : mapping of str to str
         Sources that are not among them, and why.
     latent : set of str
-        Counters that were sent at every flash, an unknown moment later.
+        Counters that were sent at every flash with an unknown latency.
     warnings : sequence of str
-        What was found on the way.
+        Earlier warnings.
     """
     items = {item.source: item for item in evidence}
     at_ns = observations.anchor_ns[seed.reference]
@@ -129,9 +129,9 @@ def _hangs_on_sound(
     observations: Observations,
     adjustment: Adjustment,
 ) -> bool:
-    """Return whether most of a source's events are known to others by sound or touch alone.
+    """Return whether a source of clicks or taps shares most of its events only with such sources.
 
-    A tap is heard at once, the click of a lamp later: the way differs from event to event.
+    A tap is heard at once, the click of a lamp later: the path differs from event to event.
     """
     is_sound = np.array([_is_sound(items[source]) for source in observations.sources])
     number = observations.sources.index(name)
@@ -172,7 +172,7 @@ def _source(
     used = own & adjustment.is_used
     residuals = adjustment.residuals_s[used]
     drift = float(x[1])
-    # The reference's anchor is zero of reference time: correction = reference time - own stamp.
+    # The reference's anchor is the zero of reference time: correction = reference time - own time.
     offset_s = float(x[0]) + since_s * (1.0 + drift) + float(is_late @ x[2:])
     offset_s += (at_ns - own_at_ns) * 1e-9
     line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
@@ -205,13 +205,13 @@ def _source(
 def _removed_jitter_s(
     item: EventEvidence, observations: Observations, adjustment: Adjustment
 ) -> float:
-    """Return by how much a camera's stamps scatter about the even clock that exposed its frames."""
+    """Return the scatter of a camera's timestamps about the even clock that exposed its frames."""
     share, _ = _optional(observations, adjustment, "jitter", item.source)
     return share * item.jitter_s if share is not None and isinstance(item, FlashEdges) else 0.0
 
 
 def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:
-    """Return offset, drift and steps of a source, and their covariance; zero where not unknown."""
+    """Return offset, drift and steps of a source, and their covariance; zero if not unknowns."""
     columns = [observations.column(kind, name) for kind in ("offset", "drift")]
     columns += observations.steps(name)
     x, covariance = np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
@@ -248,9 +248,9 @@ def _steps(
 def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> Floats:
     """Return the errors of offset and drift that all events of a source share, shape (2,), s, s/s.
 
-    Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
-    middle row; what edges say of the exposure is off by as much as encoders move them apart. An
-    even clock is known as well as the stamps that scatter about it tell.
+    Line delay and exposure are unknowns of the bundle, and so is the time from the timestamp to the
+    middle row; the exposure estimated from edges is off by as much as encoders move the edges
+    apart. An even clock is known only as well as the scatter of the timestamps about it allows.
     """
     if not isinstance(item, FlashEdges):
         return np.array([item.systematic_std_s, 0.0])
@@ -267,7 +267,7 @@ def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adj
 
 
 def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:
-    """Return the step in whole frame periods, or None where it is no such number."""
+    """Return the step in whole frame periods, or None if it is not a multiple."""
     if not isinstance(item, FlashEdges) or not item.watched_s.size:
         return None
     period_s = float(np.median(np.diff(item.watched_s, axis=1)))

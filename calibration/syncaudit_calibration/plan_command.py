@@ -1,4 +1,4 @@
-"""`syncaudit flash-plan`: which flashes to make, what cameras will see, how well it will tell."""
+"""`syncaudit flash-plan`: plan flashes, their visibility to cameras and the expected accuracy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["flash_plan", "parse_durations", "parse_rates"]
 _TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.PLAN}
 _SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.PLAN}
 _DURATION_BOUNDS_S = (10.0, 600.0)
-# Durations and rates as people write them: 25ms, 0.025, 25000us; 12,30.
+# Durations as users write them: 25ms, 0.025, 25000us.
 _DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?\s*(s|ms|us|µs|μs|ns)?", re.IGNORECASE)
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _MAX_RATE_HZ = 1000

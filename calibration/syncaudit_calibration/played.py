@@ -1,4 +1,4 @@
-"""Tell clicks that a video played: they keep to its frames, and tell no time of the light."""
+"""Detect clicks played by a video: they align with its frames and do not date its light."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from syncaudit.model import EventTrain, Quantity
 
 __all__ = ["PLAYED_STD_S", "is_played"]
 
-# By how much the sound and the light of one video may differ: ITU-R BT.1359 calls 90 ms early to
-# 185 ms late acceptable, and displays and speakers use that (as evenly spread, one sigma).
+# Offset between sound and light of a video: ITU-R BT.1359 accepts 90 ms early to 185 ms late, and
+# displays and speakers make use of that range (one sigma of a uniform distribution).
 PLAYED_STD_S = 0.275 / 12**0.5
-# Frames of videos made for screens; 59.94 Hz and the crystals of players lie within the search.
+# Frame rate of videos made for screens; the search includes 59.94 Hz and errors of player clocks.
 FRAME_RATE_HZ = 60.0
 RATE_REACH = 1.2e-3
-# Programs that switch lamps wait for multiples of 50 ms, which lie on frames as well.
+# Programs that switch lamps wait for multiples of 50 ms, which are whole frames as well.
 TICKS_PER_PROGRAM = 3
-# Chance must not explain a grid (Rayleigh's test of a common phase, times the rates tried).
+# Maximum p-value of a grid (Rayleigh's test of a common phase, times the number of rates tried).
 MAX_CHANCE = 1e-4
 
 
 def is_played(item: EventEvidence) -> bool:
-    """Return whether the clicks of a source keep to the frames of a video.
+    """Return whether the clicks of a source align with the frames of a video.
 
     Parameters
     ----------
     item : FlashEdges, FlashIntervals or EventTrain
-        What a source noticed.
+        Evidence of the source.
     """
     if not isinstance(item, EventTrain) or item.quantity is not Quantity.CLICK:
         return False
@@ -40,7 +40,7 @@ def is_played(item: EventEvidence) -> bool:
 
 
 def _chance(times_s: NDArray[np.float64], rate_hz: float) -> float:
-    """Return how likely events without a grid have a common phase at a rate near this one."""
+    """Return the p-value of a common phase of the events at a rate near this one."""
     if times_s.size < 2:
         return 1.0
     reach_hz = RATE_REACH * rate_hz

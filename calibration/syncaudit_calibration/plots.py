@@ -1,6 +1,6 @@
-"""Plots of a calibration, for people who want to see before they trust.
+"""Plot a calibration, for visual inspection.
 
-A source has the same colour in all of them, and errors are in microseconds.
+A source has the same colour in all plots; errors are in microseconds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["plot_calibration", "require_matplotlib"]
 
 Floats = NDArray[np.float64]
 
-# Flashes that are drawn on one axis: more would hide what the offsets do.
+# Flashes drawn on one axis: more would hide the effect of the offsets.
 N_DRAWN = 10
 N_TIMES = 400
-# Colours of viewer and report, told apart by people of any colour vision.
+# Colours of the viewer and the report, distinguishable with any colour vision.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d6b00", "#5a636f")
 QUIET, LINE = "#5a636f", "#dce1e8"
 STYLE: dict[Any, Any] = {
@@ -54,12 +54,12 @@ STYLE: dict[Any, Any] = {
     "xtick.color": QUIET,
     "ytick.color": QUIET,
 }
-# Of the upper edge of a band, its lower edge, and one of light that stays.
+# Upper edge of a band, lower edge, and edge of a light that stays on.
 EDGE_COLOURS = {0.5: PALETTE[1], -0.5: PALETTE[0], 0.0: PALETTE[2]}
 
 
 def require_matplotlib() -> None:
-    """Raise `MissingExtraError` where matplotlib is not installed."""
+    """Raise `MissingExtraError` if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -69,10 +69,10 @@ def require_matplotlib() -> None:
 def plot_calibration(
     found: CalibratedRecording, folder: Path, *, force: bool = False
 ) -> list[Path]:
-    """Draw what was found and write it as PNG.
+    """Plot the results and write them as PNG.
 
-    The folder is made if it is not there; `force` also writes over files that syncaudit did not
-    write.
+    The folder is created if it does not exist; with `force`, files that syncaudit did not write are
+    overwritten too.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def plot_calibration(
     Raises
     ------
     MissingExtraError
-        Where matplotlib is not installed.
+        If matplotlib is not installed.
     """
     require_matplotlib()
     import matplotlib as mpl
@@ -132,12 +132,12 @@ def _colours(found: CalibratedRecording) -> dict[str, str]:
 
 
 def _micro(seconds: float) -> str:
-    """Return a duration with the sign of micro, which images can show."""
+    """Format a duration with the micro sign, which images can show."""
     return word_duration(seconds).replace(" us", " µs")
 
 
 def _draw_flashes(found: CalibratedRecording) -> Figure:
-    """Draw when each source noticed the flashes in mid-recording, by its stamps and corrected."""
+    """Plot when each source saw the flashes in mid-recording, as timestamped and corrected."""
     calibration = found.calibration
     colours = _colours(found)
     flashes_s = seconds_since(
@@ -177,7 +177,7 @@ def _draw_flashes(found: CalibratedRecording) -> Figure:
 def _instants_s(
     found: CalibratedRecording, name: str, *, is_corrected: bool
 ) -> tuple[Floats, Floats]:
-    """Return the instants of one source from the calibration's epoch, and half their widths."""
+    """Return the instants of one source relative to the calibration's epoch, and half widths."""
     source = found.calibration.sources[name]
     evidence = found.evidence[name]
     instants = instants_of(evidence)
@@ -196,7 +196,7 @@ def _instants_s(
 
 
 def _draw_residuals(found: CalibratedRecording) -> Figure:
-    """Draw by how much each observation misses its flash, a row per source."""
+    """Plot the residual of each observation, one row per source."""
     calibration = found.calibration
     flashes_s = seconds_since(
         np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
@@ -228,7 +228,7 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
 
 
 def _draw_budget(found: CalibratedRecording) -> Figure:
-    """Draw how well each clock is known at every instant, and where the flashes were."""
+    """Plot the standard error of each clock over time, and the flashes."""
     calibration = found.calibration
     from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
@@ -265,7 +265,7 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
 
 
 def _draw_bands(name: str, images: list[BandImage]) -> Figure:
-    """Draw lit frames beside the light that their rows gained, with the edges that were fitted."""
+    """Plot lit frames beside the brightness gain of their rows, with the fitted edges."""
     figure, axes = _new(
         f"{name}: bands and fitted edges (half of the light in)\n"
         "orange: the exposure ended; blue: it began; green: the light stayed",

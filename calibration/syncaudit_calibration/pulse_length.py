@@ -1,8 +1,9 @@
-"""How long a light stays on that is always on for as long: it ties where it ends to where it began.
+"""Estimate the common length of all pulses of a light, which converts ends to onsets.
 
-A shutter that is short against the pulses shows of each its beginning, its end or neither. Cameras
-rarely show the same ones, and a trigger tells beginnings only. Lights that a program plays last
-equally long each time: with that length, one number for all sources, ends count as beginnings.
+With an exposure much shorter than the pulses, a camera shows the onset of a pulse, its end or
+neither. Cameras rarely show the same ones, and a trigger gives onsets only. Pulses played by a
+program all have the same length: with that length, one number for all sources, ends count as
+onsets.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ __all__ = ["as_onsets", "find_pulse_length"]
 
 Floats = NDArray[np.float64]
 
-# Longer ones are switched by hand, and none lasts as long as another.
+# Longer pulses are switched by hand and differ in length.
 MAX_LENGTH_S = 2.0
-# Offsets of two trains that are tried with each other, and lengths that are tested.
+# Number of offsets per pair of trains that are combined, and number of lengths tested.
 N_CANDIDATES = 20
 N_TESTED = 5
-# Fewest ends of pulses that tell a length, and the least gate that counts as one trial.
+# Minimum number of pulse ends for a length, and the smallest gate, which counts as one trial.
 MIN_ENDS = 3
 LEAST_GATE_S = 1e-4
-# Of the equal events that agree on a length, this part may agree on another one.
+# Maximum number of events of the same kind that agree on another length, relative to those that
+# agree on the chosen one.
 MAX_RIVAL = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Proposal:
-    """A length that two trains propose: ends of one, beginnings of the other."""
+    """A length proposed by two trains: ends of one, onsets of the other."""
 
     length_s: float
     votes: int
@@ -47,7 +49,7 @@ class _Proposal:
 
 
 def as_onsets(events: Instants, length_s: float) -> Instants:
-    """Return the events with the ends of pulses moved to where they began."""
+    """Return the events with the ends of pulses moved to their onsets."""
     if events.sense is None:
         return events
     times_s = events.times_s - length_s * (events.sense < 0)
@@ -56,18 +58,18 @@ def as_onsets(events: Instants, length_s: float) -> Instants:
 
 
 def find_pulse_length(events: Mapping[str, Instants], *, max_offset_s: float) -> float | None:
-    """Return the length of the pulses, in seconds, or None where they have no common one.
+    """Return the length of the pulses, in seconds, or None if they have no common one.
 
-    The ends that one source saw vote against the beginnings that another saw, and so do equal
-    events of both: the difference of the two offsets is the length. All pairs add up. Chance must
-    explain neither the match that follows nor the ends in it, over all lengths tried.
+    The ends seen by one source vote against the onsets seen by another, and so do events of the
+    same kind in both: the difference of the two offsets is the length. The votes of all pairs are
+    added. Both the resulting match and the ends in it must be significant, given all lengths tried.
 
     Parameters
     ----------
     events : mapping of str to Instants
-        Of each source; a `sense` tells beginnings from ends.
+        Of each source; a `sense` distinguishes onsets from ends.
     max_offset_s : float
-        Largest offset of the stamps, either sign.
+        Largest offset of the timestamps, either sign.
     """
     sharp = {
         name: train
@@ -131,7 +133,7 @@ def _voted(
 
 
 def _best_first(found: list[_Proposal]) -> Iterator[_Proposal]:
-    """Return the proposals that most pairs of sources agree with first, each length once."""
+    """Yield the proposals by decreasing support over all pairs of sources, each length once."""
     if not found:
         return
     lengths = np.array([proposal.length_s for proposal in found])
@@ -144,7 +146,7 @@ def _best_first(found: list[_Proposal]) -> Iterator[_Proposal]:
         best = np.zeros(names.size)
         np.maximum.at(best, pair[near], votes[near])
         total[k] = best.sum()
-    # Of one length, the pair that says most of it comes first.
+    # For each length, the pair with the most votes comes first.
     is_left = np.ones(len(found), dtype=np.bool_)
     for k in np.lexsort((-votes, -total)).tolist():
         if is_left[k]:
@@ -153,7 +155,7 @@ def _best_first(found: list[_Proposal]) -> Iterator[_Proposal]:
 
 
 def _refined(ends: Instants, onsets: Instants, proposal: _Proposal) -> float | None:
-    """Return the length by least squares: offset and drift of the pair beside it."""
+    """Refine the length by least squares, jointly with offset and drift of the pair."""
     lever, off, crossed = [], [], []
     predicted_s = (
         ends.times_s
@@ -202,7 +204,8 @@ def _is_proven(ends: Instants, onsets: Instants, length_s: float, max_offset_s: 
     expected = np.count_nonzero(was_end) * np.count_nonzero(is_start) * gate_s / span_s
     if chance_of(n_ends, expected, n_trials) > MAX_CHANCE:
         return False
-    # Ends that meet onsets do so whatever the length, by another offset: equal events decide.
+    # Ends can be matched to onsets with any length, by another offset: events of the same kind
+    # decide.
     is_alike = was_end[:, None] != is_start
     apart_s = (target.times_s - match.fit.predict(moved.times_s, moved.row_px)[:, None])[is_alike]
     n_alike = np.count_nonzero(is_alike[match.i, match.j])
@@ -210,9 +213,9 @@ def _is_proven(ends: Instants, onsets: Instants, length_s: float, max_offset_s: 
 
 
 def _most_elsewhere(apart_s: Floats, gate_s: float) -> int:
-    """Return how many distances agree on another length, at most.
+    """Return the largest number of distances that agree on another length.
 
-    By chance hardly any do, unless lights keep to a grid: a screen's frames, a program's ticks.
+    By chance hardly any do, unless the lights are on a grid: a screen's frames, a program's ticks.
     """
     near = np.sort(apart_s[(np.abs(apart_s) > 2.0 * gate_s) & (np.abs(apart_s) <= MAX_LENGTH_S)])
     stops = np.searchsorted(near, near + 2.0 * gate_s, side="right")
@@ -220,7 +223,7 @@ def _most_elsewhere(apart_s: Floats, gate_s: float) -> int:
 
 
 def _was_end(events: Instants, length_s: float) -> NDArray[np.bool_]:
-    """Return which of the events `as_onsets` were ends, in their order."""
+    """Return which events were ends, in the order of `as_onsets`."""
     is_end = _is_end(events)
     return is_end[np.argsort(events.times_s - length_s * is_end, kind="stable")]
 

@@ -1,4 +1,4 @@
-"""What to calibrate: a clip of a manifest, or what lies in a folder without one."""
+"""Find the recording to calibrate: a clip of a manifest, or the files of a folder without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = (".csv", ".parquet")
 BUS_LOGS = (".log", ".asc", ".blf", ".mf4")
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 MANIFESTS = ("manifest.jsonl", "manifest.parquet")
-# A signal of a DBC, and what a counter of flashes is called.
+# A signal in a DBC, and names of flash counters.
 SIGNAL = re.compile(r"^\s*SG_\s+(\w+)", re.MULTILINE)
 STROBE = re.compile(r"strobe|flash", re.IGNORECASE)
 
@@ -28,18 +28,18 @@ STROBE = re.compile(r"strobe|flash", re.IGNORECASE)
 def find_recording(place: str, clip_id: str | None = None) -> Clip:
     """Return the clip to calibrate.
 
-    A folder without a manifest is taken by its names: ``cam.mp4`` with its stamps in ``cam.csv``
-    or ``cam_timestamps.csv`` (without them by the container's own), tables with gyroscope or
-    accelerometer columns as IMUs, tables with stamps alone as event logs, a bus log beside the
-    only ``.dbc`` if that has one signal named after a strobe or flash.
+    In a folder without a manifest, sources are recognised by file names: ``cam.mp4`` with its
+    timestamps in ``cam.csv`` or ``cam_timestamps.csv`` (otherwise those of the container), tables
+    with gyroscope or accelerometer columns as IMUs, tables with timestamps only as event logs, and
+    bus logs if there is a single ``.dbc`` with a single signal named after a strobe or flash.
 
-    `place` is a manifest (file or URL) or a folder; `clip_id` is needed where the manifest holds
-    several clips.
+    `place`: a manifest (file or URL) or a folder. `clip_id`: needed if the manifest holds several
+    clips.
 
     Raises
     ------
     ManifestError, UsageError
-        If there is no such clip, or the folder holds nothing that could be calibrated.
+        If there is no such clip, or the folder holds nothing that can be calibrated.
     """
     folder = Path(place)
     is_bare = "://" not in place and folder.is_dir()
@@ -71,7 +71,7 @@ def _sources(folder: Path) -> dict[str, Any]:
         sources[video.stem] = spec
     for sound in _ending(files, SOUNDS):
         stamps = _beside(sound, files)
-        if stamps is not None:  # a sound without a date cannot be tied to any clock
+        if stamps is not None:  # audio without timestamps cannot be tied to any clock
             sources[sound.stem] = {"kind": "audio", "uri": sound.name, "timestamps": stamps.name}
             taken.add(stamps)
     for table in _ending(files, TABLES):
@@ -91,13 +91,13 @@ def _ending(files: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def _beside(payload: Path, files: list[Path]) -> Path | None:
-    """Return the table of stamps that is named after a video or sound."""
+    """Return the table of timestamps that is named after a video or audio file."""
     names = [f"{payload.stem}{part}{end}" for part in ("", "_timestamps") for end in TABLES]
     return next((path for path in files if path.name in names), None)
 
 
 def _columns(table: Path) -> set[str]:
-    """Return the names of a table's columns; none if it cannot be read."""
+    """Return the column names of a table; empty if it cannot be read."""
     if table.suffix.lower() == ".parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -114,7 +114,7 @@ def _columns(table: Path) -> set[str]:
 
 
 def _bus(files: list[Path]) -> dict[str, Any]:
-    """Return the bus log whose strobe counter is unmistakable."""
+    """Return the bus logs, if their strobe counter is unambiguous."""
     databases = _ending(files, (".dbc",))
     logs = _ending(files, BUS_LOGS)
     if len(databases) != 1:

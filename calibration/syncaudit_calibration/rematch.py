@@ -1,7 +1,7 @@
-"""Match each source against all others together, where pairs left many of its events unexplained.
+"""Match sources against all others together if pairs left many of their events unexplained.
 
-A pair shares some flashes; where a clock steps, hardly any of them before or after. All others
-together, in reference time by their maps, saw nearly every flash.
+A pair shares only some flashes and, if a clock steps, maybe hardly any before or after the step.
+All others together, mapped to reference time, saw nearly every flash.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ __all__ = ["Associated", "composed", "match_with_all", "rematch"]
 
 Ints = NDArray[np.int64]
 
-# Events that no flash explains, from which on a source is matched again; and how many more must
-# be explained for that to count.
+# A source with at least this many unexplained events is matched again, and the new match is kept
+# if it explains at least this many more.
 MIN_UNEXPLAINED = 5
-# A reference that stepped is still at zero before the step.
+# Maximum correction of a reference that stepped, before the step, where it must be zero.
 MAX_REFERENCE_S = 1e-3
 N_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Associated:
-    """Which events are one flash under given maps.
+    """Association of events with flashes under given maps.
 
     Parameters
     ----------
     flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: of none.
+        Flash number of every event of each source; -1: none.
     flash_s : ndarray, shape (f,)
         Rough reference time of each flash.
     closures : tuple of Closure
@@ -59,14 +59,14 @@ class Associated:
     def by(
         cls, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
     ) -> Associated:
-        """Join events by the pairs that do not contradict the maps."""
+        """Join events by the pairs that are consistent with the maps."""
         closures = closures_of(maps, events, links)
         bad = {(c.source, c.target) for c in closures if c.is_contradicted}
         flash_of, flash_s = associate(maps, events, links.matches, bad)
         return cls(flash_of=flash_of, flash_s=flash_s, closures=closures)
 
     def n_unexplained(self, name: str) -> int:
-        """Return how many events of a source are of no flash."""
+        """Return the number of events of a source that belong to no flash."""
         return int(np.count_nonzero(self.flash_of[name] < 0))
 
 
@@ -78,7 +78,7 @@ def rematch(
     root: str,
     max_offset_s: float,
 ) -> tuple[dict[str, Map], Associated]:
-    """Return better maps, if there are any, and the flashes that follow.
+    """Return improved maps, if there are any, and the resulting flashes.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def rematch(
     items : mapping of str to FlashEdges, FlashIntervals or EventTrain
         Evidence by source.
     events : mapping of str to Instants
-        Of these sources.
+        Events of these sources.
     links : Links
         Matched pairs.
     root : str
@@ -136,16 +136,16 @@ def match_with_all(
     root : str
         Reference.
     maps : mapping of str to Map
-        Of the others (that of the source itself does not count).
+        Maps of the others (that of the source itself is ignored).
     events : mapping of str to Instants
-        Of all.
+        Events of all sources.
     max_offset_s : float
         Search bound.
 
     Returns
     -------
     EventMatch or None
-        None where fewer than two others know instants.
+        None if fewer than two others have sharp instants.
     """
     name = item.source
     sharp = {o: own.take(own.sharp) for o, own in events.items()}
@@ -195,9 +195,9 @@ def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
     Parameters
     ----------
     parent : Map
-        Of the side that is known.
+        Map of the known side.
     match : EventMatch
-        Of both.
+        Match of both sides.
     is_source : bool
         Whether the other side is the source of the match.
     """

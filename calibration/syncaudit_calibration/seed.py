@@ -1,7 +1,7 @@
-"""First guess for the bundle: which events are one flash, and roughly how the clocks are related.
+"""Find initial values for the bundle: associate events with flashes and relate clocks roughly.
 
-All pairs of sources are matched; the accepted ones form a graph whose maximum spanning tree (by
-events matched) carries the clocks to the reference. The other edges close loops and are tested.
+All pairs of sources are matched; the accepted pairs form a graph whose maximum spanning tree (by
+events matched) relates the clocks to the reference. The other edges close loops and are tested.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ __all__ = ["Seed", "find_seed"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Two of a clock, its offset and its drift, one to check them, and one to tell which is wrong.
+# Two for the offset and drift of a clock, one to check them, and one to identify an outlier.
 MIN_EVENTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seed:
-    """What the bundle starts from.
+    """Initial values of the bundle.
 
     Parameters
     ----------
     reference : str
-        Whose clock is reference time.
+        Source whose clock is reference time.
     maps : mapping of str to Map
         Rough clock map of each connected source.
     events : mapping of str to Instants
-        Of the connected sources.
+        Events of the connected sources.
     flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: of none.
+        Flash number of every event of each source; -1: none.
     flash_s : ndarray, shape (f,)
         Rough reference time of each flash.
     closures : tuple of Closure
@@ -62,7 +62,7 @@ class Seed:
     refused : mapping of str to str
         Sources that could not be used, and why.
     length_s : float, optional
-        Length of all pulses, by which `events` count their ends as beginnings.
+        Length of all pulses, by which their ends were converted to onsets in `events`.
     """
 
     reference: str
@@ -82,24 +82,24 @@ def find_seed(
     max_offset_s: float,
     light_s: float = np.inf,
 ) -> Seed | dict[str, str]:
-    """Match every pair of sources and carry the clocks to the reference.
+    """Match every pair of sources and relate the clocks to the reference.
 
     Parameters
     ----------
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source.
     reference : str, optional
-        Whose clock is to be reference time; default: the first camera by name of the largest
-        connected group, of those that date instants if there are any, else its first source.
+        Source whose clock is reference time; default: the first camera by name in the largest
+        connected group, preferring those that date instants, or else its first source.
     max_offset_s : float
         Search bound.
     light_s : float
-        How long lights stay on, for the matching alone: what is longer is not matched.
+        Maximum duration of lights, for the matching only: longer ones are not matched.
 
     Returns
     -------
     Seed or dict
-        Reasons per source where no two sources could be connected.
+        The seed, or reasons per source if no two sources could be connected.
     """
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}
@@ -127,7 +127,7 @@ def find_seed(
     largest = max(groups, key=len, default=[])
     apart = set(events).difference(largest)
     if apart and vague:
-        # What happened between two frames tells less, but of far more lights.
+        # Intervals between two frames are less precise, but cover far more lights.
         events |= vague
         links = match_all(events, max_offset_s)
         drop_contradicted(items, events, links)
@@ -140,12 +140,12 @@ def find_seed(
         group = max(groups, key=len, default=[])
     if not group:
         return refused
-    # To a clock that only intervals tell, no other is known any better.
+    # Relative to a reference with intervals only, no clock is known any better than that.
     is_vague = {name: not events[name].sharp.size for name in group}
     root = reference or min(group, key=lambda name: (name not in cameras, is_vague[name], name))
     steps = steps_of(links, root)
     maps = _carry(root, group, links, steps)
-    # Who matched a pulse off with one would do so with all.
+    # A source that was matched off by a pulse with one would be so with all.
     for name in sorted(set(events) - set(maps) - links.contradicted):
         _try_merged(items[name], root, maps, events, links, max_offset_s)
     for name in sorted(set(events) - set(maps)):
@@ -187,9 +187,9 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
 
 
 def _is_denied(period_s: float, events: Instants, sharp: Instants, max_offset_s: float) -> bool:
-    """Tell whether most events are known between two frames only, and do not keep to a period.
+    """Return whether most events are intervals between two frames and are not periodic.
 
-    Of few events on a grid chance puts as many there.
+    The few sharp events may lie on a grid by chance.
     """
     tells = events.n > 2 * sharp.n > 0 and period_s > 4.0 * events.tolerance_s
     return tells and period_of(events, max_offset_s=max_offset_s) is None
@@ -201,7 +201,7 @@ def _carry(
     links: Links,
     steps: Mapping[str, tuple[tuple[float, float], ...]],
 ) -> dict[str, Map]:
-    """Return the map of every source of the group along the best matched pairs."""
+    """Return the map of every source of the group, along the best matched pairs."""
     maps = {root: Map(steps=steps.get(root, ()))}
     while len(maps) < len(group):
         border = [
@@ -216,7 +216,7 @@ def _carry(
         parent = pair[0] if child == pair[1] else pair[1]
         match, is_source, own = links.matches[pair], child == pair[0], steps.get(child, ())
         plain = composed(maps[parent], match, is_source=is_source)
-        # What a pair did not notice was before all that it saw.
+        # Steps that a pair did not notice came before all events that it shares.
         before_s = unseen_s(match, own, is_source=is_source)
         before_s -= unseen_s(match, maps[parent].steps, is_source=not is_source)
         maps[child] = replace(plain, start_s=plain.start_s - before_s, steps=own)
@@ -224,7 +224,7 @@ def _carry(
 
 
 def _n_sharp(match: EventMatch) -> int:
-    """Return of how many pairs both sides know instants: intervals carry a clock to ms only."""
+    """Count the pairs with sharp instants on both sides: intervals relate clocks to ms only."""
     half_s = np.maximum(match.source.half_s[match.i], match.target.half_s[match.j])
     return int(np.count_nonzero(half_s == 0.0))
 
@@ -237,7 +237,7 @@ def _try_merged(
     links: Links,
     max_offset_s: float,
 ) -> None:
-    """Match a source that shares too little with each single one against all others together."""
+    """Match a source against all others together if it shares too little with each of them."""
     name = item.source
     match = match_with_all(item, root, maps, events, max_offset_s)
     if match is None:
@@ -258,7 +258,7 @@ def _why_apart(item: EventEvidence, root: str, links: Links) -> str:
 
 
 def _what_to_state(item: EventEvidence) -> str:
-    """Return what the manifest should say of a camera, by which its edges differ in time."""
+    """Describe what the manifest should state about a camera to relate its edges in time."""
     if not isinstance(item, FlashEdges):
         return ""
     unknown = ["line_delay_s"] if item.line_delay_s is None else []

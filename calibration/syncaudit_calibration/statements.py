@@ -1,4 +1,4 @@
-"""Drop stated line delays and exposures that the flashes contradict."""
+"""Find and drop stated line delays and exposures that the flashes contradict."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from syncaudit_calibration.observations import Observations, free_stated
 
 __all__ = ["Contradicted", "find_contradicted", "without_statement"]
 
-# A stated line delay or exposure can be contradicted where flashes tell it this well.
+# A stated line delay or exposure can be contradicted if the flashes determine it this well.
 KNOWN_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradicted:
-    """A statement that the flashes contradict.
+    """A stated value that the flashes contradict.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Contradicted:
     kind : str
         ``line_delay`` or ``exposure``.
     words : str
-        What was stated and what the flashes say.
+        Message with the stated and the estimated value.
     is_wrong : bool
-        Whether nothing but a wrong statement explains it.
+        Whether only a wrong statement can explain it.
     """
 
     source: str
@@ -72,7 +72,8 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
         shift_s = 0.0
         if column is not None:
             line_delay_s, line_delay_std_s = value_of(observations, freed, column)
-            # Where rows are all read at once, the flashes of a frame are one: anything fits.
+            # If the line delay is compatible with zero, all edges of a frame coincide in time, and
+            # any value fits.
             if line_delay_s <= MAX_STATED_Z * line_delay_std_s:
                 continue
             if unknown.kind == "exposure":
@@ -91,7 +92,7 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
 
 
 def without_statement(item: EventEvidence, wrong: list[Contradicted]) -> EventEvidence:
-    """Return the evidence of a camera as if nobody had stated what is wrong."""
+    """Return the evidence of a camera without its wrong statements."""
     kinds = {each.kind for each in wrong if each.source == item.source}
     if not kinds or not isinstance(item, FlashEdges):
         return item

@@ -1,4 +1,4 @@
-"""Say whose clock stepped, where pairs of sources say that one of theirs did."""
+"""Determine whose clock stepped, given the steps found in pairs of sources."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from syncaudit_calibration.links import Links
 
 __all__ = ["steps_of", "unseen_s"]
 
-# Steps of one clock look alike in all of its pairs, to this part of themselves and this time.
+# A step of one clock has the same size in all of its pairs, to this fraction of it plus this time.
 SIZE_SHARE = 0.01
 SIZE_FLOOR_S = 5e-4
-# Flashes before and after it, that a pair needs to contradict a step.
+# Minimum number of flashes before and after a step for a pair to contradict it.
 MIN_AGAINST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """What a pair's step would be, were it this source's: in its own time, of its correction."""
+    """A pair's step attributed to one source: in its own time, as a change of its correction."""
 
     source: str
     pair: tuple[str, str]
@@ -31,7 +31,7 @@ class _Claim:
     size_s: float
 
     def is_same_as(self, other: _Claim) -> bool:
-        """Return whether both may be one step of one clock."""
+        """Return whether both may be the same step of the same clock."""
         apart_s = abs(self.size_s - other.size_s)
         return (
             self.source == other.source
@@ -41,18 +41,18 @@ class _Claim:
         )
 
     def is_where(self, other: _Claim) -> bool:
-        """Return whether no event need lie between the two."""
+        """Return whether the two may be at the same time, with no event between them."""
         return self.after_s < other.before_s and other.after_s < self.before_s
 
 
 def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return who stepped: own times, in order, and sizes of the changes of its correction.
+    """Return the steps of each source: own times, in order, and changes of its correction.
 
-    A source that stepped shows it in all of its pairs that saw flashes before and after. The step
-    that most pairs agree on, less those that contradict it, is dealt with first; between two
-    sources the one that is not the reference is to blame. Where a source is already known to have
-    stepped, a pair that reads another size there tells of no second step: two at one place could
-    not be told apart.
+    A step of a source appears in all of its pairs that saw flashes before and after. The step that
+    most pairs agree on, minus those that contradict it, is assigned first; between two sources, it
+    is assigned to the one that is not the reference. If a source is already known to have stepped
+    at a place, a pair with another size there does not indicate a second step: two steps at one
+    place are indistinguishable.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
 
 
 def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_source: bool) -> float:
-    """Return the sum of the steps that came before most events of a pair that did not notice them.
+    """Return the sum of the unnoticed steps that came before most events of a pair.
 
-    Such a pair knows the clock as it was afterwards.
+    Such a pair shows the clock as it was after these steps.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_sour
     steps : sequence of (float, float)
         Own time and size of the steps of one of its sources.
     is_source : bool
-        Whether that is the source of the match.
+        Whether these are the steps of the source of the match.
     """
     if match.fit is None:
         return 0.0
@@ -128,7 +128,7 @@ def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_sour
 
 
 def _n_against(claim: _Claim, alike: list[_Claim], links: Links) -> int:
-    """Return how many pairs of the source go on as if nothing had happened."""
+    """Return the number of pairs of the source that contradict its step."""
     agreeing = {other.pair for other in alike}
     n = 0
     for (one, other), match in links.matches.items():
@@ -146,7 +146,7 @@ def _n_against(claim: _Claim, alike: list[_Claim], links: Links) -> int:
 def _claims(
     one: str, other: str, nth: int, step: OffsetStep, fit: PairFit
 ) -> tuple[_Claim, _Claim]:
-    """Return a pair's step as the source's, and as the target's."""
+    """Attribute a pair's step to the source, and to the target."""
     after_s, before_s = fit.predict(np.array([step.after_s, step.before_s])).tolist()
     if before_s < after_s:  # set back by more than the time between the two events
         after_s, before_s = before_s, after_s

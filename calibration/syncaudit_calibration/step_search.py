@@ -1,10 +1,10 @@
-"""Find steps that are too small for the matching to notice, and drop those that are none.
+"""Find steps that are too small for the matching to notice, and drop insignificant ones.
 
-A step of a source adds one column to the equations. For every place between two of its stamps at
-once, flashes and all other unknowns eliminated, the score test says how much a step there would
-explain; the best place is solved for and kept if it holds, until none is left (binary
-segmentation; Scott & Knott, "A cluster analysis method for grouping means in the analysis of
-variance", Biometrics 30, 1974).
+A step of a source adds one column to the equations. For all places between two of its timestamps at
+once, with flashes and all other unknowns eliminated, a score test gives how much a step there would
+explain. The best place is added to the unknowns and kept if significant, until there are no more
+(binary segmentation; Scott & Knott, "A cluster analysis method for grouping means in the analysis
+of variance", Biometrics 30, 1974).
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ __all__ = ["solve_with_steps"]
 Floats = NDArray[np.float64]
 Solve = Callable[[Seed], tuple[Observations, Adjustment]]
 
-# A place counts if chance explains it, over all places, less often than this,
+# A step is accepted if its p-value, corrected for the number of places, is below this,
 MAX_CHANCE = 1e-4
-# with so many stamps before and after, up to the next step,
+# with at least this many timestamps before and after it, up to the next step,
 MIN_STAMPS = 4
-# and if the step is as long as this and so many sigmas. Oscillators wander by tens of microseconds.
+# and if it is at least this large and this many sigmas. Oscillators wander by tens of microseconds.
 MIN_STEP_S = 1e-4
 MIN_Z = 5.0
 MAX_FOUND = 12
-# Single outliers must not pass for a step: residuals count up to so many deviations.
+# Residuals are clipped at this many deviations, so that single outliers do not look like a step.
 MAX_RESIDUAL = 5.0
 
 
 def solve_with_steps(seed: Seed, solve: Solve) -> tuple[Seed, Observations, Adjustment]:
-    """Solve the bundle with as many steps of the clocks as its residuals ask for.
+    """Solve the bundle with as many clock steps as the residuals require.
 
     Parameters
     ----------
     seed : Seed
-        With the steps that the matching found.
+        Seed with the steps that the matching found.
     solve : callable
         Returns equations and solution for a seed.
 
@@ -124,18 +124,18 @@ def _best_place(
     noise = noise_of(observations, adjustment, is_point)
     pull, weight = reduced_products(observations, noise, np.stack(columns, axis=1), residuals)
     t2 = pull**2 / np.maximum(weight, 1e-300)
-    # Jitter was estimated with the step in it: Student's t of what is left without.
+    # The estimated jitter includes the step: Student's t for the residuals without it.
     nu = np.array(freedom)
     t = np.sqrt(t2 / np.maximum(1.0 - t2 / nu, 1e-3))
     chance = 2.0 * len(places) * stdtr(nu, -t)
-    # Between two sources either may have stepped: the reference is not to blame.
+    # With two sources, either may have stepped: prefer the one that is not the reference.
     order = np.array([name == seed.reference for name, _ in places])
     best = int(np.lexsort((order, np.round(-t, 6)))[0])
     return places[best] if chance[best] < MAX_CHANCE else None
 
 
 def _places(stamps_s: Floats, known_s: list[float]) -> Floats:
-    """Return the middles between stamps that have enough others on both sides."""
+    """Return the midpoints between timestamps that have enough others on both sides."""
     parts = np.searchsorted(stamps_s, np.sort(known_s))
     borders = np.concatenate([[0], parts, [stamps_s.size]])
     k = np.arange(1, stamps_s.size)

@@ -1,4 +1,4 @@
-"""Errors that were estimated from few flashes: Student's t instead of Gauss."""
+"""Widen errors that were estimated from few flashes: Student's t instead of a Gaussian."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ P_95 = 0.975
 def widened(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
 ) -> Solution:
-    """Return the solution with errors widened because jitters are estimates themselves.
+    """Return the solution with errors widened, because jitters are estimates themselves.
 
-    Variances from few flashes make Student's t of what would be Gaussian (Satterthwaite, "An
-    approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946,
-    doi:10.2307/3002019): errors grow so that 1.96 of them hold 95 %. The degrees of freedom of a
-    source are the redundancy of the flashes that it saw, its own observations at most.
+    With variances estimated from few flashes, normalised errors follow Student's t instead of a
+    Gaussian (Satterthwaite, "An approximate distribution of estimates of variance components",
+    Biometrics Bulletin 2, 1946, doi:10.2307/3002019): errors are scaled so that 1.96 of them cover
+    95 %. The degrees of freedom of a source are the redundancy of the flashes that it saw, limited
+    by the number of its own observations.
     """
     redundancy = _redundancy(observations, solution, groups, noise, is_point)
     factor = np.ones(len(observations.unknowns))
@@ -47,7 +48,7 @@ def widened(
 def _redundancy(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise, is_point: Bools
 ) -> Floats:
-    """Return how many of the observations of each flash are left over, stamps counted once."""
+    """Return the redundancy of the observations of each flash, timestamps counted once."""
     used = np.flatnonzero(is_point)
     flash = np.zeros(noise.common.size, dtype=np.int64)
     flash[groups.group[used]] = observations.flash[used]

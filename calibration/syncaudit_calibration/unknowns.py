@@ -1,4 +1,4 @@
-"""The unknowns of the bundle beside the flash instants, and what is believed of them before."""
+"""The unknowns of the bundle besides the flash instants, and their priors."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from syncaudit_calibration.seed import Seed
 
 __all__ = ["Unknown", "light_lasts", "unknowns_of"]
 
-# The seed is good to milliseconds, or to tens of them where line delays are not stated.
+# The seed is accurate to milliseconds, or to tens of milliseconds if line delays are not stated.
 OFFSET_PRIOR_S = 0.1
-# Quartz keeps that; where no more than intervals tell, offsets hang on it.
+# Quartz clocks stay within this; with intervals only, offsets depend on it.
 DRIFT_PRIOR = 2e-4
 STEP_PRIOR_S = 10.0
 LENGTH_PRIOR_S = 1e-3
-# Lights that stay rise and fall for a part of their length.
+# Lights that stay on rise and fall during this fraction of their length.
 LENGTH_SHARE = 0.05
-# A light of which rows show both ends is on for a read-out of up to 32 ms: half of it has come
-# within 16 ms after it went on, and as long before it goes off.
+# A light whose two ends show in the rows of one frame is on for at most a readout of up to 32 ms,
+# so that half-light comes within 16 ms of its onset, and as long before its end.
 BAND_HALF_LIGHT_STD_S = 0.016 / 3.0**0.5
-# Between 0, stamps that are right, and 1, an even clock that they err from.
+# Between 0 (the timestamps are right) and 1 (an even clock is right and the timestamps jitter).
 JITTER_PRIOR = 1.0
-# A stated line delay or exposure is believed to this part.
+# Relative prior error of a stated line delay or exposure.
 STATED_SHARE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """One unknown beside the flash instants.
+    """One unknown besides the flash instants.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ class Unknown:
         ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``jitter``, ``half_light`` or
         ``length``.
     source : str
-        Empty for ``half_light`` and ``length``, which all share.
+        Source; empty for ``half_light`` and ``length``, which all share.
     assumed : float
-        Value that the unknown is a correction of.
+        Value that the unknown corrects.
     prior_std : float
-        What it may be off by.
+        Prior error of the assumed value.
     is_stated : bool
-        Whether somebody stated the assumed value.
+        Whether the assumed value was stated.
     at_s : float
-        Of a step: the own time, in that of the evidence, from which on it counts.
+        For a step, the own time, on the time axis of the evidence, from which it applies.
     """
 
     kind: str
@@ -67,14 +67,14 @@ class Unknown:
 
 
 def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
-    """Return what is to be solved for beside the flashes.
+    """Return the unknowns besides the flash instants.
 
     Parameters
     ----------
     items : mapping of str to FlashEdges, FlashIntervals or EventTrain
         Evidence of the connected sources.
     seed : Seed
-        With their rough maps.
+        Seed with their rough maps.
     """
     found = []
     for name, item in sorted(items.items()):
@@ -98,7 +98,7 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
 def _of_camera(item: FlashEdges) -> list[Unknown]:
     usual_s, usual_std_s = usual_line_delay(item)
     found = [_stated("line_delay", item.source, item.line_delay_s, usual_s, usual_std_s)]
-    # Lights that stay on date rows without the exposure; the way from the stamp may need it.
+    # Lights that stay on date rows without the exposure; converting the timestamp may need it.
     if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
         found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
     if item.late_s is not None and item.late_s.any():
@@ -109,10 +109,10 @@ def _of_camera(item: FlashEdges) -> list[Unknown]:
 
 
 def _exposure(item: FlashEdges, line_delay_s: float) -> Unknown:
-    """Return the exposure, which the edges of bands never show exactly.
+    """Return the exposure as an unknown, since band edges never show it exactly.
 
-    Encoders and tone curves move the upper and the lower edge apart, alike in all bands of a
-    camera: that reads as another exposure, and must not be pressed into the flashes.
+    Encoders and tone curves move the upper and the lower edge apart, equally in all bands of a
+    camera: this looks like a different exposure and must not bias the flashes.
     """
     unknown = _stated(
         "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
@@ -135,7 +135,7 @@ def _stated(
 
 
 def light_lasts(items: Iterable[EventEvidence]) -> bool:
-    """Return whether some source saw a light go off: onsets are then what the others date."""
+    """Return whether some source saw a light go off, in which case flashes are dated by onsets."""
     return any(
         isinstance(item, FlashEdges | FlashIntervals)
         and item.sense is not None
@@ -145,10 +145,10 @@ def light_lasts(items: Iterable[EventEvidence]) -> bool:
 
 
 def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unknown:
-    """Return the latency of half-light after onset: one for all, for it is the same light.
+    """Return the latency of half-light after onset: one for all sources, as the light is the same.
 
-    Where some camera sees it go on and off, and another that shows half-light does not tell how
-    long it is (no line delay is stated), that is no short flash.
+    If some camera sees the light go on and off, and another camera that shows half-light does not
+    determine its length (no line delay is stated), the light is not assumed to be a short flash.
     """
     flashes = [item for item in items if isinstance(item, FlashEdges)]
     known = [

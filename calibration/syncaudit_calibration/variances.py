@@ -1,12 +1,12 @@
-"""Estimate from the residuals how much stamps jitter and detections err.
+"""Estimate timestamp jitter and detection errors from the residuals.
 
 Restricted maximum likelihood (Patterson & Thompson, Biometrika 58, 1971,
-doi:10.1093/biomet/58.3.545) for two variances a source: that of the stamps, common to all
+doi:10.1093/biomet/58.3.545) for two variances per source: that of the timestamps, common to all
 observations in a frame, and the stated variance of the detections times a factor. The fixed point
 of ``s <- s * q / t`` with ``q = y' P dV/ds P y`` and ``t = trace(P dV/ds)`` solves the likelihood
 equations (almost unbiased estimate; Foerstner, "Ein Verfahren zur Schaetzung von Varianz- und
-Kovarianzkomponenten", AVN 86, 1979). Components stay positive, and those that the data cannot tell
-apart, like the jitters of two sources alone, keep the ratio that they began with: both share.
+Kovarianzkomponenten", AVN 86, 1979). Components stay positive, and those that the data cannot
+separate, like the jitters of only two sources, keep their initial ratio and share the variance.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["Groups", "Scatter", "grouped", "improve_scatter", "is_confirmed"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Fewer groups of two observations or more do not tell how much detections err.
+# Minimum number of groups with at least two observations to estimate the detection errors.
 MIN_PAIRS = 5
 MAX_FACTOR = 4.0
-# Jitter below this is of no interest; it keeps the fixed point from dying.
+# Jitter below this is irrelevant; the bound keeps the iteration from getting stuck at zero.
 MIN_JITTER_S = 1e-6
 
 
@@ -42,8 +42,8 @@ class Groups:
     source : ndarray of int, shape (g,)
         Source of every group.
     multiplicity : ndarray, shape (g,)
-        Flashes in the same frame: as their common error is taken to be independent, it counts
-        that much more.
+        Number of flashes in the same frame: their common error is treated as independent per
+        flash, so its variance is multiplied by this.
     """
 
     group: Ints
@@ -58,9 +58,9 @@ class Scatter:
     Parameters
     ----------
     jitter_s : ndarray, shape (s,)
-        Standard deviation of the stamps.
+        Standard deviation of the timestamps.
     scale : ndarray, shape (s,)
-        Factor on the stated errors of detections, 1 or more.
+        Factor on the stated errors of detections, at least 1.
     """
 
     jitter_s: Floats
@@ -68,7 +68,7 @@ class Scatter:
 
 
 def grouped(observations: Observations) -> Groups:
-    """Return which observations share the error of a stamp."""
+    """Group the observations that share a timestamp error."""
     keys = np.stack([observations.source, observations.frame, observations.flash])
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     _, frame, count = np.unique(unique[:2], axis=1, return_inverse=True, return_counts=True)
@@ -80,14 +80,15 @@ def grouped(observations: Observations) -> Groups:
 
 
 def is_confirmed(groups: Groups, flash: Ints, is_point: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the observations of flashes that points of several groups date, shape (n,).
+    """Return which observations are of flashes dated by points of several groups, shape (n,).
 
-    Beside intervals alone, a point leaves where in these it lies, not what its stamp errs by.
+    With intervals only as partners, the residual of a point shows where it lies in them, not its
+    timestamp error.
 
     Parameters
     ----------
     groups : Groups
-        Who shares what.
+        Groups of observations.
     flash : ndarray of int, shape (n,)
         Flash of each observation.
     is_point : ndarray of bool, shape (n,)
@@ -112,17 +113,17 @@ def improve_scatter(
     Parameters
     ----------
     groups : Groups
-        Who shares what.
+        Groups of observations.
     noise : Noise
-        Covariance under `scatter`.
+        Covariance given `scatter`.
     solution : Solution
-        Under `noise`.
+        Solution given `noise`.
     flash, residuals : ndarray, shape (n,)
         Flash of each observation, and its residual.
     is_point : ndarray of bool, shape (n,)
         Observations that count (no intervals, no outliers).
     scatter : Scatter
-        Present iterate.
+        Current iterate.
     """
     n_sources = scatter.scale.size
     group, share, total = groups.group, noise.share, noise.total
@@ -132,7 +133,7 @@ def improve_scatter(
     group_flash[group] = flash
     counts = np.zeros(total.size, dtype=np.bool_)
     counts[group[is_point & is_confirmed(groups, flash, is_point)]] = True
-    # Of the stamps: the sum of a group's rows of P y, and of its block of P.
+    # For timestamps: the sum of a group's rows of P y, and of its block of P.
     inner = total * (1.0 - share)
     pulls = (inner * mean_residual) ** 2
     traces = inner - inner**2 * solution.variance_of(mean_row, group_flash)
@@ -140,7 +141,7 @@ def improve_scatter(
     by_source = groups.source
     q = np.bincount(by_source, weights=weight * pulls, minlength=n_sources)
     t = np.bincount(by_source, weights=weight * np.maximum(traces, 0.0), minlength=n_sources)
-    with np.errstate(over="ignore"):  # next to nothing is free: the clip below says how far
+    with np.errstate(over="ignore"):  # t may be almost zero; the clip below limits the ratio
         ratio = np.where(t > 0.0, q / np.maximum(t, 1e-300), 0.0)
     jitter_s = scatter.jitter_s * np.sqrt(np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR))
     return Scatter(
@@ -159,7 +160,7 @@ def _scale(
     scatter: Scatter,
     mean_residual: Floats,
 ) -> Floats:
-    """Return the factors on detections, from what observations of one frame differ by."""
+    """Return the factors on detection errors, from differences between observations of a frame."""
     n_sources = scatter.scale.size
     group = groups.group
     source = groups.source[group]

@@ -106,7 +106,7 @@ def view(
 
 
 def _check_qt() -> None:
-    """Say what to install where Qt is missing, or cannot be loaded."""
+    """Report what to install if Qt is missing or cannot be loaded."""
     from syncaudit.errors import MissingExtraError, UsageError
 
     try:

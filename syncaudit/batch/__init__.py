@@ -1,4 +1,4 @@
-"""Many clips: one task each, on one machine or many, and outputs that survive anything."""
+"""Run many clips: one task each, on one machine or many, with outputs that survive crashes."""
 
 from syncaudit.batch.engines import ENGINES
 from syncaudit.batch.fingerprint import fingerprint_of

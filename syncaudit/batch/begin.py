@@ -1,4 +1,4 @@
-"""Begin a run: look at what its folder holds, and mark it unfinished before anything changes."""
+"""Begin a run: check the contents of its folder and mark it unfinished before any change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MISSING = object()
 
 
 def make_folder(out: str | Path) -> Path:
-    """Return the output folder, made where missing; refuse a URL, and what cannot be made."""
+    """Return the output folder, created if missing; refuse a URL or a folder it cannot create."""
     if not str(out).strip():
         raise UsageError("--out is empty", hint="Name a folder; '.' is the working folder.")
     if is_url(str(out)):
@@ -47,12 +47,12 @@ def make_folder(out: str | Path) -> Path:
 
 
 def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool = False) -> None:
-    """Refuse a folder in which a run would write over its `inputs`, or files of others.
+    """Refuse a folder in which a run would overwrite its `inputs` or unrelated files.
 
-    With `is_forced` the user allows the latter, never the former.
+    `is_forced` permits overwriting unrelated files, but never the inputs.
     """
     read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
-    # A manifest or a table of one's own may look like an output: a run must have been here.
+    # A user's own manifest or table may look like an output, so require traces of an earlier run.
     is_run = any(
         (folder / name).is_file()
         and (folder / name).stat().st_size
@@ -73,9 +73,9 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
 
 
 def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
-    """Refuse to write over the verdicts of another run: those of 'validate', say, by 'judge'.
+    """Refuse to overwrite the verdicts of another run, e.g. those of 'validate' by 'judge'.
 
-    `about` is what the summary of a repetition of this run states alike.
+    `about` holds the summary entries that stay the same when this run is repeated.
     """
     ledger = folder / "verdicts.jsonl"
     if is_forced or not ledger.exists() or not ledger.stat().st_size:
@@ -90,7 +90,7 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
 
 
 def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
-    """Refuse to write what stamps alone say over what was measured."""
+    """Refuse to overwrite measured verdicts with verdicts from timestamps alone."""
     if about.get("screen") and read_summary(folder).get("screen") is False and not is_forced:
         raise UsageError(
             "the folder holds verdicts of a run that measured, which those of --screen would "
@@ -109,10 +109,10 @@ def begun_run(
     *,
     is_pruning: bool,
 ) -> Iterator[Ledger]:
-    """Open the ledger of a run over `clips`, whose summary says that it is unfinished.
+    """Open the ledger of a run over `clips` and mark its summary as unfinished.
 
-    Verdicts of clips that the run does not name are refused. With `is_pruning` they leave the
-    outputs, but their rows are put aside and count again when a later manifest names the clips.
+    Verdicts of clips that are not in the run are refused. With `is_pruning` they are removed from
+    the outputs, but their rows are set aside and reused when a later manifest names the clips.
     """
     with Ledger(folder / "verdicts.jsonl") as ledger:
         _keep_others(ledger, {clip.clip_id for clip in clips}, is_pruning=is_pruning)
@@ -136,10 +136,10 @@ def _keep_others(ledger: Ledger, named: Collection[str], *, is_pruning: bool) ->
 def _mark_unfinished(
     ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]
 ) -> None:
-    """Write a summary that says ``complete: false``, and wait until it is on the disk.
+    """Write a summary with ``complete: false`` and flush it to disk.
 
-    From here on no reader takes the outputs of an earlier run for those of this one. What changed
-    in an earlier `judge` is told no longer.
+    From here on no reader mistakes the outputs of an earlier run for those of this one. The
+    changes of an earlier `judge` are no longer reported.
     """
     folder = ledger.path.parent
     counts = Counter(ledger.verdict(clip_id) for clip_id in ledger.clip_ids)

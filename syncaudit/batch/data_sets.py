@@ -1,4 +1,4 @@
-"""What the clips of each data set of a run have in common, from the ledger."""
+"""Find what the clips of each data set of a run have in common, from the ledger."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COMMON_FILE = "common_offsets.json"
 
 
 class DataSets:
-    """The clocks of every data set, found from the measurements alone.
+    """Clock offsets of every data set, found from the measurements alone.
 
-    A data set is what the manifest says that clips come from (their `origin`), or else all clips:
-    sources of one name are then taken for the same device. Verdicts are not looked at, so that it
-    comes out the same whatever became of them before.
+    A data set groups the clips with the same `origin` in the manifest, or all clips if there is
+    none: sources of the same name are then taken to be the same device. Verdicts are not used, so
+    the result does not depend on how the clips were judged before.
     """
 
     def __init__(self, clips: Sequence[Clip], ledger: Ledger, policy: Policy) -> None:
@@ -59,20 +59,20 @@ class DataSets:
                 self._found[name] = found
 
     def common_of(self, clip: Clip) -> CommonOffsets | None:
-        """Return what choosing the reference of a clip takes into account."""
+        """Return the common offsets used to choose the reference of a clip."""
         found = self._found.get(_name(clip))
         return None if found is None else found.common
 
     def is_stale(self, clip: Clip) -> bool:
-        """Return whether a clip was judged by other common offsets."""
+        """Return whether a clip was judged with different common offsets."""
         return self._held.get(clip.clip_id) != self.common_of(clip)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the data sets as `summary.json` holds them."""
+        """Return the data sets as stored in `summary.json`."""
         return [data_set_row(found) for found in self._found.values()]
 
     def write(self, folder: Path) -> None:
-        """Write what takes the common offsets out; only where it can be told of all clips alike."""
+        """Write a calibration of the common offsets, if it is valid for all clips."""
         path = folder / COMMON_FILE
         common = [found for found in self._found.values() if found.common is not None]
         if len(common) != 1 or len({_name(clip) for clip in self._clips}) != 1:
@@ -81,7 +81,7 @@ class DataSets:
         write_json(calibration_of(common[0], self._intended_s()), path)
 
     def _intended_s(self) -> Mapping[str, float]:
-        """Return the intended offset of each source, as the first clip that has it states it."""
+        """Return the intended offset of each source, as stated by the first clip that has it."""
         intended_s: dict[str, float] = {}
         for clip in self._clips:
             for name, spec in clip.sources.items():

@@ -1,4 +1,4 @@
-"""``keep.json``: which episodes of a LeRobot data set may train, in the words of its own tools."""
+"""``keep.json``: the episodes of a LeRobot data set to train on, in the format of its tools."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["KEEP_FILE", "episode_lists", "write_keep"]
 
 KEEP_FILE = "keep.json"
 
-# An episode of several clips is as good as the worst of them; without a verdict it is unknown.
+# An episode of several clips is as good as its worst clip; without a verdict it is unknown.
 _WORST_FIRST = (Verdict.REJECT, None, Verdict.UNVERIFIED, Verdict.PASS)
 
 
 def episode_lists(
     clips: Iterable[Clip], verdict_of: Callable[[str], str | None]
 ) -> list[dict[str, Any]]:
-    """Return what is known of the episodes of each data set that clips come from.
+    """Return the status of the episodes of each data set that clips come from.
 
-    Of each, in the order of the clips: ``dataset``, ``total_episodes`` (None where unknown), the
-    episode indices that ``keep``, ``reject``, ``unverified`` and ``unknown`` (without a verdict)
-    hold, and as text ``episodes`` (those to keep) and ``exclude_episodes`` (all others).
+    For each data set, in the order of the clips: ``dataset``, ``total_episodes`` (None if
+    unknown), the episode indices in ``keep``, ``reject``, ``unverified`` and ``unknown`` (without
+    a verdict), and as text ``episodes`` (those to keep) and ``exclude_episodes`` (all others).
     """
     found: dict[str, dict[int, int]] = {}
     totals: dict[str, int | None] = {}
@@ -43,7 +43,7 @@ def episode_lists(
 
 def _lists(name: str, ranks: dict[int, int], total: int | None) -> dict[str, Any]:
     unknown = _WORST_FIRST.index(None)
-    # Episodes that the manifest left out (--limit, --shard) were never looked at.
+    # Episodes that the manifest left out (--limit, --shard) were never audited.
     ranks = {**dict.fromkeys(range(total or 0), unknown), **ranks}
     by_verdict: dict[str | None, list[int]] = {verdict: [] for verdict in _WORST_FIRST}
     for episode, rank in sorted(ranks.items()):
@@ -62,14 +62,14 @@ def _lists(name: str, ranks: dict[int, int], total: int | None) -> dict[str, Any
 
 
 def _pasted(episodes: Iterable[int]) -> str:
-    """Return episodes as one word of a command line."""
+    """Return episodes as a single command-line argument."""
     return f"[{','.join(map(str, episodes))}]"
 
 
 def write_keep(clips: Iterable[Clip], verdict_of: Callable[[str], str | None], out: Path) -> None:
-    """Write ``keep.json`` into `out`; without an episode among the clips there is none.
+    """Write ``keep.json`` into `out`, unless no clip belongs to an episode.
 
-    One data set is one object; several are a list ``datasets`` of them.
+    A single data set is written as one object, several as a list ``datasets``.
     """
     lists = episode_lists(clips, verdict_of)
     path = out / KEEP_FILE
@@ -85,6 +85,6 @@ def write_keep(clips: Iterable[Clip], verdict_of: Callable[[str], str | None], o
 
 
 def _worded(content: Mapping[str, Any]) -> str:
-    """Return an object with a key a line: lists of episodes are long."""
+    """Format an object with one key per line, since lists of episodes are long."""
     lines = (f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in content.items())
     return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,4 +1,4 @@
-"""Run the clips of a run and answer for those whose worker never did."""
+"""Run the clips of a run and produce results for clips whose worker never answered."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _Item = TypeVar("_Item")
 
 
 class LazySequence(Generic[_Item]):
-    """Items at some positions, each made when asked for: a million tasks need no memory."""
+    """Items made on demand at given positions: a million tasks need no memory."""
 
     def __init__(self, positions: Sequence[int], make: Callable[[int], _Item]) -> None:
         self._positions = positions
         self._make = make
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of items."""
         return len(self._positions)
 
     def __getitem__(self, index: int) -> _Item:
@@ -34,14 +34,14 @@ class LazySequence(Generic[_Item]):
         return self._make(self._positions[index])
 
     def __iter__(self) -> Iterator[_Item]:
-        """Make one after the other."""
+        """Make the items one after the other."""
         return map(self._make, self._positions)
 
 
 def judged(
     policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
 ) -> Iterator[tuple[Clip, TaskResult]]:
-    """Yield the clips at some positions, judged again by what their rows hold."""
+    """Yield the clips at some positions, judged again from their rows."""
     items = LazySequence(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or "{}"))
     for index, value in ENGINES["local"](JudgeTask(policy=policy), items, workers=workers):
         clip = clips[again[index]]
@@ -58,7 +58,7 @@ def audited(
     run: Engine,
     timeout_s: float | None,
 ) -> Iterator[tuple[Clip, TaskResult]]:
-    """Yield the clips at some positions with what their audit says, or why it said nothing."""
+    """Yield the clips at some positions with their audit results, or why there is none."""
     for index, value in run(task, LazySequence(todo, lambda k: clips[k])):
         clip = clips[todo[index]]
         yield clip, _unanswered(clip, value, timeout_s) if isinstance(value, Lost) else value
@@ -76,7 +76,7 @@ def _unanswered(clip: Clip, lost: Lost, timeout_s: float | None) -> TaskResult:
     if lost.is_memory:
         cure = OUT_OF_MEMORY_HINT
     message = f"the process that audited this clip ended without an answer, twice: {lost}. {cure}"
-    # Killed from outside, by a system that ran out of memory, say: that proves nothing of the clip.
+    # Killed from outside, e.g. by a system out of memory: that proves nothing about the clip.
     is_killed = lost.exit_code == -signal.SIGKILL
     verdict = Verdict.UNVERIFIED if is_killed else Verdict.REJECT
     return failed_result(clip, ReasonCode.UNREADABLE, message, verdict=verdict)

@@ -1,4 +1,4 @@
-"""Tell whether a clip was measured before, and judged, under the very same circumstances."""
+"""Detect whether a clip was already measured and judged under identical circumstances."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["content_half", "fingerprint_of", "policy_half", "with_policy"]
 
 _Answer = TypeVar("_Answer")
 
-# A store answers in some 0.1 s; one that does not is not asked again.
+# A store typically answers in 0.1 s; one that does not answer is not asked again.
 _ANSWER_S = 20.0
 
 
@@ -40,32 +40,31 @@ def fingerprint_of(
 ) -> str | None:
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
-    The first half covers what is measured: the manifest row, the calibration, the search range,
-    the versions of syncaudit and of estimators that other packages add, and the size and
-    modification time of every file the row names, or that a stamp table which it names does (the
-    images of a camera), and which of them are not opened, or not quoted, because they lie
-    outside of the roots. Contents are not read: that would cost as much as half an audit. The
-    second half covers the policy, so that a clip whose first half is unchanged is judged again
-    without its files.
+    The first half covers the measurement: the manifest row, the calibration, the search range, the
+    versions of syncaudit and of third-party estimators, the size and modification time of every
+    file named in the row or in a timestamp table of the row (the images of a camera), and which of
+    these files are not opened, or not quoted, because they lie outside the roots. Contents are not
+    read: that would cost as much as half an audit. The second half covers the policy, so that a
+    clip whose first half is unchanged is judged again without its files.
 
     Parameters
     ----------
     clip : Clip
         The manifest row.
     policy : Policy
-        What is judged by.
+        The policy to judge by.
     calibration : mapping, optional
         Known corrections.
     settings : mapping, optional
         Further arguments of the audit that change what is measured.
     judged_by : str, optional
-        `policy_half` of `policy`, for those who ask about many clips.
+        `policy_half` of `policy`, for callers that ask about many clips.
 
     Returns
     -------
     str or None
-        Hexadecimal digests with a hyphen between; None where a remote file cannot be asked, so
-        that nothing is reused.
+        Hexadecimal digests joined by a hyphen; None if a remote file cannot be queried, so that
+        nothing is reused.
     """
     files: dict[str, object] = {}
     named: list[str] = []
@@ -73,7 +72,7 @@ def fingerprint_of(
         located = set(files_named(spec, clip.base_uri).values())
         if isinstance(spec, CameraSpec):
             images = _named_images(spec, clip.base_uri)
-            if images is not None:  # these count, not what else is in their folder
+            if images is not None:  # only these, not the rest of their folder
                 located.discard(resolve(spec.uri, clip.base_uri))
                 named += images
                 files[f"{spec.uri} by {spec.timestamps}"] = _states_of(images)
@@ -84,7 +83,7 @@ def fingerprint_of(
         return None
     subject: dict[str, object] = {
         "version": __version__,
-        # Where it comes from and what it was recorded with change nothing that is measured.
+        # Origin and recording equipment do not change what is measured.
         "row": replace(clip, origin=None, about={}),
         "max_offset_s": policy.max_offset_s,
         "calibration": to_plain(calibration),
@@ -101,20 +100,20 @@ def fingerprint_of(
 
 
 def content_half(fingerprint: str) -> str:
-    """Return the half that says what was measured."""
+    """Return the half that identifies the measurement."""
     return fingerprint.partition("-")[0]
 
 
 def policy_half(policy: Policy) -> str:
-    """Return the half that says what is judged by."""
+    """Return the half that identifies the policy."""
     return _digest(policy)[:16]
 
 
 def with_policy(fingerprint: str, judged_by: str, about: Mapping[str, str]) -> str:
     """Return a fingerprint, or its first half, with another `policy_half`.
 
-    What a clip was recorded with goes into that half: rows that state something else are written
-    anew, and nothing is decoded for it.
+    The recording equipment goes into that half as well: rows that state different equipment are
+    rewritten without decoding anything.
     """
     if about:
         judged_by = _digest({"policy": judged_by, "about": about})[:16]
@@ -126,11 +125,11 @@ def _digest(subject: object) -> str:
 
 
 def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the images that a camera's stamp table names; None where they lie otherwise."""
+    """Return the images named in a camera's timestamp table; None if it is not made of images."""
     if spec.timestamps is None:
         return None
     place = resolve(spec.uri, base_uri)
-    # `Path.is_dir` raises where a name is too long.
+    # `Path.is_dir` raises if a name is too long.
     is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
@@ -139,11 +138,11 @@ def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
     try:
         return named_images(spec, base_uri)
     except StreamReadError:
-        return None  # the audit tells what is wrong with the table
+        return None  # the audit reports what is wrong with the table
 
 
 def _states_of(uris: Sequence[str]) -> object | None:
-    """Return the state of many files: a local one costs a call, remote ones a listing a folder."""
+    """Return the state of many files: one call per local file, one listing per remote folder."""
     listings: dict[str, Mapping[str, object]] = {}
     states: list[object] = []
     for uri in uris:
@@ -162,7 +161,7 @@ def _states_of(uris: Sequence[str]) -> object | None:
 
 
 def _state_of(uri: str) -> object | None:
-    uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
+    uri = uri.rpartition("::")[2]  # for a member of an archive: the archive
     if is_url(uri):
         return _remote_state(uri)
     if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
@@ -175,7 +174,7 @@ def _local_state(place: str) -> object:
     try:
         status = os.stat(place)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
-        # A missing file: the folder changes when it appears.
+        # For a missing file use its folder, which changes when the file appears.
         path = Path(place)
         parent = path.parent
         return ["absent"] if parent == path else ["within", _own_state(parent)]
@@ -202,7 +201,7 @@ def _remote_state(uri: str) -> object | None:
 
 
 def _listed(folder: str) -> dict[str, object] | None:
-    """Return name to state of the files in a remote folder; None where it cannot be listed."""
+    """Return file states by name in a remote folder; None if it cannot be listed."""
 
     def listed(system: Any, path: str) -> dict[str, object]:
         entries = system.ls(path, detail=True)
@@ -212,12 +211,12 @@ def _listed(folder: str) -> dict[str, object] | None:
 
 
 def _asked(place: str, question: Callable[[Any, str], _Answer]) -> _Answer | None:
-    """Return what a store answers about a place, None where it does not."""
+    """Return a store's answer about a place, or None if there is none."""
 
     def ask() -> _Answer | None:
         try:
             return question(*file_system(place))
-        except Exception:  # noqa: BLE001  # every remote store raises its own kinds
+        except Exception:  # noqa: BLE001  # every remote store raises its own types
             return None
 
     return answer_within(_ANSWER_S, place, ask, None)

@@ -24,7 +24,7 @@ from syncaudit.writing import sync_folder
 __all__ = ["finish"]
 
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
-# Images of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
+# Images of the report: about 0.1 s each on a disk; slow storage must not delay a run.
 _PICTURES_S = 20.0
 
 
@@ -41,11 +41,11 @@ def finish(
     to_row: RowMaker | None = None,
     with_pictures: bool = True,
 ) -> BatchSummary:
-    """Pool recordings and write every output from the ledger, into its folder.
+    """Pool recordings and write every output from the ledger into its folder.
 
-    `about` are further entries of the summary; `began_s` is of `time.monotonic`. Without `to_row`
-    split manifests are not written; `with_pictures` lets the report open the cameras of its few
-    worst clips to show a frame of each.
+    `about` holds further entries of the summary; `began_s` is a time of `time.monotonic`. Without
+    `to_row` split manifests are not written; `with_pictures` allows the report to open the cameras
+    of its few worst clips and show a frame of each.
     """
     wall_s = time.monotonic() - began_s
     folder = ledger.path.parent
@@ -86,17 +86,17 @@ def finish(
         ledger.verdicts(clip_ids),
         summary.to_json(),
         folder / "report.html",
-        # Whoever stops a run does not wait for images.
+        # A user who stops a run does not want to wait for images.
         pictures=_picture_maker(clips) if with_pictures and stopped is None else None,
     )
-    # Last, and on the disk: it says that all the others are complete.
+    # Last, and flushed to disk: it states that all other outputs are complete.
     sync_folder(folder)
     write_json(summary.to_json(), folder / "summary.json", is_durable=True)
     return summary
 
 
 def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
-    """Return a function that takes images of a clip, as long as that takes little time."""
+    """Return a function that extracts frames of a clip while the time budget lasts."""
     spent_s = 0.0
 
     def pictures(clip_id: str, sources: Sequence[str]) -> Sequence[Picture]:

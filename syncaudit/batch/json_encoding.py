@@ -1,4 +1,4 @@
-"""Turn model values into plain JSON: no NaN, no numpy, no enums."""
+"""Convert model values to plain JSON: no NaN, no numpy, no enums."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["json_line", "to_plain"]
 def to_plain(value: Any) -> Any:
     """Return `value` as dicts, lists, strings, finite numbers, booleans and None.
 
-    Dataclasses, pydantic models, numpy and enums are taken apart; TypeError for all else. A number
-    that is not finite becomes None: JSON has no word for it, and None means unknown.
+    Dataclasses, pydantic models, numpy and enums are converted; anything else raises TypeError. A
+    number that is not finite becomes None: JSON cannot represent it, and None means unknown.
     """
-    # Most values are of these very types.
+    # Most values are exactly of these types.
     kind = type(value)
     if value is None or kind is str or kind is bool or kind is int:
         return value
@@ -42,7 +42,7 @@ def to_plain(value: Any) -> Any:
 
 
 def _form(value: object) -> object:
-    """Return what JSON has no type for in one that it has, what is inside left as it is."""
+    """Convert a type that JSON lacks to one that it has, leaving its contents as they are."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -65,7 +65,7 @@ def json_line(value: object, *, sort_keys: bool = False) -> str:
     encode = _encoder(sort_keys=sort_keys).encode
     try:
         return encode(value)
-    except (TypeError, ValueError):  # a number that is not finite, or an odd key: the long way
+    except (TypeError, ValueError):  # a number that is not finite, or an odd key: slow path
         return encode(to_plain(value))
 
 

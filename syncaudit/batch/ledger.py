@@ -1,10 +1,11 @@
-"""The ledger of done clips: ``verdicts.jsonl``, appended to as verdicts come.
+"""The ledger of finished clips: ``verdicts.jsonl``, appended to as verdicts arrive.
 
-A run that was killed leaves whole lines and at most one half-written last one, which is cut off
-when the ledger is opened again. Where a clip stands twice, the later line counts. A line that was
-changed since it was written (its digest tells) is no verdict. Lines whose policy is out of date are
-none either, but hold measurements: a run that is stopped before it has judged them again keeps them
-in a hidden file beside, as it does the lines of clips that its manifest no longer names.
+A killed run leaves complete lines and at most one half-written last line, which is cut off when
+the ledger is opened again. If a clip has several lines, the last one counts. A line that was edited
+after it was written (its digest does not match) is not a verdict. Nor are lines judged by an
+outdated policy, but they hold measurements: a run that is stopped before it has judged them again
+keeps them in a hidden file next to the ledger, as it does the lines of clips that its manifest no
+longer names.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ _SYNC_EVERY_S = 1.0
 
 
 class VerdictFile:
-    """A ``verdicts.jsonl`` for reading: any line by its clip.
+    """Read-only ``verdicts.jsonl`` with access to any line by its clip.
 
     Parameters
     ----------
     path : Path
         The file.
     partial : bool
-        Take what is there of a run that was not finished, and leave out what is damaged.
+        Accept an unfinished run, and leave out damaged rows.
 
     Raises
     ------
     UsageError
         If it cannot be read or holds no verdict; unless `partial`, also if the run that wrote it
-        was not finished, or a row is missing, damaged or was edited.
+        was not finished, or a row is missing, damaged or edited.
     """
 
     def __init__(self, path: Path, *, partial: bool = False) -> None:
         self.path = path
         try:
-            # One file for index and lines, even if the path is replaced meanwhile.
+            # Use one open file for index and lines, even if the path is replaced meanwhile.
             self._file = os.open(path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._file)
             self._index, _, damaged = scan(self._file)
@@ -91,20 +92,20 @@ class VerdictFile:
         return clip_id in self._index
 
     def entry(self, clip_id: str) -> Entry:
-        """Return what is known of a clip; KeyError where it is not in the file."""
+        """Return the entry of a clip; KeyError if it is not in the file."""
         return self._index[clip_id]
 
     def line(self, clip_id: str) -> str:
-        """Return the row of a clip as text; KeyError where it is not in the file."""
+        """Return the row of a clip as text; KeyError if it is not in the file."""
         return line_at(self._file, self._index[clip_id])
 
     def verdict(self, clip_id: str) -> ClipVerdict:
-        """Return the verdict on a clip; KeyError where it is not in the file."""
+        """Return the verdict on a clip; KeyError if it is not in the file."""
         return verdict_at(self.line(clip_id))
 
 
 class Ledger:
-    """Append-only file of verdict rows with an index by clip; a lock keeps a second run out."""
+    """Append-only file of verdict rows indexed by clip; a lock keeps a second run out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -133,18 +134,18 @@ class Ledger:
         return list(self._index)
 
     def entry(self, clip_id: str) -> Entry | None:
-        """Return what is known of a clip; None where it is not done."""
+        """Return the entry of a clip; None if it is not done."""
         return self._index.get(clip_id)
 
     def verdict(self, clip_id: str) -> str | None:
-        """Return the verdict of a clip; None where it is not done."""
+        """Return the verdict of a clip; None if it is not done."""
         entry = self._index.get(clip_id)
         return None if entry is None else entry.verdict
 
     def outdate(self, clip_id: str) -> None:
-        """Take a verdict out, but keep its line: its measurements can be judged again.
+        """Remove a verdict but keep its line, whose measurements can be judged again.
 
-        Of a line without a fingerprint nothing counts again.
+        A line without a fingerprint is never reused.
         """
         entry = self._index.pop(clip_id, None)
         if entry is not None and entry.fingerprint:
@@ -155,11 +156,11 @@ class Ledger:
         return self._stale.get(clip_id)
 
     def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
-        """Add one verdict in a single write, so that a kill cannot tear two apart."""
+        """Append one verdict in a single write, so that a kill cannot split it."""
         data = line.encode() + b"\n"
-        if fingerprint is not None:  # else nothing was measured that replaces what is kept
+        if fingerprint is not None:  # otherwise there is no new measurement to replace it
             self._stale.pop(clip_id, None)
-        # Indexed first: Ctrl-C between the two must not lose a line that stands in the file.
+        # Index first: Ctrl-C between the two must not lose a line that is in the file.
         self._index[clip_id] = Entry(
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
         )
@@ -173,7 +174,7 @@ class Ledger:
             self._synced_at = time.monotonic()
 
     def settle(self) -> None:
-        """Forget what an interrupted `append` announced but did not write in full."""
+        """Forget an interrupted `append` that was indexed but not written in full."""
         size = os.fstat(self._file).st_size
         self._index = {
             clip_id: entry
@@ -234,7 +235,7 @@ def _lines_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Replace a file by these lines in one step; none: no file."""
+    """Replace a file with these lines in one step, or remove it if there are none."""
     texts = list(lines)
     if not texts:
         remove_ours(path, Signature.VERDICTS)
@@ -254,5 +255,5 @@ def _lock(path: Path) -> int:
             hint="Wait for it to end or choose another --out folder.",
         ) from None
     except OSError:
-        pass  # a file system without locks: go on without one
+        pass  # a file system without locks: continue without one
     return handle

@@ -1,8 +1,8 @@
-"""How much memory the process of one clip may hold, and how much a process holds.
+"""Limit the memory that the process of one clip may hold, and measure what a process holds.
 
-What counts is the private resident memory (``RssAnon`` of ``/proc``): what a process has really
-taken and nobody else can use. Limits of the kernel on address space or data segment would count
-what libraries reserve and never touch as well: 1.3 GiB after an audit that holds 0.15 GiB.
+The figure used is the private resident memory (``RssAnon`` of ``/proc``): memory that a process has
+actually taken and no other process can use. Kernel limits on address space or data segment would
+also count what libraries reserve and never touch: 1.3 GiB after an audit that holds 0.15 GiB.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
-# The libraries alone take some 100 MiB of every worker.
+# The libraries alone take about 100 MiB per worker.
 _LEAST_BYTES = 256 * 2**20
-# Of the machine's memory; the rest is for the process that starts the workers and the system.
+# Share of the machine's memory; the rest is for the parent process and the system.
 _AUTO_SHARE = 0.8
-# Six cameras of a common clip are audited in 0.3 GiB: below that a share is no useful limit.
+# Six cameras of a common clip are audited in 0.3 GiB: a smaller share is not a useful limit.
 _AUTO_LEAST_BYTES = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimit:
-    """How much memory the process of one clip may hold before it is stopped."""
+    """Memory that the process of one clip may hold before it is stopped."""
 
-    stated_bytes: int | None = None  # whatever else runs
-    # instead: of the machine's memory, divided by the processes at work
+    stated_bytes: int | None = None  # regardless of other processes
+    # alternatively, a share of the machine's memory, divided by the active processes
     machine_share: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> MemoryLimit:
-        """Return the limit that a user means by ``auto``, ``none`` or a size such as ``4G``.
+        """Return the limit meant by ``auto``, ``none`` or a size such as ``4G``.
 
-        Refused are all other words, too little for any clip, and what this system cannot hold to.
+        All other words, limits too small for any clip, and limits that this system cannot enforce
+        are refused.
         """
         word = text.strip().lower()
         if word == "none":
@@ -69,7 +70,7 @@ class MemoryLimit:
         return cls(stated_bytes=size)
 
     def bytes_each(self, processes: int) -> int | None:
-        """Return the limit of each of so many processes at work on this machine."""
+        """Return the limit of each process when this many are active on this machine."""
         if self.machine_share is None:
             return self.stated_bytes
         return max(_AUTO_LEAST_BYTES, int(self.machine_share * machine_bytes() / max(processes, 1)))
@@ -79,7 +80,7 @@ NO_LIMIT = MemoryLimit()
 
 
 def held_bytes(pid: int) -> int | None:
-    """Return the private resident memory of a process; None where nobody tells."""
+    """Return the private resident memory of a process; None if it is not available."""
     try:
         pages = (_PROC / str(pid) / "statm").read_text(encoding="ascii").split()
         return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
@@ -88,7 +89,7 @@ def held_bytes(pid: int) -> int | None:
 
 
 def machine_bytes() -> int:
-    """Return the memory that this process may use: the machine's, or its container's."""
+    """Return the memory available to this process: the machine's, or its container's."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         groups = (_PROC / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
@@ -98,7 +99,7 @@ def machine_bytes() -> int:
 
 
 def _cgroup_limits(line: str) -> list[int]:
-    """Return the limits of a control group and all above it (versions 1 and 2)."""
+    """Return the limits of a control group and all its ancestors (versions 1 and 2)."""
     _, controllers, path = line.split(":", 2)
     if controllers == "":
         root, name = _CGROUPS, "memory.max"
@@ -111,13 +112,13 @@ def _cgroup_limits(line: str) -> list[int]:
     for folder in (place, *place.parents):
         try:
             limits.append(int((folder / name).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # not there (a container's own view), or "max"
+        except (OSError, ValueError):  # missing (a container's own view), or "max"
             continue
     return limits
 
 
 def size_in_words(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Format a number of bytes for people."""
     if size >= 2**30:
         return f"{size / 2**30:.1f} GiB"
     return f"{size / 2**20:.0f} MiB"

@@ -1,4 +1,4 @@
-"""Join the outputs of shards into what one run would have written."""
+"""Merge the outputs of shards into those of a single run."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = ["Shard", "merge_shards", "read_shard"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Outputs of one run over a part of a manifest."""
+    """Outputs of one run over part of a manifest."""
 
     folder: Path
-    name: str  # what the user calls it
+    name: str  # as given by the user
     clips: Sequence[Clip]  # those that have a verdict, in the order of the verdicts
-    policy: Mapping[str, Any]  # as the summary holds it
-    number: int | None  # which of how many shards, from 1; None where it was no shard
+    policy: Mapping[str, Any]  # as stored in the summary
+    number: int | None  # index from 1 and count; None if it was not a shard
     count: int | None
-    # where the files of its clips were trusted, if its summary states it
+    # roots that its clips were trusted within, if its summary states them
     roots: tuple[str, ...] = ()
 
 
 def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) -> Shard:
     """Return a shard from its ``summary.json``; `clips` are in the order of its verdicts.
 
-    `name` is what the user calls the folder, where that is only a copy. UsageError where the
-    summary cannot be read or the run was stopped early.
+    `name` is the user's name of the folder if `folder` is only a copy. UsageError if the summary
+    cannot be read or the run was stopped early.
     """
     path = folder / "summary.json"
     try:
@@ -81,7 +81,7 @@ def merge_shards(
 ) -> BatchSummary:
     """Write the outputs of several runs as those of one.
 
-    Shards of one manifest come out in the manifest's order; other runs one after the other.
+    Shards of one manifest are merged in the order of the manifest; other runs are concatenated.
     Clips of one recording are pooled over all shards. `prune` and `force` are as for `run_batch`.
 
     Raises
@@ -122,7 +122,7 @@ def merge_shards(
 
 
 def _roots(shards: Sequence[Shard]) -> dict[str, list[str]]:
-    """Return where any of the shards was trusted, as each of them was by its user."""
+    """Return the union of the shards' roots, each of which was trusted by its user."""
     if not all(shard.roots for shard in shards):
         return {}
     return {"roots": list(dict.fromkeys(place for shard in shards for place in shard.roots))}
@@ -140,7 +140,7 @@ def _one_policy(shards: Sequence[Shard]) -> Policy:
 
 
 def _in_order(shards: Sequence[Shard]) -> list[Clip]:
-    """Return the clips of all shards; those of one manifest take turns, as they were dealt."""
+    """Return the clips of all shards; those of one manifest are interleaved, as they were dealt."""
     count = shards[0].count
     if count is None or any(shard.count != count for shard in shards):
         return [clip for shard in shards for clip in shard.clips]

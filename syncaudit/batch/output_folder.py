@@ -1,8 +1,8 @@
-"""Outputs on object stores: written here, where files can be appended to, and sent there.
+"""Outputs on object stores: written locally, where files can be appended to, and uploaded.
 
-A store cannot append to an object, and the ledger is nothing but appending. So a run writes to a
-folder in the user's cache that belongs to the URL; the ledger is sent now and then, everything at
-the end. A run that was killed finds its folder again, one on another machine fetches the ledger.
+A store cannot append to an object, and the ledger consists of appends. So a run writes to a folder
+in the user's cache that belongs to the URL; the ledger is uploaded now and then, everything at the
+end. A killed run finds its folder again, and a run on another machine downloads the ledger.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["OutputFolder", "fetch_outputs"]
 _LEDGER = "verdicts.jsonl"
 _SUMMARY = "summary.json"
 _OUTDATED = f".{_LEDGER}.outdated"
-_SENT = ".sent.json"  # what the store said of the ledger when it was last sent from here
+_SENT = ".sent.json"  # state of the ledger in the store after the last upload from here
 _SEND_EVERY_S = 60.0
 _SHARE_OF_TIME = 0.05
 
@@ -40,23 +40,22 @@ _State = TypeVar("_State")
 
 
 class OutputFolder:
-    """Where a run writes to; as a context it fetches what is there and sends what was made.
+    """Output location of a run; as a context it downloads what exists and uploads the results.
 
     Parameters
     ----------
     out : str
         Local folder or any fsspec URL.
     cache : Path, optional
-        Folder for the local copies; default the user's cache.
+        Folder for the local copies; by default the user's cache.
     force : bool
-        Write also over files there that syncaudit did not write.
+        Also overwrite files there that syncaudit did not write.
 
     Raises
     ------
     UsageError
-        If `out` is empty; on entering, if the URL cannot be reached and written to, or files of
-        others lie there; on leaving, if the outputs
-        cannot be sent: they are kept then.
+        If `out` is empty; on entering, if the URL is not reachable and writable, or unrelated
+        files lie there; on leaving, if the outputs cannot be uploaded: they are kept then.
     """
 
     def __init__(self, out: str, *, cache: Path | None = None, force: bool = False) -> None:
@@ -74,7 +73,7 @@ class OutputFolder:
         self._is_announced = False
 
     def __enter__(self) -> OutputFolder:
-        """Fetch the verdicts of an earlier run, and refuse a place with files of others."""
+        """Download the verdicts of an earlier run, and refuse a place with unrelated files."""
         if not self.is_remote:
             check_outputs(self.folder.resolve(), is_forced=self._is_forced)
             return self
@@ -96,9 +95,9 @@ class OutputFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Send everything; the local copy goes when all of it has arrived.
+        """Upload everything; the local copy is removed when all of it has arrived.
 
-        After an error it stays for the next run: another one may be writing to it.
+        After an error it stays for the next run, as another run may be writing to it.
         """
         if not self.is_remote or kind is not None or not (self.folder / _LEDGER).exists():
             return
@@ -107,12 +106,12 @@ class OutputFolder:
         shutil.rmtree(self.folder)
 
     def check_apart(self, folders: Iterable[str]) -> None:
-        """Refuse to write to a URL that is read from.
+        """Refuse to write to a URL that is also read from.
 
         Raises
         ------
         UsageError
-            If it is among `folders`; local ones are compared by those who open them.
+            If it is among `folders`; local folders are compared by the code that opens them.
         """
         for folder in folders:
             if self.is_remote and _cleaned(folder) == self.uri:
@@ -121,7 +120,7 @@ class OutputFolder:
                 )
 
     def sending(self, tell: Callable[[_State], None]) -> Callable[[_State], None]:
-        """Return `tell`, which also sends the ledger now and then, for at most 5 % of the time."""
+        """Return `tell` extended to upload the ledger now and then, in at most 5 % of the time."""
         if not self.is_remote:
             return tell
 
@@ -133,7 +132,7 @@ class OutputFolder:
                     self._announce()
             if began < self._next_at:
                 return
-            with suppress(Exception):  # every store raises its own kinds; the end tells
+            with suppress(Exception):  # stores raise their own types; the final upload reports it
                 self.checkpoint()
             spent = time.monotonic() - began
             self._next_at = began + max(_SEND_EVERY_S, spent / _SHARE_OF_TIME)
@@ -141,14 +140,14 @@ class OutputFolder:
         return told
 
     def checkpoint(self) -> None:
-        """Send the ledger as it is."""
+        """Upload the ledger as it is."""
         system, place = _at(self.uri)
         system.put_file(str(self.folder / _LEDGER), f"{place}/{_LEDGER}")
         version = remote_version(system.info(f"{place}/{_LEDGER}"))
         replace_text(self.folder / _SENT, json.dumps(version))
 
     def _announce(self) -> None:
-        """Tell the store that what lies there is not complete any more."""
+        """Mark the outputs in the store as no longer complete."""
         system, place = _at(self.uri)
         path = self.folder / _SUMMARY
         known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"version": 1}
@@ -157,7 +156,7 @@ class OutputFolder:
         self._is_announced = True
 
     def _refuse_foreign(self) -> None:
-        """Refuse a store that holds, under the names of outputs, what syncaudit did not write."""
+        """Refuse a store with files named like outputs that syncaudit did not write."""
         with _reworded(self.uri, "the output folder cannot be read"):
             system, place = _at(self.uri)
             heads = {
@@ -174,13 +173,13 @@ class OutputFolder:
                 )
 
     def to_row(self, make: RowMaker) -> RowMaker:
-        """Return what makes manifest rows that resolve from where they will lie."""
+        """Return a maker of manifest rows that resolve from their final location."""
         if not self.is_remote:
             return make
         return lambda clip, *, relative_to: make(clip, relative_to=self.uri)  # noqa: ARG005
 
     def _fetch(self, system: Any, place: str) -> None:
-        """Take over the ledger of the store, unless the one here is the same or goes on from it."""
+        """Download the store's ledger, unless the local one is the same or continues it."""
         sent = self.folder / _SENT
         known = json.loads(sent.read_text(encoding="utf-8")) if sent.exists() else None
         there = f"{place}/{_LEDGER}"
@@ -203,7 +202,7 @@ class OutputFolder:
         made = [path for path in sorted(self.folder.iterdir()) if path.is_file()]
         names = {path.name for path in made if not path.name.startswith(".")}
         names |= {_OUTDATED} & {path.name for path in made}
-        # The summary last: it says that a run is complete.
+        # The summary last: it states that the run is complete.
         for name in sorted(names - {_LEDGER}, key=lambda name: (name == _SUMMARY, name)):
             system.put_file(str(self.folder / name), f"{place}/{name}")
         for name in {KEEP_FILE, _OUTDATED} - names:
@@ -217,7 +216,7 @@ def fetch_outputs(folder: str, scratch: Path) -> Path:
     Parameters
     ----------
     folder : str
-        Output folder of a run: local, which is returned as it is, or any fsspec URL.
+        Output folder of a run: a local one, returned as it is, or any fsspec URL.
     scratch : Path
         Folder for copies; the caller removes it.
 
@@ -258,7 +257,7 @@ def _user_cache() -> Path:
 def _reworded(uri: str, what: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # every remote store raises its own kinds
+    except Exception as error:  # every remote store raises its own types
         raise UsageError(
             f"{what} ({type(error).__name__}: {one_line(error)})",
             path=uri,

@@ -29,14 +29,14 @@ __all__ = [
     "write_verdicts",
 ]
 
-# Which file takes the manifest rows of which verdict.
+# Verdict to the file that receives its manifest rows.
 SPLIT_FILES: dict[str, str] = {
     Verdict.PASS: "passed.jsonl",
     Verdict.REJECT: "rejected.jsonl",
     Verdict.UNVERIFIED: "unverified.jsonl",
 }
 
-# Every file of a run that can be replaced or removed, and how it shows that a run wrote it.
+# Every run file that can be replaced or removed, with the mark that shows that a run wrote it.
 OUTPUTS: dict[str, Signature] = {
     "verdicts.jsonl": Signature.VERDICTS,
     "verdicts.parquet": Signature.PARQUET,
@@ -48,7 +48,7 @@ OUTPUTS: dict[str, Signature] = {
     "report.html": Signature.REPORT,
     "summary.json": Signature.SUMMARY,
 }
-# What else a run keeps in its folder; only some of it is sent to stores.
+# Other files that a run keeps in its folder; only some of them are uploaded to stores.
 SIDE_FILES: dict[str, Signature] = {
     "errors.log": Signature.LOG,
     ".recordings.pooled": Signature.POOLED,
@@ -58,23 +58,23 @@ SIDE_FILES: dict[str, Signature] = {
 
 
 class RowMaker(Protocol):
-    """Turns a clip back into its manifest row (`syncaudit.datasets.clip_to_row`)."""
+    """Convert a clip back to its manifest row (`syncaudit.datasets.clip_to_row`)."""
 
     def __call__(self, clip: Clip, *, relative_to: str) -> Mapping[str, Any]:
-        """Return the row, relative URIs rewritten to resolve from `relative_to`."""
+        """Return the row with relative URIs rewritten to resolve from `relative_to`."""
         ...
 
 
 def write_verdicts(ledger: Ledger, clip_ids: Sequence[str], out: Path) -> None:
-    """Put ``verdicts.jsonl`` in manifest order and write the same as Parquet."""
+    """Write ``verdicts.jsonl`` in manifest order, and its rows as Parquet."""
     write_parquet(ledger.rows(clip_ids), out / "verdicts.parquet")
     ledger.rewrite(clip_ids)
 
 
 def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
-    """Refuse places of which no manifest can be written, before anything is measured.
+    """Refuse paths that cannot be written to a manifest, before anything is measured.
 
-    JSON is UTF-8, so the path from `out` to the files of the clips has to be.
+    JSON is UTF-8, so the path from `out` to the files of the clips must be as well.
     """
     one_each = {clip.base_uri: clip for clip in clips}
     for base_uri, clip in one_each.items():
@@ -92,7 +92,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
 def write_split(
     clips: Iterable[Clip], verdict_of: Callable[[str], str | None], to_row: RowMaker, out: Path
 ) -> None:
-    """Write the manifest rows of the clips that passed, were rejected and are unverified."""
+    """Write the manifest rows of the clips that passed, were rejected or are unverified."""
     with ExitStack() as stack:
         files = {
             str(verdict): stack.enter_context(replacing(out / name, is_durable=True))
@@ -112,10 +112,10 @@ def write_json(content: object, path: Path, *, is_durable: bool = False) -> None
 
 
 def log_defect(folder: Path, subject: str, trace: str) -> None:
-    """Append the traceback of a defect of syncaudit that a run survived to ``errors.log``.
+    """Append the traceback of a syncaudit defect that a run survived to ``errors.log``.
 
-    `subject` is what was worked on: ``clip a/7``, ``recording a``.
+    `subject` names what was being processed: ``clip a/7``, ``recording a``.
     """
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
-    with suppress(OSError):  # a full disk: the verdict tells the error itself
+    with suppress(OSError):  # a full disk: the verdict reports the error itself
         append_line(folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")

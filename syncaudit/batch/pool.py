@@ -1,8 +1,8 @@
-"""Worker processes that may die, hang or swell without taking anything but their own task along.
+"""Worker processes that may die, hang or run out of memory and lose nothing but their own task.
 
-`concurrent.futures.ProcessPoolExecutor` breaks as a whole when one worker dies and does not say
-on which task; here every worker has a pipe of its own, so the task is known, the others go on,
-and a worker that exceeds its time or its memory is killed.
+`concurrent.futures.ProcessPoolExecutor` breaks as a whole when one worker dies, without reporting
+the task. Here every worker has its own pipe, so the task is known, the others continue, and a
+worker that exceeds its time or memory limit is killed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Lost", "WorkerPool", "map_isolated"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# A worker may outgrow its limit for so long; checking costs some 20 us a worker.
+# How long a worker may exceed its limit; a check costs about 20 us per worker.
 _CHECK_EVERY_S = 0.1
-# Workers in a row that may die before they are up, once others were: memory may be short.
+# Consecutive workers that may die during startup, once one has started: memory may be short.
 _MAX_FALSE_STARTS = 5
 
 
@@ -37,20 +37,20 @@ def map_isolated(
     timeout_s: float | None = None,
     memory: MemoryLimit = NO_LIMIT,
 ) -> Iterator[tuple[int, _Value | Lost]]:
-    """Run `function` on every task in worker processes; yield (index, value) as they come.
+    """Run `function` on every task in worker processes; yield (index, value) on completion.
 
-    As `WorkerPool.map`, with workers that end with the tasks.
+    Like `WorkerPool.map`, with workers that end with the tasks.
     """
     with WorkerPool(function, workers=workers, timeout_s=timeout_s, memory=memory) as pool:
         yield from pool.map(tasks)
 
 
 class WorkerPool(Generic[_Task, _Value]):
-    """Worker processes that stay for several rounds of tasks.
+    """Worker processes that are kept for several rounds of tasks.
 
-    They are spawned, never forked: threads and decoders of the caller stay out of them. `function`
-    is picklable and sent to each once. A worker whose task takes longer than `timeout_s`, or holds
-    more than `memory`, is killed.
+    They are spawned, never forked, to keep the caller's threads and decoders out of them.
+    `function` is picklable and sent to each once. A worker whose task takes longer than
+    `timeout_s`, or holds more than `memory`, is killed.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class WorkerPool(Generic[_Task, _Value]):
         self._memory = memory
         self._workers: list[Worker[_Task, _Value]] = []
         self._checked_at = time.monotonic()
-        self._false_starts = _MAX_FALSE_STARTS  # none is forgiven before one worker was up
+        self._false_starts = _MAX_FALSE_STARTS  # no failure is tolerated until a worker has started
 
     def __enter__(self) -> WorkerPool[_Task, _Value]:
         """Return itself."""
@@ -78,11 +78,11 @@ class WorkerPool(Generic[_Task, _Value]):
         self.close()
 
     def map(self, tasks: Sequence[_Task]) -> Iterator[tuple[int, _Value | Lost]]:
-        """Yield (index, value) of every task as they come.
+        """Yield (index, value) of every task on completion.
 
-        A task whose worker died or held too much memory is tried once more, alone, when all others
-        are done: a neighbour that took all the memory must not cost an innocent task, and alone it
-        may have the share of all. SyncAuditError where workers cannot start at all.
+        A task whose worker died or exceeded its memory is retried once, alone, after all others:
+        a neighbour that took all the memory must not cost an innocent task, and alone it may use
+        everyone's share. SyncAuditError if workers cannot start at all.
         """
         second_try: list[int] = []
         for index, value in self._run(tasks, range(len(tasks)), self._n_workers):
@@ -91,7 +91,7 @@ class WorkerPool(Generic[_Task, _Value]):
             else:
                 yield index, value
         if second_try:
-            self.close()  # alone: what the idle hold in memory is given back as well
+            self.close()  # run alone: this also frees the memory held by idle workers
             yield from self._run(tasks, second_try, 1)
 
     def close(self) -> None:
@@ -126,11 +126,11 @@ class WorkerPool(Generic[_Task, _Value]):
                     workers.remove(worker)
                 yield from (outcome for outcome in outcomes if outcome is not None)
         except BaseException:
-            self.close()  # also when the caller stops listening: nobody waits for the answers
+            self.close()  # also when the caller stops iterating: the answers are not needed
             raise
 
     def _over_limit(self, limit_bytes: int | None) -> list[tuple[int, _Value | Lost] | None]:
-        """Give workers up that hold too much, and return their tasks."""
+        """Stop workers that exceed the limit, and return their tasks."""
         now = time.monotonic()
         if limit_bytes is None or now - self._checked_at < _CHECK_EVERY_S:
             return []
@@ -143,7 +143,7 @@ class WorkerPool(Generic[_Task, _Value]):
         ]
 
     def _count_start(self, worker: Worker[_Task, _Value]) -> None:
-        """Refuse to go on where workers die before they are up, again and again."""
+        """Raise if workers repeatedly die during startup."""
         if worker.is_up:
             self._false_starts = 0
             return
@@ -154,7 +154,7 @@ class WorkerPool(Generic[_Task, _Value]):
 
 
 def _start_cure(lost: Lost) -> str:
-    """Return what to do where a worker ended like this before it was up."""
+    """Return advice for a worker that ended like this during startup."""
     if lost.is_memory:
         return "Free memory, or run fewer workers (--workers 1)."
     if lost.is_timeout:
@@ -168,7 +168,7 @@ def _start_cure(lost: Lost) -> str:
 def _ready(
     workers: list[Worker[_Task, _Value]], patience_s: float | None
 ) -> list[Worker[_Task, _Value]]:
-    """Wait until workers have something to say, one runs out of time, or patience ends."""
+    """Wait until workers have results, one runs out of time, or patience ends."""
     deadlines = [worker.deadline for worker in workers if worker.deadline is not None]
     waits = [max(0.0, deadline - time.monotonic()) for deadline in deadlines]
     if patience_s is not None:

@@ -33,13 +33,12 @@ __all__ = ["RecordingCache", "pool_recordings", "write_recordings"]
 def pool_recordings(
     clips: Sequence[Clip], ledger: Ledger, policy: Policy, data_sets: DataSets
 ) -> Iterator[dict[str, object]]:
-    """Judge the clips of each recording together, put that in the ledger, and tell the clocks.
+    """Judge the clips of each recording together, update the ledger, and report the clocks.
 
-    Yields rows of ``recordings.jsonl``. Only recordings of two clips or more that have been
-    measured are touched, and clips whose data set says something else of who is to blame than when
-    they were judged. What is done twice comes out the same: clips are judged from their own
-    measurements, never from pooled verdicts. So a recording whose rows are those that it was left
-    with is passed over.
+    Yield the rows of ``recordings.jsonl``. This only affects measured recordings of at least two
+    clips, and clips whose data set now attributes the fault differently than when they were
+    judged. Repeating it gives the same result: clips are judged from their own measurements, never
+    from pooled verdicts. A recording whose rows are unchanged since it was pooled is skipped.
     """
     pooled = RecordingCache(ledger.path.parent, policy)
     for members in _groups(clips):
@@ -68,7 +67,7 @@ def pool_recordings(
             recording = pool_clips(
                 [clips[k] for k in records], list(records.values()), policy, common
             )
-        except Exception:  # noqa: BLE001  # its clips keep their own verdicts, the others theirs
+        except Exception:  # noqa: BLE001  # this recording's clips keep their verdicts
             name = clips[members[0]].recording_id
             log_defect(ledger.path.parent, f"recording {name}", traceback.format_exc())
             continue
@@ -87,7 +86,7 @@ def pool_recordings(
 
 
 def write_recordings(rows: Iterator[dict[str, object]], path: Path) -> list[dict[str, object]]:
-    """Write ``recordings.jsonl`` and return its rows; no recordings, no file."""
+    """Write ``recordings.jsonl`` and return its rows; without recordings there is no file."""
     kept = list(rows)
     if not kept:
         remove_ours(path, Signature.RECORDINGS)
@@ -146,7 +145,7 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
         "drift_std_ppm": std,
         "drift_ms_per_h": None if drift is None else MS_PER_H_PER_PPM * drift,
         "drift_std_ms_per_h": None if std is None else MS_PER_H_PER_PPM * std,
-        # One sigma of the unsteady part after an hour.
+        # One sigma of the random component after an hour.
         "wander_ms_per_root_h": 1e3 * course.wander_s * math.sqrt(3600.0),
         "steps": [
             {
@@ -163,7 +162,7 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
 class RecordingCache:
     """Rows of ``recordings.jsonl`` by a digest of everything that they were made from.
 
-    A hidden file among the outputs holds what an earlier run pooled.
+    It is stored in a hidden file among the outputs, so that the next run can reuse it.
     """
 
     def __init__(self, folder: Path, policy: Policy) -> None:
@@ -184,18 +183,18 @@ class RecordingCache:
         return subject.hexdigest()
 
     def row(self, digest: str) -> dict[str, Any] | None:
-        """Return the row of a recording that was pooled before, and keep it."""
+        """Return the row of a recording that was pooled before, and keep it for the next run."""
         row = self._known.get(digest)
         if row is not None:
             self._kept[digest] = row
         return row
 
     def keep(self, digest: str, row: Mapping[str, Any]) -> None:
-        """Remember a recording; `digest` is that of its rows as they are once pooled."""
+        """Remember a recording; `digest` is that of its rows after pooling."""
         self._kept[digest] = row
 
     def write(self) -> None:
-        """Write what was kept, for the next run; nothing kept, no file."""
+        """Write the kept rows for the next run; if there are none, write no file."""
         if not self._kept:
             self._path.unlink(missing_ok=True)
             return
@@ -205,7 +204,7 @@ class RecordingCache:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the rows by digest; a damaged file costs time only."""
+    """Return the rows by digest; a damaged file only costs time."""
     try:
         lines = [json.loads(line) for line in path.read_bytes().splitlines()]
         return {str(line["digest"]): dict(line["row"]) for line in lines}

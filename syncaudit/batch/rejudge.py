@@ -1,4 +1,4 @@
-"""Judge the clips of a finished run by another policy, without opening a single recording."""
+"""Judge the clips of a finished run by another policy, without opening any recording."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["Change", "judge_again"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A clip whose verdict is another now."""
+    """A clip whose verdict has changed."""
 
     clip_id: str
     before: str
     after: str
-    why: tuple[str, ...]  # sentences: the reasons of the new verdict, or those that fell away
+    why: tuple[str, ...]  # sentences: the reasons of the new verdict, or those that no longer apply
 
 
 def judge_again(
@@ -56,18 +56,18 @@ def judge_again(
     prune: bool = False,
     force: bool = False,
 ) -> tuple[BatchSummary, list[Change]]:
-    """Judge clips by `policy` and write all outputs of a run, and ``changes.jsonl``.
+    """Judge clips by `policy` and write all outputs of a run, plus ``changes.jsonl``.
 
     Parameters
     ----------
     clips : sequence of Clip
         In the order of the verdicts.
     verdicts : VerdictFile
-        What was measured.
+        The measurements.
     policy : Policy
         The new policy.
     out : str or Path
-        Folder of the outputs; another one than that of `verdicts`.
+        Folder of the outputs, different from that of `verdicts`.
     workers : int
         Processes; 0 judges in this process.
     on_progress : callable, optional
@@ -75,11 +75,11 @@ def judge_again(
     to_row : callable, optional
         Makes manifest rows.
     judged_from : str, optional
-        What the user calls the folder of `verdicts`, where that is only a copy.
+        The user's name of the folder of `verdicts`, if that is only a copy.
     partial : bool
-        `verdicts` may be a part of a run: then this one is not called complete either.
+        `verdicts` may be part of a run; the result is then not marked complete either.
     prune, force : bool
-        As for `run_batch`; with `force` also over the verdicts of another run.
+        As for `run_batch`; `force` also overwrites the verdicts of another run.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def judge_again(
     Raises
     ------
     UsageError
-        If the policy asks for another search range than the clips were measured with, or files or
+        If the policy needs a different search range than the clips were measured with, or files or
         verdicts in `out` would be lost.
     """
     began = time.monotonic()
@@ -135,7 +135,7 @@ def judge_again(
 
 
 def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
-    """Return the line of a clip, refused where the policy looks for larger or smaller offsets."""
+    """Return the line of a clip; refuse it if the policy has a different search range."""
     line = verdicts.line(clip.clip_id)
     record = verdict_at(line).record
     if record is not None and record.max_offset_s != policy.max_offset_s:
@@ -165,6 +165,6 @@ def _messages(verdict: ClipVerdict) -> tuple[str, ...]:
 
 
 def _roots(folder: Path) -> dict[str, list[str]]:
-    """Return the roots that the run before stated."""
+    """Return the roots stated by the earlier run."""
     roots = stated_roots(read_summary(folder))
     return {"roots": list(roots)} if roots else {}

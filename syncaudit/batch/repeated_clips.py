@@ -1,4 +1,4 @@
-"""Find clips that name the same data as another clip: a row that was copied and not changed."""
+"""Find clips that name the same data as another clip, as rows copied without changes do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from syncaudit.readers.uris import resolve
 
 __all__ = ["MAX_NAMED", "repeated_clips"]
 
-# Clips that the summary names; all are counted.
+# Number of clips listed in the summary; all are counted.
 MAX_NAMED = 20
-# What says which part of which files a source is; all else may differ and the data be the same.
+# Fields that determine which part of which files a source is; any others may differ.
 _PARTS = (
     "kind",
     "stream",
@@ -30,14 +30,14 @@ _FILES = ("uri", "timestamps")
 
 
 def repeated_clips(clips: Sequence[Clip]) -> dict[str, Any] | None:
-    """Return which clips show what an earlier clip shows; None if there are none.
+    """Return the clips that repeat the data of an earlier clip; None if there are none.
 
-    A clip repeats another if a camera of it has the same part of the same files in the same window,
-    or if all of its sources do. Logs and sound that clips of one recording share are usual, and so
-    is one file in several windows. Eight bytes for each camera and clip are held.
+    A clip repeats another if one of its cameras has the same part of the same files in the same
+    window, or if all of its sources do. Logs and sound shared by the clips of one recording are
+    normal, and so is one file in several windows. Eight bytes per camera and clip are held.
 
-    ``clips`` is how many repeat another, and ``first`` has of the first of them ``clip_id``,
-    ``same_as``, and ``source``, the camera (None: all sources).
+    ``clips`` counts the clips that repeat another; ``first`` lists the first of them with
+    ``clip_id``, ``same_as``, and ``source``, the camera (None: all sources).
     """
     owners: list[int] = []
     hashes: list[int] = []
@@ -68,7 +68,7 @@ def repeated_clips(clips: Sequence[Clip]) -> dict[str, Any] | None:
 
 
 def _keys(clip: Clip) -> Mapping[object, str | None]:
-    """Return what tells the data of a clip: of each camera, and of all sources."""
+    """Return the keys that identify the data of a clip: one per camera, and one of all sources."""
     window = (clip.start_ns, clip.end_ns)
     parts = {name: _part(spec, clip.base_uri) for name, spec in clip.sources.items()}
     keys: dict[object, str | None] = {

@@ -1,4 +1,4 @@
-"""Audit many clips, here or on a cluster, and write what comes out."""
+"""Audit many clips, here or on a cluster, and write the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["check_unique", "run_batch"]
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
-# Judging again takes a millisecond a clip: fewer are not worth starting workers for.
+# Judging again takes a millisecond per clip: starting workers does not pay off below this.
 _FEW = 500
 
 
@@ -62,23 +62,23 @@ def run_batch(
 ) -> BatchSummary:
     """Audit `clips`, one task each, and write verdicts, split manifests, summary and report.
 
-    Verdicts are appended to ``verdicts.jsonl`` as they come. A clip that stands there already
-    with the same fingerprint (row, policy, calibration, version, file sizes and times) is not
-    audited again, so a run that was stopped goes on where it stopped; one of which only the
-    policy has changed is judged again by what was measured. Ctrl-C and SIGTERM end the run early;
-    the outputs then hold what is done. Clips of one recording are pooled at the end.
+    Verdicts are appended to ``verdicts.jsonl`` as they arrive. A clip already listed there with the
+    same fingerprint (row, policy, calibration, version, file sizes and times) is not audited again,
+    so a stopped run resumes where it stopped; a clip of which only the policy has changed is judged
+    again from its measurements. Ctrl-C and SIGTERM end the run early; the outputs then hold what is
+    done. Clips of one recording are pooled at the end.
 
     Parameters
     ----------
     clips : sequence of Clip
         The manifest; clip ids are unique.
     policy : Policy
-        What is judged by.
+        The policy to judge by.
     out : str or Path
-        Folder of the outputs; made where missing.
+        Folder of the outputs; created if missing.
     workers : int
-        Worker processes, each with its own clip, so that a crash costs one clip only; 0 audits
-        in this process, without protection against crashes, hangs and memory bombs.
+        Worker processes, each with its own clip, so that a crash costs only one clip; 0 audits in
+        this process, without protection against crashes, hangs and excessive memory use.
     calibration : mapping, optional
         Known corrections (formats, section 4).
     on_progress : callable, optional
@@ -101,13 +101,13 @@ def run_batch(
     engine : str
         ``local`` or ``ray``.
     address : str, optional
-        Of a running Ray cluster.
+        Address of a running Ray cluster.
     prune : bool
-        Let verdicts in `out` go of clips that are not among `clips`; else they are refused.
+        Drop verdicts in `out` of clips that are not among `clips`; otherwise they are refused.
     force : bool
-        Write also over files in `out` that syncaudit did not write.
+        Also overwrite files in `out` that syncaudit did not write.
     roots : Roots, optional
-        What the files of the clips are held to; default: nothing.
+        Folders that the clips' files must lie in; by default unrestricted.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def _audit(clip: Clip, policy: Policy, **settings: Any) -> ClipVerdict:
 
 
 def _check_plugins() -> None:
-    """Raise here what every clip would."""
+    """Raise plugin errors here rather than for every clip."""
     if versions_of(ESTIMATORS):
         from syncaudit.estimators import all_estimators
 
@@ -216,10 +216,10 @@ def _check_plugins() -> None:
 
 
 def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:
-    """Return which clips must be audited, and which only judged again.
+    """Return the clips that must be audited, and those that only need judging again.
 
-    What was measured before is kept beside until it is measured anew: a store that cannot be
-    asked, or reached, today may hold the same files tomorrow.
+    Earlier measurements are kept aside until they are replaced: a store that cannot be reached
+    today may hold the same files tomorrow.
     """
     todo, again = [], []
     for k, clip in enumerate(clips):
@@ -242,14 +242,14 @@ def _fingerprint_in(line: str | None) -> str | None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP came: a scheduler, a shutdown or a lost terminal ends the run."""
+    """SIGTERM or SIGHUP: a scheduler, a shutdown or a lost terminal ends the run."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception while a run is on, where they can be caught.
+    """Turn SIGTERM and SIGHUP into an exception during a run, where they can be caught.
 
-    What is ignored stays ignored: SIGHUP under nohup.
+    Ignored signals stay ignored, as SIGHUP under nohup.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -275,7 +275,7 @@ def terminable() -> Iterator[None]:
 
 
 def _silence(terminals: list[int]) -> None:
-    """Send what is still printed nowhere: printing to a terminal that is gone is an error."""
+    """Discard further output: printing to a closed terminal is an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in terminals:
         os.dup2(nowhere, number)

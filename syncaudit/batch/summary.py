@@ -1,4 +1,4 @@
-"""What a run found, in numbers: ``summary.json`` and the progress of a run."""
+"""Summarise a run in numbers: ``summary.json`` and the progress of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-# Recordings that the summary lists, the worst first; all are in ``recordings.jsonl``.
+# Recordings listed in the summary, the worst first; all are in ``recordings.jsonl``.
 MAX_RECORDINGS = 1000
 
 
@@ -44,7 +44,7 @@ class Progress:
 
 
 class VerdictCounter:
-    """Counts verdicts as they come, after those `kept` of an earlier run, and tells the caller."""
+    """Counts verdicts as they arrive, on top of the `kept` ones, and notifies the caller."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class VerdictCounter:
         self._on_progress = on_progress
 
     def tell(self, clip_id: str | None = None, verdict: str | None = None) -> None:
-        """Count one more clip, or none at the start."""
+        """Count one more clip, or none at the start, and notify the caller."""
         if verdict is not None:
             self._counts[verdict] += 1
         if self._on_progress is None:
@@ -78,7 +78,7 @@ class VerdictCounter:
 
 @dataclass(slots=True, kw_only=True)
 class SourceTally:
-    """What all clips say about the sources of one name."""
+    """Statistics over all clips for the sources of one name."""
 
     kind: str
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -92,7 +92,7 @@ class SourceTally:
         median = statistics.median(self.offsets_s) if self.offsets_s else None
         spread = None
         if median is not None and len(self.offsets_s) > 1:
-            # 1.4826 turns a median absolute deviation into the sigma of a normal law.
+            # 1.4826 turns a median absolute deviation into the sigma of a normal distribution.
             spread = 1.4826 * statistics.median(abs(x - median) for x in self.offsets_s)
         return {
             "kind": self.kind,
@@ -111,7 +111,7 @@ class Tally:
     """Counts over verdicts, one at a time, in the order of their file.
 
     `passed_with` counts the clips that passed with a warning by its code, and `first_with` keeps
-    the first of each: its clip and its sentence. `causes` and `worst` are what a terminal shows.
+    the first of each: its clip and its sentence. `causes` and `worst` are shown in a terminal.
     """
 
     found: FoundVerdicts = field(default_factory=FoundVerdicts)
@@ -169,7 +169,7 @@ class BatchSummary:
     about: Mapping[str, object]  # versions, policy, calibration, time of the run
     tolerances_s: Mapping[str, float]  # tolerated offset by source, where the policy states one
     recordings: Sequence[Mapping[str, Any]] = ()  # rows of ``recordings.jsonl``
-    data_sets: Sequence[Mapping[str, Any]] = ()  # what the clips of each have in common
+    data_sets: Sequence[Mapping[str, Any]] = ()  # common offsets of the clips of each
 
     @property
     def counts(self) -> dict[str, int]:
@@ -182,7 +182,7 @@ class BatchSummary:
         return sum(self.counts.values())
 
     def verdicts(self) -> Iterator[ClipVerdict]:
-        """Yield what ``verdicts.jsonl`` holds, in manifest order."""
+        """Yield the verdicts of ``verdicts.jsonl``, in manifest order."""
         with (self.out / "verdicts.jsonl").open(encoding="utf-8") as file:
             yield from map(verdict_at, file)
 
@@ -212,7 +212,7 @@ class BatchSummary:
 
 
 def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
-    """Sort by rejected share, then by the clock that moves farthest."""
+    """Return a sort key: the rejected share, then the clock with the largest drift."""
     moved = [
         abs(clock["offset_last_s"] - clock["offset_first_s"])
         for clock in recording["clocks"].values()
@@ -222,7 +222,7 @@ def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Return what the ``summary.json`` of a run states; {} where there is none."""
+    """Return the content of a run's ``summary.json``; {} if there is none."""
     try:
         found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -231,7 +231,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def stated_roots(summary: object) -> tuple[str, ...]:
-    """Return the folders that a run held the files of its clips to, as its summary states them."""
+    """Return the folders that the clips' files had to lie in, as stated in a run's summary."""
     roots = summary.get("roots") if isinstance(summary, dict) else None
     return (
         tuple(place for place in roots if isinstance(place, str)) if isinstance(roots, list) else ()

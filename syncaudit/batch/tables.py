@@ -105,7 +105,7 @@ def verdict_schema() -> Any:
             ("warnings", pa.list_(finding)),
             ("seconds", number),
             ("stages", pa.map_(text, number)),
-            ("record", text),  # what `syncaudit judge` needs beside the columns, as JSON
+            ("record", text),  # what `syncaudit judge` needs besides the columns, as JSON
             ("common_offsets", common),
             ("about", pa.map_(text, text)),
             *fields(text, "fingerprint digest"),

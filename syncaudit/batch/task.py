@@ -1,4 +1,4 @@
-"""One clip as one task, measured or judged again: whatever happens, a verdict row comes out."""
+"""One clip as one task, measured or judged again: every outcome yields a verdict row."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ OUT_OF_MEMORY_HINT = (
     "A damaged file may ask for any amount; if the clip is sound, cut it into shorter ones, "
     "raise --memory-limit or lower --workers."
 )
-"""What to do about a clip that memory did not suffice for."""
+"""Advice for a clip that ran out of memory."""
 
 WAITS_S = (1.0, 4.0)
-"""A busy server or a disk that others free may be back within seconds; more would hold a run up."""
+"""A busy server or a full disk may recover within seconds; longer waits would delay a run."""
 
 AuditFunction = Callable[..., ClipVerdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What a task hands back; text only, so that every way of running gives the same bytes."""
+    """Result of a task; text only, so that every engine returns the same bytes."""
 
     clip_id: str
     verdict: str
     line: str  # row of ``verdicts.jsonl``
-    fingerprint: str | None  # None where the next run shall try again
+    fingerprint: str | None  # None if the next run must try again
     trace: str | None = None  # of an unexpected error, for the log
-    is_passing: bool = False  # the machine failed, not the data; trying again soon may help
+    is_passing: bool = False  # the machine failed, not the data; retrying soon may help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTask:
-    """The function that workers run: call it with a clip."""
+    """The function that workers run; call it with a clip."""
 
     audit: AuditFunction  # ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``
     policy: Policy
     calibration: Mapping[str, object] | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)  # what changes the measurements
-    roots: Roots | None = None  # None: what holds here already
-    waits_s: tuple[float, ...] = WAITS_S  # before each further attempt, where the machine failed
+    settings: Mapping[str, object] = field(default_factory=dict)  # what changes measurements
+    roots: Roots | None = None  # None: the current restriction
+    waits_s: tuple[float, ...] = WAITS_S  # before each retry after a machine failure
     _judged_by: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class AuditTask:
         object.__setattr__(self, "_judged_by", policy_half(self.policy))
 
     def fingerprint(self, clip: Clip) -> str | None:
-        """Return what the verdict on a clip depends on (`fingerprint_of`)."""
+        """Return the digest that the verdict on a clip depends on (`fingerprint_of`)."""
         with self._held():
             return fingerprint_of(
                 clip,
@@ -93,10 +93,10 @@ class AuditTask:
         return nullcontext() if self.roots is None else within_roots(self.roots)
 
     def __call__(self, clip: Clip) -> TaskResult:
-        """Audit `clip`; bad data are a reject with its reason.
+        """Audit `clip`; bad data are rejected with a reason.
 
-        Where the machine fails, it is tried again after a while; what then still fails leaves the
-        clip `unverified`, and is not remembered.
+        After a machine failure the audit is retried after a while; if it keeps failing, the clip
+        is `unverified`, and the result is not remembered.
         """
         for wait_s in self.waits_s:
             result = self._try(clip)
@@ -108,7 +108,7 @@ class AuditTask:
     def _try(self, clip: Clip) -> TaskResult:
         fingerprint = None
         try:
-            # Before the audit: a file that changes meanwhile is then audited again.
+            # Before the audit: a file that changes during it is then audited again.
             fingerprint = self.fingerprint(clip)
             with self._held():
                 verdict = self.audit(
@@ -121,7 +121,7 @@ class AuditTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTask:
-    """Judges a clip anew by what was measured before: call it with (clip, row)."""
+    """Judges a clip again from its measurements; call it with (clip, row)."""
 
     policy: Policy
     _judged_by: str = field(init=False)
@@ -131,7 +131,7 @@ class JudgeTask:
         object.__setattr__(self, "_judged_by", policy_half(self.policy))
 
     def __call__(self, item: tuple[Clip, str]) -> TaskResult:
-        """Judge; a line without measurements (a crash, a timeout) stays as it is."""
+        """Judge; a line without measurements (a crash, a timeout) is left as it is."""
         clip, line = item
         try:
             return self._judge(clip, json.loads(line))
@@ -165,7 +165,7 @@ def failed_verdict(
     source: str | None = None,
     verdict: Verdict = Verdict.REJECT,
 ) -> ClipVerdict:
-    """Return the verdict on a clip that could not be audited to the end."""
+    """Return the verdict on a clip that could not be fully audited."""
     reason = Finding(code=code, message=message, source=source)
     sources = {
         name: SourceVerdict(
@@ -186,7 +186,7 @@ def failed_verdict(
 
 
 def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult:
-    """Return the result of a clip whose audit raised an error, which is being handled."""
+    """Return the result of a clip whose audit raised the error being handled."""
     fault = error.machine_fault if isinstance(error, ClipInputError) else machine_fault(error)
     source = error.source if isinstance(error, SyncAuditError) else None
     if fault is not None or isinstance(error, MachineError):
@@ -194,7 +194,7 @@ def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult
     if isinstance(error, ClipInputError):
         verdict = failed_verdict(clip, _code(error.code), str(error), source=source)
         return row_result(verdict, fingerprint)
-    if isinstance(error, SyncAuditError):  # another run may fare better
+    if isinstance(error, SyncAuditError):  # another run may succeed
         return failed_result(clip, ReasonCode.UNREADABLE, str(error))
     if isinstance(error, MemoryError):
         message = (
@@ -230,14 +230,14 @@ def _defect(clip: Clip, what: str, error: Exception) -> TaskResult:
 def failed_result(
     clip: Clip, code: ReasonCode, message: str, *, verdict: Verdict = Verdict.REJECT
 ) -> TaskResult:
-    """Return the result of a clip whose worker never answered; never remembered."""
+    """Return the result of a clip whose worker never answered; it is never remembered."""
     return row_result(failed_verdict(clip, code, message, verdict=verdict), None)
 
 
 def row_result(
     verdict: ClipVerdict, fingerprint: str | None, *, trace: str | None = None
 ) -> TaskResult:
-    """Return a verdict as its row."""
+    """Return a verdict as a task result."""
     line = sealed(json_line({**verdict.to_json(), "fingerprint": fingerprint}))
     return TaskResult(
         clip_id=verdict.clip_id,

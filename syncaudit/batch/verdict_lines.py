@@ -1,4 +1,4 @@
-"""Find the verdict rows in a file of them, and what in it is damaged."""
+"""Find the verdict rows in a file, and the damaged lines."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["EDITED", "Entry", "line_at", "scan", "verdict_at"]
 
 EDITED = "is not a verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
-# What `ClipVerdict.from_row` raises.
+# Exceptions that `ClipVerdict.from_row` raises.
 _NO_ROW = (KeyError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Where one clip's verdict stands in the file."""
+    """Location of one clip's verdict in the file."""
 
-    start: int  # bytes of its line, without the newline
+    start: int  # byte range of its line, without the newline
     length: int
     verdict: str
     fingerprint: str | None  # None: audit again next time
@@ -36,7 +36,7 @@ def line_at(file: int, entry: Entry) -> str:
 
 
 def verdict_at(line: str) -> ClipVerdict:
-    """Return the verdict that a line of ``verdicts.jsonl`` holds, if this version can read it."""
+    """Return the verdict in a line of ``verdicts.jsonl``, if this version can read it."""
     row = json.loads(line)
     try:
         return ClipVerdict.from_row(row)
@@ -50,10 +50,10 @@ def verdict_at(line: str) -> ClipVerdict:
 
 
 def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
-    """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
+    """Return the verdict lines of a file by clip, the end of the last whole line, and the damage.
 
-    The damage: the number of the line, counted from 1, and what is wrong with it. An earlier line
-    of the same clip does not count either: it was out of date.
+    Damage is given as the line number, counted from 1, and what is wrong with it. Earlier lines of
+    the same clip are ignored, as they are out of date.
     """
     index: dict[str, Entry] = {}
     damaged = []
@@ -87,7 +87,7 @@ def _row_of(data: bytes, *, is_sealed: bool) -> dict[str, Any] | None:
     """Return a verdict row; None for anything else."""
     try:
         row = json.loads(data)
-        if not is_sealed:  # an older row: no digest tells of an edit
+        if not is_sealed:  # an older row: edits cannot be detected without a digest
             ClipVerdict.from_row(row)
     except (*_NO_ROW, RecursionError):
         return None

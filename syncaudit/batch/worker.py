@@ -1,4 +1,4 @@
-"""One worker process, its pipe and the task that it has in hand."""
+"""One worker process, its pipe and its current task."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["Lost", "Worker", "limit_threads"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# One process a core is the layout (design, section 8): libraries must add no threads. What
-# OpenCV prints of damaged images stands in the verdict.
+# The layout is one process per core (design, section 8), so libraries must not add threads.
+# OpenCV's messages about damaged images are in the verdict.
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -37,29 +37,29 @@ _SETTINGS = {
     "VECLIB_MAXIMUM_THREADS": "1",
     "OPENCV_LOG_LEVEL": "SILENT",
     "OPENCV_IO_MAX_IMAGE_PIXELS": str(IMAGE_PIXELS),
-    # Arrow's own allocator keeps what was freed: 2.4 GB of a table of 100 hours.
+    # Arrow's own allocator keeps freed memory: 2.4 GB for a table of 100 hours.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 _START_LIMIT_S = 120.0
-_AT_WORK = ".at-work"  # file in its scratch folder
-# A message shall keep a worker busy for so long, by what earlier ones did: the way there and back
-# takes a fraction of a millisecond. More tasks than that would wait behind one that takes long.
+_AT_WORK = ".at-work"  # file in the worker's scratch folder
+# Target time of one message's tasks, from earlier ones: the round trip takes a fraction of a
+# millisecond, and further tasks would wait behind one that takes long.
 _BUSY_S = 0.05
 _MOST_TASKS = 32
-# A terminal sends these to all its processes; they are the parent's to handle.
+# A terminal sends these to all its processes; only the parent handles them.
 _PARENTS = (signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A task that brought no value because its worker died or was stopped.
+    """A task without a value because its worker died or was stopped.
 
-    With neither exit code nor limit it was out of time.
+    With neither exit code nor limit it timed out.
     """
 
-    exit_code: int | None = None  # of one that died by itself (negative: the signal that killed it)
-    limit_bytes: int | None = None  # of memory, that it was stopped for exceeding
-    at_work: str | None = None  # what it was at then
+    exit_code: int | None = None  # if it died by itself (negative: the signal that killed it)
+    limit_bytes: int | None = None  # memory limit that it exceeded
+    at_work: str | None = None  # what it was doing then
 
     @property
     def is_timeout(self) -> bool:
@@ -68,11 +68,11 @@ class Lost:
 
     @property
     def is_memory(self) -> bool:
-        """Whether memory ran out, as far as can be told."""
+        """Whether memory ran out, as far as can be determined."""
         return self.limit_bytes is not None or self.exit_code == -signal.SIGKILL
 
     def __str__(self) -> str:
-        """Return how the worker ended, in words."""
+        """Describe how the worker ended."""
         return self._ending if self.at_work is None else f"{self._ending} while {self.at_work}"
 
     @property
@@ -93,12 +93,12 @@ class Lost:
 
 
 class Worker(Generic[_Task, _Value]):
-    """One process that serves tasks through its pipe, a few at a time, one after the other."""
+    """One process that receives tasks through its pipe, a few at a time, and runs them in turn."""
 
     def __init__(self, function: Callable[[_Task], _Value]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        # What a worker that is killed leaves behind (copies of remote files) goes with it.
+        # Files left by a killed worker (copies of remote files) are removed with it.
         self._scratch = tempfile.mkdtemp(prefix="syncaudit-")
         self._process = context.Process(
             target=_serve, args=(theirs, function, self._scratch), daemon=True
@@ -107,7 +107,7 @@ class Worker(Generic[_Task, _Value]):
             self._process.start()
         theirs.close()
         self.n_tasks = 1
-        """How many tasks it is worth giving it at once."""
+        """Number of tasks worth giving it at once."""
         self._given: deque[int] = deque()
         self._given_at = 0.0
         self._timeout_s: float | None = None
@@ -117,17 +117,17 @@ class Worker(Generic[_Task, _Value]):
 
     @property
     def pid(self) -> int | None:
-        """Of the process."""
+        """Process id."""
         return self._process.pid
 
     @property
     def index(self) -> int | None:
-        """The task that it has in hand."""
+        """Index of its current task."""
         return self._given[0] if self._given else None
 
     @property
     def not_begun(self) -> Sequence[int]:
-        """Tasks that it was given, after the one that it has in hand."""
+        """Tasks given to it that follow its current task."""
         return list(self._given)[1:]
 
     @property
@@ -142,18 +142,18 @@ class Worker(Generic[_Task, _Value]):
 
     @property
     def is_late(self) -> bool:
-        """Whether its time is over."""
+        """Whether its time is up."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def holds_over(self, limit_bytes: int) -> bool:
-        """Whether it is at work on a task and holds more memory than this."""
+        """Whether it is working on a task and holds more memory than this."""
         if self.index is None or self._process.pid is None:
             return False
         held = held_bytes(self._process.pid)
         return held is not None and held > limit_bytes
 
     def give(self, indices: Sequence[int], tasks: Sequence[_Task], timeout_s: float | None) -> None:
-        """Hand it tasks, each with so much time."""
+        """Give it tasks, each with this much time."""
         self._given.extend(indices)
         self._given_at, self._timeout_s = time.monotonic(), timeout_s
         self._set_deadline()
@@ -165,7 +165,7 @@ class Worker(Generic[_Task, _Value]):
         self.deadline = time.monotonic() + (self._timeout_s or 0.0) if is_timed else None
 
     def collect(self) -> tuple[int, _Value | Lost] | None:
-        """Return the finished task, or None where there is none to tell of (see `is_gone`)."""
+        """Return the finished task, or None if there is none (see `is_gone`)."""
         if self.is_late and not self.pipe.poll():
             return self.lose(Lost())
         try:
@@ -177,7 +177,7 @@ class Worker(Generic[_Task, _Value]):
             self.is_up = True
             self.deadline = None
             return None
-        index = self._given.popleft()  # only busy workers are listened to
+        index = self._given.popleft()  # only busy workers are polled
         self._set_deadline()
         if not self._given:
             spent_s = max(time.monotonic() - self._given_at, 1e-6)
@@ -186,15 +186,15 @@ class Worker(Generic[_Task, _Value]):
         return index, value
 
     def lose(self, lost: Lost) -> tuple[int, _Value | Lost] | None:
-        """Give the process up and return the task that goes with it."""
+        """Stop the process and return the task that is lost with it."""
         self.lost = replace(lost, at_work=noted_at_work(Path(self._scratch, _AT_WORK)))
         return None if self.index is None else (self.index, self.lost)
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self.pipe.close()
         if self.is_idle:
-            self._process.join(2.0)  # an idle worker leaves when its pipe closes
+            self._process.join(2.0)  # an idle worker exits when its pipe closes
         if self._process.is_alive():
             self._process.kill()
         self._process.join()
@@ -203,7 +203,7 @@ class Worker(Generic[_Task, _Value]):
 
 
 def limit_threads() -> None:
-    """Keep OpenCV of this process to one thread; BLAS reads its environment at import."""
+    """Limit OpenCV in this process to one thread; BLAS reads its environment at import."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -212,7 +212,7 @@ def limit_threads() -> None:
 def _serve(
     pipe: Connection[object, object], function: Callable[[_Task], _Value], scratch: str
 ) -> None:
-    """Work until the pipe closes; runs in the worker."""
+    """Process tasks until the pipe closes; runs in the worker."""
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     note_at_work_in(Path(scratch, _AT_WORK))
     for number in _PARENTS:
@@ -230,7 +230,7 @@ def _serve(
 
 
 def _leave_with_parent(scratch: str) -> None:
-    """End this process when its parent was killed, even in the middle of an endless clip."""
+    """End this process when its parent is killed, even in the middle of an endless clip."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -240,7 +240,7 @@ def _leave_with_parent(scratch: str) -> None:
 
 @contextmanager
 def _spawning() -> Iterator[None]:
-    """Set what a worker must inherit from its first instruction on, and nobody else."""
+    """Set environment that only workers must inherit, from their first instruction on."""
     before = {name: os.environ.get(name) for name in _SETTINGS}
     os.environ.update(_SETTINGS)
     is_main = threading.current_thread() is threading.main_thread()

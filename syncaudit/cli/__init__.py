@@ -1,4 +1,4 @@
-"""Words and exit codes: the command line."""
+"""The command line: commands, output and exit codes."""
 
 import sys
 

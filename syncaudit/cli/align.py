@@ -1,4 +1,4 @@
-"""`syncaudit align`: put text in time."""
+"""`syncaudit align`: align text with audio."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["align"]
 _SOUNDS = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a"})
 _TEXTS = (".lab", ".txt")
 _ENDINGS = (".textgrid", ".ctm", ".json")
-_BATCH = 100  # sounds that are held in memory at once
+_BATCH = 100  # sounds held in memory at once
 
 
 def align(
@@ -105,7 +105,7 @@ def align(
                 is_phones=phones,
             )
         if not audio.is_dir() and isinstance(found[0], ClipInputError):
-            raise found[0]  # a file that is not there is wrong usage
+            raise found[0]  # a missing file is a usage error
         for (sound, _, place), outcome in zip(batch, found, strict=True):
             _finish(console, sound, outcome, place)
         outcomes += found
@@ -115,7 +115,7 @@ def align(
 def _jobs(
     audio: Path, text: str | None, out: Path, ending: str
 ) -> list[tuple[Path, str | Path, Path]]:
-    """Return (sound, text, place for the result) of all that is to be done."""
+    """Return (sound, text, output path) of everything to be done."""
     if not audio.is_dir():
         if text is None:
             raise UsageError("no text is given", hint="Write it after the sound file.")
@@ -160,7 +160,7 @@ def _explain(console: Console, choice: Choice) -> None:
 def _finish(
     console: Console, sound: Path, outcome: AlignedSpeech | SyncAuditError, place: Path
 ) -> None:
-    """Write what is to be believed and say what became of one sound."""
+    """Write accepted results and report the outcome for one sound."""
     from syncaudit.cli.console import printable
     from syncaudit.cli.glyphs import verdict_text
     from syncaudit.speech import write

@@ -1,4 +1,4 @@
-"""The Typer application: its commands, those of other packages, and the last line of defence."""
+"""The Typer application: its commands, plugin commands, and last-resort error handling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _SPEECH: (align, sample_speech),
     "This machine and test data": (doctor, simulate),
 }
-# Of commands in packages that come with this one.
+# Help panels of commands in packages that are shipped with this one.
 _PANELS = {
     "view": _AUDIT,
     "calibrate": _RIG,
@@ -94,7 +94,7 @@ class _Guarded(TyperGroup):
     """A command group that turns expected errors into one sentence and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an empty --out, which pathlib takes for the working folder."""
+        """Refuse an empty --out, which pathlib would take for the working directory."""
         pairs = zip(args, [*args[1:], "-"], strict=False)
         if any(
             arg in ("--out=", "-o=") or (arg in ("--out", "-o") and not after.strip())
@@ -104,7 +104,7 @@ class _Guarded(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; no traceback of an expected error gets out."""
+        """Run the command; expected errors never show a traceback."""
         try:
             return super().invoke(ctx)
         except SyncAuditError as error:
@@ -116,7 +116,7 @@ class _Guarded(TyperGroup):
 
 
 def build_app() -> typer.Typer:
-    """Return the application with all commands, also those of installed packages."""
+    """Return the application with all commands, including those of installed packages."""
     app = typer.Typer(
         cls=_Guarded,
         help=_HELP,
@@ -135,8 +135,8 @@ def build_app() -> typer.Typer:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; whatever happens, no traceback is shown."""
-    # Workers and this process compute alike: one thread each (design, section 8).
+    """Run the command line and return its exit code; a traceback is never shown."""
+    # This process computes exactly like the workers: one thread each (design, section 8).
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     for stream in (sys.stdout, sys.stderr):
@@ -146,7 +146,7 @@ def run(arguments: Sequence[str]) -> int:
         named_values(get_command(build_app()))(args=list(arguments), prog_name="syncaudit")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed the pipe
         sys.stdout = io.TextIOWrapper(io.BytesIO())
         return ExitCode.STOPPED
     except Exception as error:  # noqa: BLE001  # the boundary of the command line
@@ -179,7 +179,7 @@ def _report_defect() -> int:
     trace = traceback.format_exc()
     where = ""
     with suppress(OSError):
-        # A name that nobody can foresee, for this user alone.
+        # An unpredictable name, readable by this user only.
         handle, name = tempfile.mkstemp(prefix="syncaudit-", suffix=".log")
         with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
             file.write(f"syncaudit {__version__}\n{trace}")

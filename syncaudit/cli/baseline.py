@@ -1,4 +1,4 @@
-"""`syncaudit baseline`: what a fleet's own clips show, as a policy."""
+"""`syncaudit baseline`: write the baselines of a fleet's own clips as a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`syncaudit check-split`: what train and validation share."""
+"""`syncaudit check-split`: find what train and validation splits share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_split"]
 
-# Findings of a kind that are listed one by one; --json has all.
+# Findings of a kind that are listed individually; --json has all.
 SHOWN = 10
 
 
@@ -127,7 +127,7 @@ def check_split(
 
 
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
-    """Return the splits that the user named, two or more."""
+    """Return the splits that the user named, at least two."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
     from syncaudit.errors import UsageError
     from syncaudit.readers.clip_list import read_clip_ids

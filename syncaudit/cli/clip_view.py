@@ -1,4 +1,4 @@
-"""How `inspect` shows one clip: a heading and a table for every step of the audit."""
+"""The output of `inspect` for one clip: a heading and a table for every step of the audit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_failed(console: Console, verdict: ClipVerdict) -> None:
 
 
 def print_examination(console: Console, examination: Examination) -> None:
-    """Print everything that is known of one clip, in the order in which it was found."""
+    """Print all results for one clip, in the order in which they were obtained."""
     verdict = examination.verdict
     _print_heading(console, verdict)
     _section(console, "Sources", _sources(verdict, examination.streams))
@@ -158,7 +158,7 @@ def _accepted(
 ) -> Table:
     table = _table("pair", "method", ">source timestamps", ">drift", ">fit")
     for pair in pairs:
-        if pair.offset_s is None:  # the model refuses it; said for the type checker
+        if pair.offset_s is None:  # ruled out by the model; needed by the type checker
             continue
         edge = residuals.get(_key(pair))
         fit = "baseline" if pair.is_baseline_only else "" if edge is None else f"{edge.z:+.1f} σ"
@@ -199,7 +199,7 @@ def _clocks(solution: ClockSolution) -> Table:
 
 
 def _other_side(clock: ClockEstimate) -> str:
-    """Say how far off a clock is on the side of its jump on which its offset does not hold."""
+    """Describe the offset of a clock on the other side of its step."""
     step_s, step_std_s = clock.step_s or 0.0, clock.step_std_s or 0.0
     other_s = (clock.offset_s or 0.0) + (-step_s if clock.is_step_past else step_s)
     words = word_correction(other_s, math.hypot(clock.offset_std_s or 0.0, step_std_s))

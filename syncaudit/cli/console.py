@@ -1,4 +1,4 @@
-"""Consoles, and text of strangers made safe to print."""
+"""Consoles, and making untrusted text safe to print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["printable", "stderr", "stdout", "warn"]
 
 
 def stdout() -> Console:
-    """Return a console on standard output; rich itself respects NO_COLOR and pipes."""
+    """Return a console on standard output; rich itself handles NO_COLOR and pipes."""
     return Console(highlight=False)
 
 
@@ -18,10 +18,10 @@ def stderr() -> Console:
 
 
 def warn(text: str) -> None:
-    """Print a warning that quotes strangers on standard error."""
+    """Print a warning that quotes untrusted text on standard error."""
     stderr().print(f"Warning: {printable(text)}", style="yellow", soft_wrap=True, markup=False)
 
 
 def printable(text: str) -> str:
-    """Return `text` with control characters shown as ``?``: names come from strangers."""
+    """Return `text` with control characters shown as ``?``, since names are untrusted."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)

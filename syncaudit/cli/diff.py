@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-# Clips and reasons that are listed one by one; --json has all.
+# Clips and reasons that are listed individually; --json has all.
 SHOWN = 20
 
 

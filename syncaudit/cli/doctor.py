@@ -1,4 +1,4 @@
-"""`syncaudit doctor`: what this machine can do."""
+"""`syncaudit doctor`: report the capabilities of this machine."""
 
 from __future__ import annotations
 

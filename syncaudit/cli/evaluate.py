@@ -1,4 +1,4 @@
-"""`syncaudit evaluate`: how often a run errs."""
+"""`syncaudit evaluate`: measure how often a run errs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def evaluate(
         raise UsageError(
             "--truth and --inject both name errors", hint="Name one: a trial, or a run over clips."
         )
-    beside = Path(verdicts) / "labels.jsonl"  # where the viewer keeps them
+    beside = Path(verdicts) / "labels.jsonl"  # default location of the viewer
     if truth is None and labels is None and beside.is_file():
         labels = str(beside)
     detection = None
@@ -108,7 +108,7 @@ def evaluate(
 def _injected(
     run: str, words: Sequence[str], number: int, patterns: Sequence[str], seed: int, partial: bool
 ) -> Detection:
-    """Return what the policy of a run makes of variants of the clips that passed.
+    """Evaluate the policy of a run on variants of the clips that passed.
 
     Raises
     ------

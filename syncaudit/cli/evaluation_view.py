@@ -1,4 +1,4 @@
-"""How often a run errs, as tables for people."""
+"""Show the evaluation of a run as tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DISPUTES_SHOWN = 20
 
 
 def print_evaluation(console: Console, found: Evaluation) -> None:
-    """Print everything that was compared."""
+    """Print all comparisons."""
     if found.detection is not None:
         _print_detection(console, found.detection)
     if found.agreement is not None:

@@ -9,18 +9,18 @@ __all__ = ["ExitCode", "FailOn", "code_for"]
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """Exit code for the shell."""
 
-    DONE = 0  # and nothing to complain of
+    DONE = 0  # no problems
     REJECTED = 1  # at least one clip is bad
-    USAGE = 2  # wrong use, manifest or policy: nothing was audited
-    STOPPED = 3  # stopped early; what is done is kept
+    USAGE = 2  # wrong usage, manifest or policy: nothing was audited
+    STOPPED = 3  # stopped early; finished clips are kept
     NOTHING_VERIFIED = 4  # every clip is unverified
-    INTERRUPTED = 130  # Ctrl-C; what is done is kept
+    INTERRUPTED = 130  # Ctrl-C; finished clips are kept
 
 
 class FailOn(StrEnum):
-    """From which verdict on a run counts as failed."""
+    """Mildest verdict with which a run counts as failed."""
 
     REJECT = "reject"
     UNVERIFIED = "unverified"
@@ -30,10 +30,10 @@ class FailOn(StrEnum):
 def code_for(
     counts: Mapping[str, int], *, fail_on: FailOn = FailOn.REJECT, stopped: str | None = None
 ) -> ExitCode:
-    """Return the exit code of a run with these counts of verdicts.
+    """Return the exit code of a run with these verdict counts.
 
-    Stopping (``interrupted`` or ``terminated``) outranks failing, failing outranks "nothing could
-    be verified".
+    Stopping (``interrupted`` or ``terminated``) takes precedence over failing, and failing over
+    "nothing could be verified".
     """
     if stopped is not None:
         return ExitCode.INTERRUPTED if stopped == "interrupted" else ExitCode.STOPPED

@@ -1,4 +1,4 @@
-"""`syncaudit export-shards`: clips that passed, as WebDataset shards."""
+"""`syncaudit export-shards`: write clips that passed as WebDataset shards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["export_shards"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHOWN = 5
-# A run may be merged from runs that were judged again, and so on.
+# A run may be merged from rejudged runs, which may be merged themselves, and so on.
 _MOST_STEPS = 8
 
 
@@ -103,7 +103,7 @@ def export_shards(
 
 
 def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
-    """Return the roots that a run, or those that it was merged or judged from, stated."""
+    """Return the roots stated by a run, or by those that it was merged or judged from."""
     import json
 
     from syncaudit.batch.summary import stated_roots
@@ -118,14 +118,14 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
         return []
     if roots := stated_roots(summary):
         return list(roots)
-    merged = summary.get("merged")  # of a version that did not carry roots on
+    merged = summary.get("merged")  # written by a version that did not pass roots on
     earlier = [*(merged if isinstance(merged, list) else ()), summary.get("judged_from")]
     found = (_roots_in(each, depth + 1) for each in earlier if isinstance(each, str) and each)
     return [place for places in found for place in places]
 
 
 def _bytes_of(text: str) -> int:
-    """Return the bytes of ``500M``."""
+    """Parse a size such as ``500M`` into bytes."""
     from syncaudit.errors import UsageError
 
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?", text.strip().lower())

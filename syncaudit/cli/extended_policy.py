@@ -1,4 +1,4 @@
-"""The policy that a written policy file extends."""
+"""Determine the policy that a generated policy file extends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["extended_policy"]
 
 
 def extended_policy(policy: Path | None, profile: str | None, out: Path) -> str:
-    """Return the policy that a new file at `out` extends, as it must name it.
+    """Return the policy that a new file at `out` extends, as written in the file.
 
-    UsageError where both are named, or the file would take the place of what it extends.
+    UsageError if both are given, or the file would overwrite what it extends.
     """
     from syncaudit.errors import UsageError
     from syncaudit.policy import DEFAULT_PROFILE

@@ -1,4 +1,4 @@
-"""What is wrong with many clips, on one screen: causes, the worst clips, what clips share."""
+"""Summarise many clips on one screen: causes, the worst clips, what clips share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "warning_lines",
 ]
 
-# A screen holds some 24 lines; the report has all.
+# A screen holds about 24 lines; the report has all.
 _MOST_CAUSES = 12
 MOST_LINES = 10
 SHOW_MOVING = 10
@@ -39,7 +39,7 @@ LONG_WARNING = 120
 
 
 def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table with a line for every reason and source (`report.Causes.to_view`)."""
+    """Return a table with a row for every reason and source (`report.Causes.to_view`)."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("cause", no_wrap=True)
     table.add_column("source", overflow="fold", max_width=18)
@@ -70,7 +70,7 @@ def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _alike(causes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return the causes of each line: those without a figure by their reason, the others alone."""
+    """Group causes into rows: those without a size by their reason, the others individually."""
     lines: dict[object, list[Mapping[str, Any]]] = {}
     for cause in causes:
         source = cause["source"] if _size(cause) or not cause["source"] else None
@@ -85,7 +85,7 @@ def _size(cause: Mapping[str, Any]) -> str:
 
 
 def clip_lines(clips: Iterable[ClipVerdict], width: int) -> list[Text]:
-    """Return a line a clip: what is worst of it, cut at the width of the terminal."""
+    """Return one line per clip with its worst finding, cut at the width of the terminal."""
     lines = []
     for clip in list(clips)[:MOST_LINES]:
         first, *more = clip.reasons
@@ -99,7 +99,7 @@ def clip_lines(clips: Iterable[ClipVerdict], width: int) -> list[Text]:
 
 
 def warning_lines(summary: BatchSummary) -> list[Text]:
-    """Say what clips that passed warn of: of each kind how many, and the first."""
+    """Summarise the warnings of clips that passed: the number of each kind, and the first."""
     lines = []
     for code, n_clips in summary.tally.passed_with.most_common(SHOW_MOVING):
         clip_id, message = summary.tally.first_with[code]
@@ -114,13 +114,13 @@ def warning_lines(summary: BatchSummary) -> list[Text]:
 
 
 def shortened(message: str) -> str:
-    """Return the first sentence of a warning, cut where it is long: the report has all."""
+    """Return the first sentence of a warning, cut if it is long; the report has all of it."""
     first = printable(message).partition(". ")[0].partition("\n")[0]
     return first if len(first) <= LONG_WARNING else f"{first[: LONG_WARNING - 1]}…"
 
 
 def repeated_lines(repeated: Any) -> list[Text]:
-    """Say which clips show the same data as another, the first of them."""
+    """List the first clips that repeat the data of another clip."""
     if not repeated:
         return []
     lines = [
@@ -136,7 +136,7 @@ def repeated_lines(repeated: Any) -> list[Text]:
 
 
 def is_common(clip: ClipVerdict, data_sets: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a clip is rejected for nothing but what its whole data set shares."""
+    """Return whether a clip is rejected only for offsets that its whole data set shares."""
     shared = {
         name
         for one in data_sets
@@ -150,7 +150,7 @@ def is_common(clip: ClipVerdict, data_sets: Sequence[Mapping[str, Any]]) -> bool
 
 
 def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """Say which offsets all clips of a data set share, and once what to do about them."""
+    """Describe the offsets shared by all clips of a data set, and once what to do about them."""
     lines = []
     for one in data_sets:
         where = f"{printable(one['dataset'])}: " if len(data_sets) > 1 else ""
@@ -165,7 +165,7 @@ def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """Say which clocks drift or jump over recordings, by more than chance makes of so many."""
+    """Describe clocks that drift or step over recordings, beyond chance for this many clocks."""
     lines = []
     n_clocks = sum(len(recording["clocks"]) for recording in recordings)
     z = NormalDist().inv_cdf(1.0 - 0.025 / max(1, n_clocks))

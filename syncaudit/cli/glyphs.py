@@ -1,4 +1,4 @@
-"""Signs and colours of verdicts in a terminal."""
+"""Symbols and colours of verdicts in a terminal."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _ASCII_GLYPHS = {Verdict.PASS: "+", Verdict.REJECT: "x", Verdict.UNVERIFIED: "?"
 
 
 def glyph(verdict: str) -> str:
-    """Return the sign of a verdict, in ASCII where the terminal speaks nothing else."""
-    # While a progress bar is up, rich stands in for sys.stdout and names no encoding.
+    """Return the symbol of a verdict, in ASCII if the terminal supports nothing else."""
+    # While a progress bar is active, rich replaces sys.stdout and states no encoding.
     names = (getattr(stream, "encoding", None) for stream in (sys.stdout, sys.__stdout__))
     encoding = next((name for name in names if name), "ascii").lower().replace("-", "")
     table = _GLYPHS if encoding.startswith("utf") else _ASCII_GLYPHS
@@ -25,5 +25,5 @@ def glyph(verdict: str) -> str:
 
 
 def verdict_text(verdict: str) -> Text:
-    """Return sign and word of a verdict in its colour."""
+    """Return symbol and word of a verdict in its colour."""
     return Text(f"{glyph(verdict)} {verdict}", style=STYLES[Verdict(verdict)])

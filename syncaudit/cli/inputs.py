@@ -1,4 +1,4 @@
-"""Read what the user names: manifests, single clips, calibrations."""
+"""Read the user's inputs: manifests, single clips, calibrations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = [
     "refuse_idle",
 ]
 
-# Python's TOML takes minutes for larger files of nothing but dots.
+# Python's TOML parser takes minutes for larger files made of dots only.
 _MOST_RULES_BYTES = 1 << 16
 _MANIFEST_NAMES = ("manifest.jsonl", "manifest.parquet")
 
 
 def cores() -> int:
-    """Return the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 
@@ -48,11 +48,11 @@ def import_if_needed(
     is_quiet: bool = False,
     force: bool = False,
 ) -> str:
-    """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
+    """Return the manifest to judge: `source` itself, or one written into `out` for a data set.
 
-    Without a local folder `out` there is no place for the latter. With a `format_name`, `source` is
-    a data set; without, it may be a manifest or a folder with one, else the format is probed.
-    UsageError where it is neither: of every format it says why.
+    A data set needs a local folder `out` for its manifest. With a `format_name`, `source` is a data
+    set; otherwise it may be a manifest or a folder with one, or else its format is probed.
+    UsageError if it is neither, with the reason for every format.
     """
     if format_name is None and _is_manifest(source):
         if rules:
@@ -103,7 +103,7 @@ def _is_manifest(source: str) -> bool:
 
 
 def load_rules(path: Path | None) -> Mapping[str, Any]:
-    """Return the content of a rules file; {} without one."""
+    """Return the content of a rules file; {} if there is none."""
     if path is None:
         return {}
     try:
@@ -135,7 +135,7 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
 def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of the manifest in a folder; at most `limit`.
 
-    UsageError also where they passed in a run that was not finished.
+    UsageError also if they are the passed clips of an unfinished run.
     """
     from syncaudit.datasets import ClipTable, iter_manifest
 
@@ -155,13 +155,13 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
 
 
 def _refuse_outdated_passes(manifest: str) -> None:
-    """Refuse clips that passed in a run which a later one, not finished, has put in question."""
+    """Refuse passed clips of a run that a later, unfinished run has put in question."""
     path = Path(manifest)
     if "://" in manifest or path.name != "passed.jsonl":
         return
     from syncaudit.batch.summary import read_summary
 
-    if read_summary(path.parent).get("complete") is False:  # without one: a manifest of that name
+    if read_summary(path.parent).get("complete") is False:  # no summary: any file of that name
         raise UsageError(
             "a run into this folder was not finished: it may list clips that no longer pass",
             path=manifest,
@@ -170,7 +170,7 @@ def _refuse_outdated_passes(manifest: str) -> None:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return (number, count) of ``3/8``."""
+    """Parse ``3/8`` into (number, count)."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise UsageError(
@@ -180,7 +180,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:
-    """Return the clip called `clip_id`, or the only one."""
+    """Return the clip named `clip_id`, or the only one."""
     if clip_id is None:
         if len(clips) == 1:
             return clips[0]
@@ -245,7 +245,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
 def refuse_idle(
     calibration: Mapping[str, Any] | None, clips: Iterable[Clip], path: Path | None
 ) -> None:
-    """Refuse a calibration that speaks of no source of any clip: it would change nothing."""
+    """Refuse a calibration that names no source of any clip, since it would have no effect."""
     if calibration is None:
         return
     known = calibration["sources"].keys()

@@ -1,4 +1,4 @@
-"""`syncaudit inspect`: one clip in depth."""
+"""`syncaudit inspect`: show one clip in depth."""
 
 from __future__ import annotations
 

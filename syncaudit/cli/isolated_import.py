@@ -1,4 +1,4 @@
-"""Import a data set in a worker process: what a stranger's files ask for has limits there."""
+"""Import a data set in a worker process, which limits what untrusted files can consume."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def import_isolated(
 ) -> Imported:
     """Write the manifest of a data set as `import_dataset` does, in a worker process.
 
-    SyncAuditError also where the import took more than `memory_limit` (a size, ``none`` or
-    ``auto``), stalled or crashed.
+    SyncAuditError also if the import exceeded `memory_limit` (a size, ``none`` or ``auto``),
+    stalled or crashed.
     """
     limit_bytes = MemoryLimit.parse(memory_limit).bytes_each(1)
     counter = multiprocessing.get_context("spawn").RawArray(c_int64, 1)
@@ -72,7 +72,7 @@ def import_isolated(
 
 
 class _Importing:
-    """What the worker runs; the number of clips so far goes through shared memory."""
+    """Task of the worker; the number of clips so far is passed through shared memory."""
 
     def __init__(self, counter: Array[c_int64]) -> None:
         self._counter = counter
@@ -85,7 +85,7 @@ class _Importing:
             return import_dataset(**task, on_clip=count)
         except (SyncAuditError, OSError, MemoryError) as error:
             return error
-        except Exception:  # noqa: BLE001  # a traceback does not pass from process to process
+        except Exception:  # noqa: BLE001  # tracebacks cannot be sent between processes
             return _Defect(traceback.format_exc())
 
 
@@ -96,13 +96,13 @@ class _Defect(str):
 
 
 class _Stall:
-    """Measures for how long a process has computed without reading or writing anything."""
+    """Measures how long a process has computed without reading or writing anything."""
 
     def __init__(self) -> None:
         self._moved, self._since_s = -1, 0.0
 
     def seconds(self, pid: int | None) -> float:
-        """Return the processor time since the last byte; 0 where the system does not tell."""
+        """Return the CPU time since the last byte; 0 if the system does not report it."""
         try:
             counts = Path(f"/proc/{pid}/io").read_text(encoding="ascii").split()
             ticks = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -1,4 +1,4 @@
-"""`syncaudit judge`: another policy on clips that were measured before."""
+"""`syncaudit judge`: apply another policy to clips that were already measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["judge"]
 
-# Changes that are listed one by one; all are in changes.jsonl.
+# Changes that are listed individually; all are in changes.jsonl.
 SHOWN = 20
 
 

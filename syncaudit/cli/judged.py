@@ -1,4 +1,4 @@
-"""Read what an earlier run wrote: its verdicts, and the manifest rows beside them."""
+"""Read the outputs of an earlier run: its verdicts, and the manifest rows beside them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def load_judged(
 ) -> tuple[Sequence[Clip], VerdictFile]:
     """Return the clips of an output folder in the order of its verdicts, and the verdicts.
 
-    The split manifests lie at the URL `manifests_in`, where `folder` is only a copy of the
-    verdicts. With `partial` what is there of a run that was not finished is taken.
+    The split manifests are at the URL `manifests_in` if `folder` is only a copy of the verdicts.
+    With `partial` an unfinished run is accepted.
     """
     from syncaudit.batch import VerdictFile
     from syncaudit.batch.outputs import SPLIT_FILES
@@ -50,9 +50,9 @@ def load_judged(
 def load_outputs(
     folder: str, scratch: Path, *, partial: bool = False
 ) -> tuple[Sequence[Clip], VerdictFile]:
-    """Return clips and verdicts of an output folder, local or any fsspec URL; as `load_judged`.
+    """Return clips and verdicts of an output folder, local or any fsspec URL, like `load_judged`.
 
-    Copies of what is remote go into `scratch`, which the caller removes.
+    Remote files are copied into `scratch`, which the caller removes.
     """
     from syncaudit.batch import fetch_outputs
     from syncaudit.readers.uris import is_url, resolve
@@ -63,7 +63,7 @@ def load_outputs(
 
 
 def _filled(folder: Path, url: str | None, name: str) -> str | None:
-    """Return where a manifest lies; None if it is missing or empty."""
+    """Return the path of a manifest; None if it is missing or empty."""
     if url is None:
         path = folder / name
         return str(path) if path.exists() and path.stat().st_size else None

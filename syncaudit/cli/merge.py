@@ -1,4 +1,4 @@
-"""`syncaudit merge`: join the outputs of shards."""
+"""`syncaudit merge`: merge the outputs of shards."""
 
 from __future__ import annotations
 

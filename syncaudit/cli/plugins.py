@@ -1,4 +1,4 @@
-"""Commands that applications add through the entry-point group ``syncaudit.commands``.
+"""Commands added by applications through the entry-point group ``syncaudit.commands``.
 
 The name of an entry point is the name of the command, its object a function with Typer
 annotations or a `typer.Typer` application. Its module is imported to show its help, so it must
@@ -21,9 +21,9 @@ _OTHERS = "Of other packages"
 
 
 def add_plugins(app: typer.Typer, panels: Mapping[str, str] | None = None) -> None:
-    """Add every installed command to `app`; one that cannot be imported says what it lacks.
+    """Add every installed command to `app`; one that cannot be imported reports what it lacks.
 
-    `panels` names the heading of the help that a command stands under.
+    `panels` gives the help panel of a command.
     """
     for point in entry_points_of(COMMANDS):
         try:
@@ -32,7 +32,7 @@ def add_plugins(app: typer.Typer, panels: Mapping[str, str] | None = None) -> No
                 raise TypeError(f"{point.value} is no command")
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001  # others' code breaks itself alone
+        except BaseException as error:  # noqa: BLE001  # a broken plugin must only break itself
             _add_unavailable(app, point, error)
             continue
         panel = (panels or {}).get(point.name, _OTHERS)

@@ -1,4 +1,4 @@
-"""`syncaudit policy`: show what clips are judged by."""
+"""`syncaudit policy`: show the policy that clips are judged by."""
 
 from __future__ import annotations
 

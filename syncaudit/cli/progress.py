@@ -1,4 +1,4 @@
-"""What long work shows: something that moves in a terminal, a line now and then elsewhere."""
+"""Progress of long operations: a live display in a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NOTES = 30
 
 
 class _LiveView:
-    """A context in which a bar or status is shown on a console, standard error as a rule."""
+    """Context that shows a bar or status on a console, typically standard error."""
 
     def __init__(
         self, console: Console, moving: Progress | Status, *, is_quiet: bool = False
@@ -35,18 +35,18 @@ class _LiveView:
         self._next_line = time.monotonic() + _LINE_EVERY_S
 
     def __enter__(self) -> Self:
-        """Start to show."""
+        """Start the display."""
         if self._moving is not None:
             self._moving.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take it away."""
+        """Remove the display."""
         if self._moving is not None:
             self._moving.stop()
 
     def print_now_and_then(self, line: str) -> None:
-        """Print a line, if the last one was a while ago."""
+        """Print a line, unless the last one was recent."""
         if not self.is_quiet and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_EVERY_S
             self.console.print(line, soft_wrap=True)
@@ -120,13 +120,13 @@ class ImportView(_LiveView):
 
 
 def print_import(console: Console, imported: Imported, out: str) -> None:
-    """Print what was made and what was taken for what."""
+    """Print what was written and how the files were interpreted."""
     noun = "clip" if imported.n_clips == 1 else "clips"
     console.print(
         Text(f"{printable(out)}: {imported.n_clips} {noun} of a {imported.format} data set"),
         soft_wrap=True,
     )
-    # The first notes are as a rule the most telling: the order of the import is kept.
+    # The first notes are usually the most informative, so keep the order of the import.
     for text, count in list(imported.notes.items())[:_MOST_NOTES]:
         times = f" ({count} times)" if count > 1 else ""
         console.print(Text(f"  {printable(text)}{times}", style="dim"), soft_wrap=True)

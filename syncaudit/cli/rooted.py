@@ -1,4 +1,4 @@
-"""Hold what a manifest names to the folders that the user trusts."""
+"""Restrict files named by a manifest to the folders that the user trusts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST_NAMED = 3
 
 
 def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:
-    """Return the roots of a run over a file or folder, as the user named it.
+    """Return the roots of a run over a file or folder given by the user.
 
-    With `stated` (``--root``) nothing else is opened; without it files elsewhere are, unquoted.
-    Folders in `trusted` are trusted anyway: a data set that the user named.
+    With `stated` (``--root``) nothing else is opened; otherwise files elsewhere are opened, but not
+    quoted. Folders in `trusted`, e.g. a data set that the user named, are always trusted.
     """
     place = resolve(manifest)
     own = place if not is_url(place) and Path(place).is_dir() else parent_of(place)
@@ -37,9 +37,9 @@ def _absolute(place: str) -> str:
 
 
 def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
-    """Return the sentence on files outside of the roots, None if there are none.
+    """Return the message about files outside the roots, None if there are none.
 
-    Links of files are not followed here, only those of their folders: a look costs 2 us.
+    Links of files are not followed here, only those of their folders: a lookup costs 2 us.
     """
 
     @cache
@@ -50,7 +50,7 @@ def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
     for clip in clips:
         files = (files_named(spec, clip.base_uri) for spec in clip.sources.values())
         places = {place for located in files for place in located.values()}
-        # An archive or a URL counts itself, a file by its folder.
+        # Archives and URLs are checked themselves, files by their folders.
         folders = {p: p if "://" in p else p.rpartition("/")[0] or "/" for p in places}
         outside = [p for p in places if not is_inside(folders[p])]
         n_files, n_clips = n_files + len(outside), n_clips + bool(outside)

@@ -1,4 +1,4 @@
-"""`syncaudit sample`: clips for a person to label."""
+"""`syncaudit sample`: draw clips for a person to label."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def sample(
         note_written(out)
     counts = Counter(judged[clip_id] for clip_id in drawn)
     labels = out.with_name(f"{out.stem}.labels.jsonl")
-    # The viewer takes verdicts from a local folder; without any it has none to hide.
+    # The viewer takes verdicts from a local folder; without one it has none to hide.
     shown = "--no-audit" if is_remote else f"--verdicts {shlex.quote(verdicts)} --blind"
     lines = [
         f"{len(drawn)} clips of {len(judged)}: "

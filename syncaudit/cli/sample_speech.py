@@ -1,4 +1,4 @@
-"""`syncaudit sample-speech`: a random sheet of utterances for a person to judge."""
+"""`syncaudit sample-speech`: write a random sheet of utterances for a person to judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`syncaudit simulate`: recordings with known truth."""
+"""`syncaudit simulate`: create recordings with known truth."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ def _print_scenarios() -> None:
     stdout().print(table)
 
 
-# Faults of more characters are listed once.
+# Longer fault descriptions are listed only once.
 _SHORT = 40
 
 
 def _faults(config: RigConfig) -> str:
-    """Return what is wrong in a clip: every setting of a clock or camera that is not default."""
+    """Describe the faults in a clip: all non-default settings of clocks and cameras."""
     parts = {**config.cameras, "imu": config.imu, "can": config.can, "mic": config.microphone}
     words = []
     for name, part in parts.items():

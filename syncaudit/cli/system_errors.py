@@ -1,4 +1,4 @@
-"""What the operating system refuses, in words: the place, what is wrong, what to do."""
+"""Explain operating system errors: the place, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from syncaudit.cli.exit_codes import ExitCode
 __all__ = ["worded_system_error"]
 
 _ROOM = "What is done is kept: make room and run it again."
-# What the user named is not there or may not be used: exit code 2. The rest is the machine's: 3.
+# Files that are missing or not permitted are usage errors: exit code 2. The rest give 3.
 _WRONG = {
     errno.EACCES: "Check its permissions, or choose another place.",
     errno.EPERM: "Check its permissions, or choose another place.",
@@ -39,7 +39,7 @@ _STARVED = {
 
 
 def worded_system_error(error: BaseException) -> tuple[str, int] | None:
-    """Return (sentence, exit code) of an error of the operating system; None of all others."""
+    """Return (sentence, exit code) for an operating system error; None for any other error."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory. {_STARVED[errno.ENOMEM]}", ExitCode.STOPPED
     number = error.errno if isinstance(error, OSError) else None

@@ -1,4 +1,4 @@
-"""`syncaudit trace`: what is known of the samples of a batch."""
+"""`syncaudit trace`: look up the verdicts of the samples of a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_of", "trace"]
 
-# What sample ids join to a clip's id: drive/7:000123, drive-7_f0042.jpg ...
+# Separators between a clip id and the rest of a sample id: drive/7:000123, drive-7_f0042.jpg ...
 _JOINTS = re.compile(r"[/:._\-#@ ]")
 
 
@@ -92,7 +92,7 @@ def trace(
 
 
 def _unfinished(file: Path) -> str | None:
-    """Return what is to be said of a run that was not finished; None of one that was."""
+    """Return a message about an unfinished run; None if it was finished."""
     from syncaudit.errors import UsageError
     from syncaudit.readers.runs import finished_run
 
@@ -104,7 +104,7 @@ def _unfinished(file: Path) -> str | None:
 
 
 def clip_of(name: str, verdicts: VerdictFile) -> str | None:
-    """Return the clip that a sample belongs to: the longest clip id that its own begins with."""
+    """Return the clip that a sample belongs to: the longest clip id that its id starts with."""
     if name in verdicts:
         return name
     for joint in reversed(list(_JOINTS.finditer(name))):

@@ -1,4 +1,4 @@
-"""`syncaudit tune`: limits that keep a promise on a data set."""
+"""`syncaudit tune`: choose limits with performance guarantees on a data set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["tune"]
 
 _FOUND = re.compile(r"([\d.]+) *(%?) *@ *([\d.]+) *(ms|s|us)")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-# Sizes of errors whose detection is drawn, as shares of the size that must be found.
+# Sizes of errors whose detection is plotted, as fractions of the size that must be found.
 _DRAWN = (0.25, 0.5, 0.75, 1.5, 2.5)
 
 
@@ -162,7 +162,7 @@ def tune(
 
 
 def _goal(max_false_reject: str, min_found: str) -> Goal:
-    """Return what the user wants; UsageError where it cannot be read, or shares are none."""
+    """Parse the user's goal; UsageError if it cannot be parsed or a share is out of range."""
     from syncaudit.errors import UsageError
     from syncaudit.evaluation.tuning import Goal
 
@@ -187,7 +187,7 @@ def _goal(max_false_reject: str, min_found: str) -> Goal:
 
 
 def _with_limits(rules: Policy, by: str, limits_s: Mapping[str, float]) -> Policy:
-    """Return a policy with other largest offsets."""
+    """Return a policy with different largest offsets."""
     from syncaudit.policy import Limits
 
     if by == "source":

@@ -184,7 +184,7 @@ def validate(
         refuse_idle(known, clips, calibration)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
-        # A data set that was imported just now is what the user named.
+        # A data set that was just imported is one that the user named.
         trusted = () if manifest == named else (named,)
         roots = roots_of(manifest, root, trusted=trusted)
         if (told := tell_outside(clips, roots)) is not None:
@@ -221,7 +221,7 @@ def validate(
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
-        _check_ci_files(ci_files, is_forced=force)  # the run itself may have written there
+        _check_ci_files(ci_files, is_forced=force)  # the run itself may have written them
         _write_ci_files(summary, manifest, ci_files)
         if not quiet:
             print_outcome(stdout(), summary, out, is_detailed=details)
@@ -229,7 +229,7 @@ def validate(
 
 
 def _check_ci_files(files: Mapping[Signature, Path | None], *, is_forced: bool) -> None:
-    """Refuse files for CI servers that syncaudit may not write."""
+    """Refuse CI report files that syncaudit must not overwrite."""
     from syncaudit.writing import check_target
 
     for signature, path in files.items():

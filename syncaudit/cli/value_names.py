@@ -1,4 +1,4 @@
-"""What stands for the value of an option in the help: ``--out FOLDER``, nothing for a switch."""
+"""Placeholders of option values in the help: ``--out FOLDER``, none for a switch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["named_values"]
 
-# By name of the option, where its own name in capitals would say less.
+# By option name, where the option's own name in capitals would be less clear.
 _NAMES = {
     "out": "FOLDER",
     "root": "FOLDER",
@@ -36,7 +36,7 @@ _NAMES = {
 
 
 def named_values(command: Any) -> Any:
-    """Name the values of all options of a click command, and of the commands below it."""
+    """Name the values of all options of a click command and its subcommands."""
     help_option = command.get_help_option
     command.get_help_option = lambda context: _as_switch(help_option(context))
     for option in command.params:
@@ -44,7 +44,7 @@ def named_values(command: Any) -> Any:
             continue
         if option.is_flag or option.count:
             _as_switch(option)
-        elif not isinstance(option.default, Enum):  # whose values are listed
+        elif not isinstance(option.default, Enum):  # enums list their values
             option.metavar = _NAMES.get(option.name, option.name.upper().replace("_", "-"))
     for below in getattr(command, "commands", {}).values():
         named_values(below)

@@ -37,9 +37,9 @@ from syncaudit.report.reasons import word_unmeasured
 __all__ = ["print_outcome", "print_totals", "source_lines", "verdict_table"]
 
 IN_DETAIL_UP_TO = 3
-_AT_ONCE = 100  # clips of one table, which is laid out as a whole
+_AT_ONCE = 100  # clips per table, which is laid out as a whole
 _NOTES = f"early: the timestamps are too small, so add the offset; {PLUS_MINUS}."
-# A finding of more characters takes more than one line on a narrow terminal.
+# A longer finding takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
 _FROM_LAST_RUN = "kept from the last run"
 
@@ -65,10 +65,10 @@ def print_outcome(
     is_detailed: bool = False,
     kept: str = _FROM_LAST_RUN,
 ) -> None:
-    """Print what is wrong with which source, the worst clips, totals, and where outputs lie.
+    """Print what is wrong with which source, the worst clips, totals, and the output location.
 
-    With `is_detailed` every source of every clip, as of a few clips is done anyway. `kept` is what
-    became of the verdicts that were there already.
+    With `is_detailed` every source of every clip is listed, as it always is for a few clips. `kept`
+    describes what happened to existing verdicts.
     """
     if is_detailed or summary.done <= IN_DETAIL_UP_TO:
         verdicts = summary.verdicts()
@@ -95,7 +95,7 @@ def print_outcome(
 def print_totals(
     console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
 ) -> None:
-    """Print what all clips share, what moves over recordings, totals, and where outputs lie."""
+    """Print what all clips share, what moves over recordings, totals, and the output location."""
     console.print()
     for line in common_lines(summary.data_sets):
         console.print(line)
@@ -114,7 +114,7 @@ def print_totals(
 
 
 def verdict_table(clips: Iterable[ClipVerdict]) -> Table:
-    """Return a table with a section for each clip and a line for each source."""
+    """Return a table with a section for each clip and a row for each source."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
     table.add_column("source", no_wrap=True, max_width=18)
@@ -150,7 +150,7 @@ def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
         if is_unseen and source.verdict is Verdict.UNVERIFIED and not findings:
             continue
         said = source_lines(source, findings, clip.reference)
-        known = source.why_unmeasured  # its own line says that
+        known = source.why_unmeasured  # shown in its own line
         said += [
             _warned(finding)
             for finding in clip.warnings
@@ -164,7 +164,7 @@ def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
 def source_lines(
     source: SourceVerdict, findings: Iterable[Finding], reference: str | None
 ) -> list[Text]:
-    """Return what is known of one source, a line each: its offset, then its findings."""
+    """Return the results for one source, one line each: its offset, then its findings."""
     findings = list(findings)
     verdict, offset_s = source.verdict, source.offset_s if source.is_observable else None
     sign = Text(f"{glyph(verdict)} ", style=STYLES[verdict])
@@ -188,7 +188,7 @@ def source_lines(
 
 
 def _moves(findings: Sequence[Finding]) -> bool:
-    """Tell whether the clock moves within the clip: one offset would say that it is right."""
+    """Return whether the clock moves within the clip, so that a single offset would mislead."""
     codes = {finding.code for finding in findings}
     return bool(codes & {ReasonCode.DRIFT, ReasonCode.STEP}) and ReasonCode.OFFSET not in codes
 

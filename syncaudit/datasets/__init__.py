@@ -1,4 +1,4 @@
-"""Where clips come from: manifests, and importers that make them from data sets."""
+"""Load clips from manifests, and import data sets into manifests."""
 
 from syncaudit.datasets.clip_table import ClipTable
 from syncaudit.datasets.manifest import iter_manifest, load_manifest

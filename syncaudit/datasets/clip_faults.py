@@ -1,4 +1,4 @@
-"""What is wrong with a clip of a manifest whose types are right."""
+"""Check a manifest's clip for faults beyond wrong types."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from syncaudit.readers.uris import FILE_KEYS
 
 __all__ = ["clip_faults"]
 
-# Names are printed: line ends, control and format characters would forge lines, turn the text
-# around or make two names look alike. Some scripts join letters by the two that are allowed.
+# Names are printed: line ends, control and format characters could forge lines, reverse the text
+# or make two names look the same. Some scripts join letters with the two that are allowed.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 
 
 def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) of a clip whose types are right."""
+    """Yield (what is wrong, what to do) for a clip whose types are right."""
     for key, name in (
         ("clip_id", clip.clip_id),
         ("recording_id", clip.recording_id),

@@ -1,4 +1,4 @@
-"""Hold a million clips in little memory."""
+"""Store a million clips in little memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["ClipTable"]
 
 
 class ClipTable(Sequence[Clip]):
-    """Clips, packed; each is made anew when asked for.
+    """Compressed clips; each is unpacked on access.
 
-    Rows of one manifest are nearly alike: packed with the first one as the dictionary of the
-    compression, six cameras take 200 bytes instead of 8 kB.
+    Rows of one manifest are nearly identical: with the first one as the compression dictionary,
+    six cameras take 200 bytes instead of 8 kB.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ClipTable(Sequence[Clip]):
     def __getitem__(self, index: slice) -> ClipTable: ...
 
     def __getitem__(self, index: int | slice) -> Clip | ClipTable:
-        """Return one clip, or a table of some."""
+        """Return one clip, or a table of several."""
         if isinstance(index, slice):
             part = ClipTable()
             part._dictionary, part._packed = self._dictionary, self._packed[index]
@@ -51,7 +51,7 @@ class ClipTable(Sequence[Clip]):
         return self._unpacked(self._packed[index])
 
     def __iter__(self) -> Iterator[Clip]:
-        """Make one clip after the other."""
+        """Unpack one clip after the other."""
         return map(self._unpacked, self._packed)
 
     def _unpacked(self, data: bytes) -> Clip:

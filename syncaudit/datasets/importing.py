@@ -1,4 +1,4 @@
-"""Import a data set: pick the format, write the manifest, leave the source alone."""
+"""Import a data set: select the format and write the manifest, without changing the source."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _MARKER = ".syncaudit-import"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did."""
+    """Result of an import."""
 
     format: str
     n_clips: int  # rows of the manifest
-    notes: Counter[str]  # what was taken for what, and what was ignored, with the number of times
+    notes: Counter[str]  # how files were interpreted, and what was ignored, with counts
 
 
 def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
-    """Return the format called `name`, or with ``auto`` the first that accepts the source.
+    """Return the format `name`, or with ``auto`` the first that accepts the source.
 
-    UsageError where none accepts: each says why.
+    UsageError if none accepts it, with the reason of each.
     """
     if name != AUTO:
         return get_format(name)
@@ -70,12 +70,12 @@ def import_dataset(
 
     The data set (a folder or file, local or any fsspec URL) is never written to. `format_name` may
     be ``auto``; `rules` are for the formats that take them; `on_clip` is called with the number of
-    clips so far. `force` writes also over a manifest that syncaudit did not write, or that was
+    clips so far. `force` also overwrites a manifest that syncaudit did not write, or that was
     edited since.
 
-    UsageError where nothing accepts the source, the manifest would lie inside of it, or its place
-    holds what syncaudit did not write. ManifestError where the data set is broken, holds no clip,
-    or two of one name.
+    UsageError if no format accepts the source, the manifest would lie inside it, or would
+    overwrite a file that syncaudit did not write. ManifestError if the data set is broken, holds
+    no clip, or two with the same name.
     """
     source = Source(uri)
     found = pick_format(source, format_name)
@@ -123,7 +123,7 @@ def import_dataset(
 
 
 def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
-    """Refuse a data set in which nothing is dated while tables that may do it were ignored."""
+    """Refuse a data set without timestamps if tables that may hold them were ignored."""
     undated = job.undated
     tables = [name for name in undated.ignored if name.endswith(TABLES)]
     if not tables or undated.n_clips < n_clips:
@@ -142,7 +142,7 @@ def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
 
 
 def _row(clip: Clip, folder: Path, sidecars: Sidecars) -> dict[str, Any]:
-    """Return a clip's row with URIs that start at the manifest's folder."""
+    """Return a clip's row with URIs relative to the manifest's folder."""
     row = clip_to_row(clip, relative_to=str(folder.absolute()))
     home = f"{sidecars.folder}{os.sep}"
     for spec in row["sources"].values():

@@ -1,4 +1,4 @@
-"""Read JSON of a data set piece by piece: lines, and long lists of objects."""
+"""Read JSON of a data set incrementally: lines, and long lists of objects."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, 
 
 
 def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file that is one list, without holding it: tables of gigabytes."""
+    """Yield the objects of a file that is one list, which may take gigabytes, incrementally."""
     decoder = json.JSONDecoder()
     decode = codecs.getincrementaldecoder("utf-8")()
     text, at, number = "", 0, 0
     with source.open(name) as file:
         is_open = False
         while True:
-            # Of a long item twice as much each time: it is parsed anew from its start.
+            # For a long item, double the size each time: it is parsed again from its start.
             chunk = file.read(max(_CHUNK, len(text) - at))
             try:
                 text = text[at:] + decode.decode(chunk, final=not chunk)

@@ -1,4 +1,4 @@
-"""Tell the logs of car loggers by their header, and turn them into sources with their units."""
+"""Recognise logs of car loggers by their header, and turn them into sources with units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from syncaudit.model.units import STAMPS_KEY, units_of
 __all__ = ["logger_sources"]
 
 _AXES = "xyz"
-# Lines in which the samples begin: names of tracks and drivers, the header, units, devices.
+# Lines before which samples begin, after names of tracks and drivers, header, units, devices.
 _MOST_LINES = 60
 _TOP_BYTES = 1 << 16
 _MOST_BYTES = 1 << 30
@@ -35,15 +35,15 @@ _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Logger:
-    """What the columns of one logger are: for each role the names it goes by, the first counts."""
+    """Columns of one logger: for each role its possible names, of which the first is used."""
 
     name: str
     signature: frozenset[str]  # columns that all of its exports have
     stamps: str
-    gyro: tuple[str, ...] = ()  # names of x; y and z are alike, or listed behind "/"
+    gyro: tuple[str, ...] = ()  # column names of the three axes, separated by "/"
     accel: tuple[str, ...] = ()
     signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)  # where no line states them
+    units: Mapping[str, str] = field(default_factory=dict)  # used if no line states them
 
 
 _LOGGERS = (
@@ -87,7 +87,7 @@ _LOGGERS = (
 def logger_sources(
     source: Source, name: str, sidecars: Sidecars, note: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
-    """Return the sources of a file that a known logger wrote; {} where it is none.
+    """Return the sources of a file that a known logger wrote; {} if it is not one.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ def logger_sources(
     name : str
         A file of it.
     sidecars : Sidecars
-        Takes the table where lines stand before its header, or cells are blank.
+        Receives the table if there are lines before its header, or blank cells.
     note : callable
-        Tells people what was found.
+        Reports what was found.
 
     Returns
     -------
     dict of str to manifest row
         ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by the name of the file.
-        Those that count from a start of their own say so (`is_start_assumed`).
+        Those that count from their own start are marked (`is_start_assumed`).
     """
     try:
         found = _Log.read(source, name)
@@ -139,17 +139,17 @@ def logger_sources(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Log:
-    """One log: its columns by name, the first where a name repeats, and what is said of them."""
+    """One log: its columns by name (the first if a name repeats), and their stated units."""
 
     logger: _Logger
     names: Sequence[str]
-    stated: Mapping[str, str]  # units by the line below the header, lower case
-    samples: pa.Table  # texts
+    stated: Mapping[str, str]  # units from the line below the header, lower case
+    samples: pa.Table  # strings
     is_plain: bool  # the header is the first line, and the samples come next
 
     @classmethod
     def read(cls, source: Source, name: str) -> _Log | None:
-        """Return the log of a known logger; None where the file is something else."""
+        """Return the log of a known logger; None if the file is something else."""
         try:
             with source.open(name) as file:
                 data = file.read(_TOP_BYTES)
@@ -176,7 +176,7 @@ class _Log:
         )
 
     def triples(self) -> dict[str, list[str]]:
-        """Return the columns of the gyroscope and of the accelerometer, as far as there are any."""
+        """Return the columns of the gyroscope and of the accelerometer, if present."""
         found = {}
         for triple, known in (("gyro", self.logger.gyro), ("accel", self.logger.accel)):
             axes = [names.split("/") for names in known]
@@ -186,9 +186,9 @@ class _Log:
         return found
 
     def unit(self, column: str, channel: str) -> str | None:
-        """Return the unit of a column: what the log states, else what its logger writes.
+        """Return the unit of a column: as the log states it, else as its logger writes it.
 
-        None where there is no such column, or it is in a unit that is not known.
+        None if there is no such column, or its unit is unknown.
         """
         stated = self.stated.get(column)
         if column not in self.names:
@@ -198,7 +198,7 @@ class _Log:
         return self.logger.units.get(column) or self.logger.units.get(channel)
 
     def is_dated(self) -> bool:
-        """Tell whether its times are UTC: not seconds since it began, nor a date of some zone."""
+        """Return whether its times are UTC, not seconds since its start or dates in some zone."""
         times = self.samples.column(self.logger.stamps)
         first = str(times[0]) if len(times) else ""
         return first.endswith("Z") or _number(first) > _UNIX_S
@@ -206,7 +206,7 @@ class _Log:
     def place(
         self, name: str, columns: list[str], sidecars: Sidecars, units: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return where the samples of some columns are read: in the log if it is a plain table."""
+        """Return the location of some columns' samples: the log itself if it is a plain table."""
         stamps = self.logger.stamps
         texts = self.samples.select([stamps, *columns])
         whole = texts.drop_null()
@@ -233,7 +233,7 @@ def _top(data: bytes) -> tuple[list[str], str]:
 
 
 def _known(lines: Sequence[Sequence[str]]) -> tuple[int, _Logger | None]:
-    """Return which line is the header of a known logger, and whose."""
+    """Return the index of the header line of a known logger, and the logger."""
     for at, names in enumerate(lines):
         for logger in _LOGGERS:
             if logger.signature <= set(names):
@@ -249,13 +249,13 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_sample(cells: Sequence[str]) -> bool:
-    """Tell a line of samples from one of units or devices, by its cells that are numbers."""
+    """Return whether a line holds samples, not units or devices, by its share of numbers."""
     n_numbers = sum(math.isfinite(_number(cell)) for cell in cells)
     return n_numbers > sum(map(bool, cells)) / 2
 
 
 def _texts(text: str, names: Sequence[str], delimiter: str) -> pa.Table:
-    """Return the samples as texts; of columns of one name the first keeps it."""
+    """Return the samples as strings; of columns with the same name the first keeps it."""
     from pyarrow import csv as arrow_csv
 
     unique = [name if name not in names[:k] else f"{name}\n{k}" for k, name in enumerate(names)]
@@ -281,7 +281,7 @@ def _number(cell: str) -> float:
 
 
 def _seconds_ns(times: Sequence[str]) -> Ints:
-    """Return decimal seconds as nanoseconds, to the last digit; the least where one is none."""
+    """Return decimal seconds as exact nanoseconds; invalid ones become the int64 minimum."""
     return np.array([_nanoseconds(text) for text in times], dtype=np.int64)
 
 
@@ -293,7 +293,7 @@ def _nanoseconds(text: str) -> int:
 
 
 def _dates_ns(times: Sequence[str]) -> Ints:
-    """Return dates as nanoseconds since 1970, whatever their zone: it is the same throughout."""
+    """Return dates as nanoseconds since 1970, ignoring their zone, which is constant."""
     plain = [_ZONE.sub("", text) for text in times]
     try:
         return np.array(plain, dtype="datetime64[ns]").astype(np.int64)

@@ -1,4 +1,4 @@
-"""Read clip manifests (JSON Lines or Parquet) and refuse what breaks the contract."""
+"""Read clip manifests (JSON Lines or Parquet) and reject violations of the contract."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from syncaudit.readers.uris import is_url, open_file, parent_of, read_bytes, res
 
 __all__ = ["clip_from_row", "iter_manifest", "load_manifest"]
 
-_BATCH = 256  # rows of Parquet turned into objects at a time
+_BATCH = 256  # Parquet rows converted to objects at a time
 
 _Spec = Annotated[
     CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | EventsSpec | StateSpec,
@@ -40,7 +40,7 @@ _Spec = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One row of a manifest, with its sources told apart by `kind`."""
+    """One row of a manifest, with its sources discriminated by `kind`."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
 
@@ -62,13 +62,13 @@ def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
     uri : str
         JSON Lines or Parquet file: local path or any fsspec URL.
     limit : int, optional
-        Stop after so many clips; the rest is not checked.
+        Stop after this many clips; the rest is not checked.
 
     Raises
     ------
     ManifestError
         If the file or a row breaks the contract (formats, section 2). Files that a row names
-        are not looked at.
+        are not checked.
     """
     if limit is not None and limit < 1:
         raise ManifestError(f"limit is {limit}, expected a positive number of clips")
@@ -101,7 +101,7 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
 
 
 def _rows(uri: str, place: str) -> Iterator[tuple[str, object]]:
-    """Yield (where, row) of a manifest; a local one is never in memory as a whole."""
+    """Yield (where, row) of a manifest; a local one is never held in memory as a whole."""
     try:
         with BytesIO(read_bytes(place)) if is_url(place) else open_file(place) as file:
             is_parquet = file.read(4) == b"PAR1" or place.lower().endswith((".parquet", ".pq"))
@@ -128,7 +128,7 @@ def clip_from_row(
     """Return the clip that a manifest row describes; nulls mean absent.
 
     Relative URIs start at `base_uri`; manifest and line (`path`, `where`) are for messages.
-    ManifestError where the row breaks the contract.
+    ManifestError if the row breaks the contract.
     """
     if not isinstance(row, Mapping):
         raise ManifestError(

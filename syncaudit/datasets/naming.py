@@ -1,4 +1,4 @@
-"""Tell by its name what a file is: rules that turn the names of one clip into its sources."""
+"""Apply naming rules that turn the file names of one clip into its sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "stem_of",
 ]
 
-# Keys that name a companion file, by glob; the first that exists is taken.
+# Keys that name a companion file, by glob; the first that exists is used.
 _COMPANIONS = ("timestamps", "dbc")
 # Transcripts without times.
 _TEXT_ONLY = (".txt", ".lab")
@@ -30,10 +30,10 @@ _TEXT_ONLY = (".txt", ".lab")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamingRule:
-    """What files of certain names are.
+    """Rule that turns files with matching names into sources.
 
     `spec` holds ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio``
-    may be lists of globs with ``{stem}``, of which the first that exists is taken.
+    may be lists of globs with ``{stem}``, of which the first that exists is used.
     """
 
     match: tuple[str, ...]  # globs; one that ends in ``/`` means a folder of images
@@ -43,10 +43,10 @@ class NamingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSources:
-    """What the names of one clip turned out to be."""
+    """Sources made from the file names of one clip."""
 
     sources: dict[str, dict[str, Any]]  # name to manifest row
-    rules: dict[str, NamingRule]  # by the source that it made
+    rules: dict[str, NamingRule]  # by the source made with it
     ignored: tuple[str, ...]  # names that no rule takes
 
 
@@ -57,13 +57,13 @@ def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRul
 
 
 def _triple(name: str, columns: str) -> dict[str, str]:
-    """Return which columns are the axes of a sensor; ``#`` stands for the axis."""
+    """Return the columns of a sensor's axes; ``#`` stands for the axis."""
     return {f"{name}_{axis}": columns.replace("#", axis) for axis in "xyz"}
 
 
 _STAMPS = ["{stem}.csv", "{stem}.parquet", "{stem}_timestamps.csv", "{stem}.timestamps.csv"]
 
-# In this order; the first rule that matches takes the file.
+# In order; the first rule that matches takes the file.
 DEFAULT_RULES: tuple[NamingRule, ...] = (
     # MARS Logger (Android and iOS)
     _rule("movie.mp4", "camera", timestamps=["frame_timestamps.txt", *_STAMPS]),
@@ -96,12 +96,12 @@ DEFAULT_RULES: tuple[NamingRule, ...] = (
     ),
     _rule("*.txt *.lab", "transcript", "{stem}_text", audio=["{stem}", "{stem}_sound"]),
 )
-# What the sound inside a video is called, after the name of its frames.
+# Suffix for the sound inside a video, after the name of its camera.
 OWN_SOUND = "_sound"
 
 
 def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
-    """Return the rules of a rules file: a list ``source`` of tables, and nothing else."""
+    """Return the rules in a rules file, which holds only a list ``source`` of tables."""
     if not content:
         return DEFAULT_RULES
     listed = content.get("source")
@@ -149,11 +149,11 @@ def name_sources(
     rules: Sequence[NamingRule],
     has_sound: Callable[[str], bool] = lambda _: False,
 ) -> NamedSources:
-    """Return the sources that the names of one clip's files stand for.
+    """Return the sources for the file names of one clip.
 
-    Folders have a ``/`` at their end, files beside the clip ``../`` before. The first rule that
-    matches takes a file. `has_sound` tells whether the video of a name has a sound track, which is
-    a source of its own.
+    Folders end in ``/``, files beside the clip begin with ``../``. The first rule that matches
+    takes a file. `has_sound` returns whether the video with a name has a sound track, which is a
+    source of its own.
     """
     sources: dict[str, dict[str, Any]] = {}
     made_by: dict[str, NamingRule] = {}
@@ -179,7 +179,7 @@ def name_sources(
             match = ("sound of", *rule.match)
             made_by[sound] = NamingRule(match=match, name=sound, spec=sources[sound])
     _attach_transcripts(sources)
-    # A stamp table that a broader rule took as well is no source of its own.
+    # A timestamp table that also matched a broader rule is not a source of its own.
     companions = {row[key] for row in sources.values() for key in _COMPANIONS if key in row}
     for title in [title for title, row in sources.items() if row["uri"] in companions]:
         del sources[title]
@@ -201,7 +201,7 @@ def stem_of(name: str) -> str:
 
 
 def _free(title: str, sources: Mapping[str, object]) -> str:
-    """Return `title`, numbered where another file has it already (``mic.wav``, ``mic.mp3``)."""
+    """Return `title`, numbered if it is already taken (``mic.wav``, ``mic.mp3``)."""
     number, free = 1, title
     while free in sources:
         number += 1
@@ -210,9 +210,9 @@ def _free(title: str, sources: Mapping[str, object]) -> str:
 
 
 def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> str | None:
-    """Return the first name that the first fitting pattern fits."""
+    """Return the first name that matches the first pattern with a match."""
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        # The stem is text, not a glob: only what stands around it may hold wildcards.
+        # The stem is text, not a glob: only the parts around it may hold wildcards.
         parts = pattern.split("{stem}")
         for name in names:
             if len(parts) == 2 and not name.startswith(parts[0] + stem):
@@ -223,7 +223,7 @@ def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> st
 
 
 def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
-    """Give transcripts their sound; one without any is no source, nor text beside a tier."""
+    """Assign sound to transcripts; drop those without any, and text beside a timed one."""
     audio = [title for title, row in sources.items() if row["kind"] == "audio"]
     spoken: set[str] = set()
     for title, row in list(sources.items()):

@@ -1,4 +1,4 @@
-"""Say what is in tables of phone applications that have no header, or one of their own."""
+"""Adapt tables of phone applications that have no header, or their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FRAME_STAMPS = {"frame_timestamps.txt": "Frame timestamp[nanosec]"}
 # OpenCamera Sensors
 _PREFIX = "VID_"
 _STAMPS = "timestamp_ns"
-# Ends of the names of its files, and what their columns are.
+# Suffixes of its files, and their columns.
 _COLUMNS = {
     "gyro.csv": ("gyro_x", "gyro_y", "gyro_z", _STAMPS),
     "accel.csv": ("accel_x", "accel_y", "accel_z", _STAMPS),
@@ -26,9 +26,9 @@ _LONGEST_LINE = 1000
 
 
 def adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
-    """Name the stamps of a source's tables, or write them anew with the header that they lack.
+    """Name the timestamp column of a source's tables, or rewrite them with the missing header.
 
-    Changes `row`. What cannot be converted is left for its reader, which says what is wrong.
+    Changes `row`. Tables that cannot be converted are left to their reader to report.
     """
     stamps = _FRAME_STAMPS.get(str(row.get("timestamps", "")).rpartition("/")[2])
     if stamps is not None:
@@ -47,7 +47,7 @@ def adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> Non
 
 
 def _is_row(line: str, columns: Sequence[str]) -> bool:
-    """Tell a line of numbers from a header."""
+    """Return whether a line holds numbers, not a header."""
     try:
         return len([float(cell) for cell in line.split(",")]) == len(columns)
     except ValueError:

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_to_row", "write_manifest"]
 
-_BATCH = 1000  # rows turned into Parquet at a time
+_BATCH = 1000  # rows converted to Parquet at a time
 
 
 def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
-    """Return a clip as a JSON-able manifest row, defaults left out.
+    """Return a clip as a JSON-serialisable manifest row without defaults.
 
     Parameters
     ----------
     clip : Clip
         Clip whose relative URIs start at its `base_uri`.
     relative_to : str
-        Folder that the new manifest will lie in; "" is the working folder. Relative URIs are
-        rewritten to start there; absolute ones stay as they are.
+        Folder of the new manifest; "" is the working folder. Relative URIs are rewritten to start
+        there; absolute ones are unchanged.
     """
     row: dict[str, Any] = {"clip_id": clip.clip_id}
     if clip.recording_id != clip.clip_id:
@@ -78,7 +78,7 @@ def _spec_to_row(
 
 @cache
 def _optional(kind: type[DataclassInstance]) -> tuple[tuple[str, object], ...]:
-    """Return the fields of a kind of source beside `kind`, each with the value that is left out."""
+    """Return the fields of a source class except `kind`, with their defaults."""
     return tuple(
         (
             field.name,
@@ -90,9 +90,9 @@ def _optional(kind: type[DataclassInstance]) -> tuple[tuple[str, object], ...]:
 
 
 def _moved(uri: str, base_uri: str, relative_to: str, real: Callable[[str], str]) -> str:
-    """Return `uri` so that it names from `relative_to` what it named from `base_uri`.
+    """Rewrite `uri`, relative to `base_uri`, to name the same file relative to `relative_to`.
 
-    `real` follows the links in the path of a folder.
+    `real` resolves the links in the path of a folder.
     """
     if "::" in uri:
         head, _, last = uri.rpartition("::")
@@ -103,9 +103,9 @@ def _moved(uri: str, base_uri: str, relative_to: str, real: Callable[[str], str]
     target = resolve(relative_to) if relative_to else "."
     if is_url(found) or is_url(target):
         return _moved_url(found, target)
-    # Links in the folders are followed (".." would leave a linked folder elsewhere), the file
+    # Links in folders are followed (".." would lead elsewhere from a linked folder); the file
     # itself keeps its name.
-    # What `resolve` returns is tidy.
+    # The result of `resolve` is already normalised.
     folder, name = os.path.split(found if found[0] == "/" else str(Path(found).absolute()))
     path = os.path.join(real(folder), name)  # noqa: PTH118  # globs stay text
     return os.path.relpath(path, real(target))
@@ -123,10 +123,10 @@ def _moved_url(found: str, target: str) -> str:
 
 
 def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
-    """Write rows as a manifest: Parquet if `path` ends so, else JSON Lines.
+    """Write rows as a manifest: Parquet if `path` has that suffix, else JSON Lines.
 
-    Rows are written as they come, so memory does not grow with their number. The file appears
-    at once or not at all: it is written beside and renamed.
+    Rows are streamed, so memory does not grow with their number. The file is written atomically,
+    under a temporary name and renamed.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _batches(lines: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def _write_parquet(lines: Path, part: IO[bytes], target: Path) -> None:
-    """Turn rows into Parquet in two passes: what columns there are is known at the end only."""
+    """Convert rows to Parquet in two passes: all columns are known only after the first."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""What a WebDataset sample is called, and the manifest row that may travel inside of it."""
+"""Split the member names of WebDataset samples, and read manifest rows stored in samples."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from syncaudit.readers.uris import FILE_KEYS
 __all__ = ["ROW_PART", "iter_members", "placed_row", "split_member"]
 
 ROW_PART = "syncaudit.json"
-"""Part with the manifest row, where the part ``json`` belongs to the data set."""
+"""Part with the manifest row, since the part ``json`` belongs to the data set."""
 
-# The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
+# The key of a sample is all up to the first dot of the file's own name, the rest is the part.
 _MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
 
 
 def split_member(name: str) -> tuple[str, str] | None:
-    """Return (key, part) of a member's name; None for one that belongs to no sample."""
+    """Return (key, part) of a member's name; None if it does not belong to a sample."""
     found = _MEMBER.match(name)
     if found is None or "::" in name:
         return None
@@ -37,11 +37,11 @@ def iter_members(archive: tarfile.TarFile) -> Iterator[tuple[str, str, tarfile.T
 
 
 def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
-    """Return the manifest row that a sample holds, with URIs into its shard.
+    """Return the manifest row in a sample, with URIs into its shard.
 
-    In a row of ours every URI names a part of the same sample, or by ``NAME.*`` the images among
-    them; `members` is part to the full name of its member. None where the content is something
-    else: it may be anything that a data set says.
+    In rows written by syncaudit every URI names a part of the same sample, or with ``NAME.*`` its
+    images; `members` maps part to the full name of its member. None if the content is something
+    else, since a data set may store anything there.
     """
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         return None
@@ -69,7 +69,7 @@ def _member(name: object, members: Mapping[str, str]) -> str | None:
         return None
     if name in members:
         return members[name]
-    # Images: the glob stands for the members whose parts begin so.
+    # Images: the glob stands for the members whose parts have this prefix.
     first = _first_like(name.removesuffix("*"), members) if name.endswith(".*") else None
     return None if first is None else members[first].removesuffix(first) + name
 

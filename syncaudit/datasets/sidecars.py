@@ -1,4 +1,4 @@
-"""Tables that no reader can take from the data set itself, converted beside the manifest."""
+"""Write tables that no reader can read from the data set itself, beside the manifest."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]")
 class Sidecars:
     """Files that a format writes into one folder of its own, ``<manifest stem>_files``.
 
-    The folder appears with the first file, with the empty file `marker` to be known by. A file
-    appears at once or not at all.
+    The folder is created with the first file, and identified by the empty file `marker`. Files are
+    written atomically.
     """
 
     def __init__(self, folder: Path, *, marker: str | None = None) -> None:
@@ -31,7 +31,7 @@ class Sidecars:
     def path(self, name: str) -> Path:
         """Return the path to write a file to; its folder exists.
 
-        The name has ``/`` between folders; what file systems dislike becomes ``_``.
+        The name has ``/`` between folders; characters unsafe in file names become ``_``.
         """
         parts = [_UNSAFE.sub("_", part) for part in name.split("/") if part not in ("", ".", "..")]
         target = self.folder.joinpath(*(parts or ["_"]))
@@ -43,9 +43,9 @@ class Sidecars:
     def write_table(
         self, name: str, columns: Mapping[str, NDArray[np.generic] | Sequence[Any]]
     ) -> str:
-        """Write a Parquet table and return its URI, to be put into a spec; `name` as for `path`.
+        """Write a Parquet table and return its URI for a spec; `name` is as for `path`.
 
-        Columns have one length, ``timestamp_ns`` as int64 among them.
+        Columns have equal lengths and include ``timestamp_ns`` as int64.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -55,6 +55,6 @@ class Sidecars:
         return str(self.path(name))
 
     def write_text(self, name: str, text: str) -> str:
-        """Write a text as UTF-8 and return its URI; `name` as for `path`."""
+        """Write text as UTF-8 and return its URI; `name` is as for `path`."""
         replace_text(self.path(name), text)
         return str(self.path(name))

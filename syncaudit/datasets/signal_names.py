@@ -1,4 +1,4 @@
-"""Guess by their names which signals of a bus play which role."""
+"""Guess the roles of bus signals from their names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 __all__ = ["messages_in_dbc", "names_in_dbc", "roles_of"]
 
-# A message with its identifier and name, or a signal of the one above.
+# A message with its identifier and name, or a signal of the message above.
 _ENTRY = re.compile(r"^\s*(?:BO_\s+(\d{1,10})\s+(\w+)|SG_\s+([A-Za-z_]\w*))", re.MULTILINE)
 _IDENTIFIER = 0x1FFFFFFF
 
-# Matched against names in lower case without anything but letters and digits.
+# Matched against names in lower case, reduced to letters and digits.
 _ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (role, re.compile(pattern))
     for role, pattern in (
@@ -31,7 +31,7 @@ _ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def roles_of(names: Iterable[str]) -> dict[str, str]:
-    """Return role to signal for those names that say what they are; the first of each role."""
+    """Return role to signal for recognised names; the first for each role."""
     found: dict[str, str] = {}
     for name in names:
         bare = re.sub(r"[^a-z0-9]", "", name.lower())
@@ -42,14 +42,14 @@ def roles_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def names_in_dbc(data: bytes) -> list[str]:
-    """Return the signal names of a DBC in the order of the file, each once."""
+    """Return the unique signal names in a DBC in file order."""
     return list(
         dict.fromkeys(name for _, names in messages_in_dbc(data).values() for name in names)
     )
 
 
 def messages_in_dbc(data: bytes) -> dict[int, tuple[str, list[str]]]:
-    """Return identifier to (message, its signals) of a DBC in the order of the file."""
+    """Return identifier to (message, its signals) for a DBC in file order."""
     found: dict[int, tuple[str, list[str]]] = {}
     names: list[str] = []
     for number, message, signal in _ENTRY.findall(data.decode("latin-1")):

@@ -1,4 +1,4 @@
-"""What a data set's files are: one small, read-only view of a folder or file, local or remote."""
+"""Provide a small, read-only view of a data set's files, local or remote."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["Source", "is_inside", "parse_json", "refuse_half_pairs"]
 
 
 class Source:
-    """Folder or single file that a format looks at; nothing in it is ever written.
+    """Folder or single file that a format reads; nothing in it is ever written.
 
-    Names are relative to `base_uri` with ``/`` between folders, as manifests have them. Files that
-    are missing, empty or damaged raise ManifestError.
+    Names are relative to `base_uri` with ``/`` between folders, as in manifests. Missing, empty or
+    damaged files raise ManifestError.
     """
 
     def __init__(self, uri: str) -> None:
@@ -45,7 +45,7 @@ class Source:
         if not exists:
             raise UsageError("there is no such file or folder", path=uri, hint="Check the name.")
         self.file = None if is_folder else posixpath.basename(place.split("::")[0])
-        """Name of the one file that the user named, or None for a folder."""
+        """Name of the single file given by the user, or None for a folder."""
         self.base_uri = place if is_folder else parent_of(place)
         """Folder that names are relative to, absolute."""
 
@@ -59,22 +59,22 @@ class Source:
         return resolve(name, self.base_uri)
 
     def files(self, pattern: str = "*", folder: str = "") -> list[str]:
-        """Return the files of a folder that match, in natural order; [] if there is no folder.
+        """Return the matching files in a folder, in natural order; [] if there is no folder.
 
-        Where the user named one file, that is the only one of the top folder.
+        If the user gave a single file, it is the only one in the top folder.
         """
         if self.file is not None and not folder:
             return [self.file] if fnmatch.fnmatchcase(self.file, pattern) else []
         return self._list(folder, pattern, want_folders=False)
 
     def folders(self, folder: str = "", pattern: str = "*") -> list[str]:
-        """Return the folders in a folder that match, in natural order."""
+        """Return the matching folders in a folder, in natural order."""
         if self.file is not None and not folder:
             return []
         return self._list(folder, pattern, want_folders=True)
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file or folder of that name."""
+        """Return whether there is a file or folder with that name."""
         if self.file is not None and name != self.file:
             return False
         place = self.uri_of(name)
@@ -106,7 +106,7 @@ class Source:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Yield a local path with the content of a file, copied for so long if it is remote."""
+        """Yield a local path with the content of a file; a remote one is copied temporarily."""
         with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
             yield path
 
@@ -132,10 +132,10 @@ class Source:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return what UTF-8 JSON says.
+    """Parse UTF-8 JSON.
 
-    ValueError also for half a surrogate pair, which no file can be written with; RecursionError
-    where it is nested too deeply.
+    ValueError also for half a surrogate pair, which cannot be written to a file; RecursionError if
+    it is nested too deeply.
     """
     text = data.decode("utf-8-sig")
     content = json.loads(text)
@@ -144,14 +144,14 @@ def parse_json(data: bytes) -> Any:
 
 
 def refuse_half_pairs(text: str, content: object) -> None:
-    """Raise ValueError if parsed JSON holds half a surrogate pair: only escapes can."""
+    """Raise ValueError if parsed JSON holds half a surrogate pair, which requires escapes."""
     if "\\u" in text:
         json.dumps(content, ensure_ascii=False).encode()
 
 
 @contextmanager
 def _worded_for_manifests() -> Iterator[None]:
-    """Turn what a reader says of a file into an error of the data set as a whole."""
+    """Turn a reader's error about a file into an error of the data set as a whole."""
     try:
         yield
     except StreamReadError as error:

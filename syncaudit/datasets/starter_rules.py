@@ -1,4 +1,4 @@
-"""A rules file to start from, where no naming rule knows the tables that lie beside videos."""
+"""Generate a rules file to start from if no naming rule matches the tables beside videos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, si_per_unit, units_of
 __all__ = ["TABLES", "columns_of", "guess_source", "starter_rules"]
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".log", ".asc", ".blf", ".mf4")
-"""What may hold stamps or samples, of files that no rule takes."""
+"""Suffixes of files without a rule that may hold timestamps or samples."""
 
 _LONGEST_HEADER = 1 << 16
 _STAMPS = re.compile(r"^#?(timestamp.*|time([_ ].*)?|stamp|t|t_?ns|utc.*|epoch.*)$", re.IGNORECASE)
@@ -31,12 +31,12 @@ _INERTIAL = tuple(
     for axis in "xyz"
 )
 
-# The unit that a header ends in: "time [us]", "gyro_x (deg/s)", "acc_x_g".
+# The unit at the end of a header: "time [us]", "gyro_x (deg/s)", "acc_x_g".
 _UNIT = re.compile(r"[ _\[(]([^ _\[\]()]+)[\])]?$")
 
 
 def columns_of(source: Source, name: str) -> list[str]:
-    """Return the columns of a table, by its header; [] where that cannot be read."""
+    """Return the columns in a table's header; [] if it cannot be read."""
     try:
         with source.open(name) as file:
             if name.endswith((".parquet", ".pq")):
@@ -52,10 +52,10 @@ def columns_of(source: Source, name: str) -> list[str]:
 
 
 def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Sequence[str]) -> str:
-    """Return rules (TOML) that take every file, as far as headers tell what they are.
+    """Return rules (TOML) that match every file, with kinds guessed from headers.
 
     `folder` is one clip of the data set, as an example: `videos` in it are cameras or sounds, and
-    no rule takes the tables.
+    no rule matches `tables`.
     """
     columns = {name: columns_of(source, f"{folder}/{name}" if folder else name) for name in tables}
     stamps = {name for name, found in columns.items() if _is_stamp_table(found)}
@@ -85,7 +85,7 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
 
 
 def _is_stamp_table(columns: Sequence[str]) -> bool:
-    """Tell whether a table holds stamps of frames and nothing else."""
+    """Return whether a table holds only timestamps of frames."""
     is_stamp = [bool(_STAMPS.match(name)) for name in columns]
     rest = [name for name, own in zip(columns, is_stamp, strict=True) if not own]
     return any(is_stamp) and all(_FRAMES.match(name) for name in rest)
@@ -124,14 +124,14 @@ def _filled(**keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unit_of(column: str, known: Collection[str]) -> str | None:
-    """Return the unit that a header names, where it is one of those that are known."""
+    """Return the unit in a header if it is a known one."""
     found = _UNIT.search(column)
     unit = found[1].lower() if found else ""
     return unit if unit in known else None
 
 
 def _other_unit(channel: str, column: str) -> dict[str, str]:
-    """Return the unit of a channel by its header, where it is none of SI."""
+    """Return the unit of a channel from its header, if it is not an SI unit."""
     unit = _unit_of(column, units_of(channel))
     return {} if unit is None or si_per_unit(unit) == 1.0 else {channel: unit}
 

@@ -1,4 +1,4 @@
-"""Make sources of the sound and the subtitles inside the videos of a folder."""
+"""Make sources from the sound and the subtitles inside the videos of a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATE_S = 0.001
 
 
 def tracks_in(source: Source, note: Callable[[str], None]) -> Callable[[str], Tracks]:
-    """Return a function that tells what else a video holds; nothing, if it cannot be opened."""
+    """Return a function that lists a video's other tracks; none if it cannot be opened."""
     known: dict[str, Tracks] = {}
 
     def tracks_of(name: str) -> Tracks:
@@ -30,7 +30,7 @@ def tracks_in(source: Source, note: Callable[[str], None]) -> Callable[[str], Tr
             if is_url(source.uri_of(name)):
                 note("videos are remote: sound and subtitles inside them are not looked for")
                 return known[name]
-            with suppress(StreamReadError):  # the audit says what is wrong with it
+            with suppress(StreamReadError):  # the audit reports the fault
                 known[name] = find_tracks(source.uri_of(name))
             if known[name].is_silent:
                 note("ignored the sound of a video: it is silent")
@@ -42,9 +42,9 @@ def tracks_in(source: Source, note: Callable[[str], None]) -> Callable[[str], Tr
 def date_sound(
     row: dict[str, Any], camera: Mapping[str, Any], source: Source, tracks: Tracks
 ) -> None:
-    """Date a video's own sound by the stamp of its first frame, where frames have stamps.
+    """Set the start of a video's own sound from the timestamp of its first frame, if any.
 
-    Presentation times tie the two; that they do so rightly is an assumption. Changes `row`.
+    Presentation times relate the two, which is assumed to be correct. Changes `row`.
     """
     row["start_at"] = "presentation_zero"
     table = camera.get("timestamps")
@@ -59,7 +59,7 @@ def date_sound(
 
 
 def place_subtitles(row: dict[str, Any], tracks: Tracks) -> None:
-    """State how far subtitles lie from the first sample of the video's own sound."""
+    """Set the offset of subtitles from the first sample of the video's own sound."""
     late_s = tracks.sound_start_s or 0.0
     if str(row["uri"]).lower().endswith(_SUBTITLES) and abs(late_s) > _LATE_S:
         row["expected_offset_s"] = -late_s
@@ -70,7 +70,7 @@ def add_subtitles(
 ) -> dict[str, dict[str, Any]]:
     """Write the subtitle streams of a video beside the manifest, and return their sources.
 
-    `title` names the sound they belong to, `folder` parts the files of clips.
+    `title` names the sound they belong to, `folder` separates the files of clips.
     """
     rows: dict[str, dict[str, Any]] = {}
     for number, track in enumerate(tracks.subtitles, start=1):

@@ -1,4 +1,4 @@
-"""Put validation errors of manifest rows into words for people."""
+"""Format validation errors of manifest rows for users."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXPECTED = {
 
 
 def describe(value: object) -> str:
-    """Return a value as people see it in the file, cut to a readable length."""
+    """Format a value as it appears in the file, truncated to a readable length."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -46,7 +46,7 @@ def describe(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    # Digits of huge numbers cost seconds to write.
+    # Formatting huge numbers takes seconds.
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of some {value.bit_length() * 3 // 10} digits"
     text = repr(value)
@@ -56,7 +56,7 @@ def describe(value: object) -> str:
 def checked(kind: type[_Content], content: object, *, path: str) -> _Content:
     """Return parsed JSON as a dataclass whose annotations are checked (``__pydantic_config__``).
 
-    ManifestError where a key is missing or of a wrong type.
+    ManifestError if a key is missing or has a wrong type.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -68,9 +68,9 @@ def checked(kind: type[_Content], content: object, *, path: str) -> _Content:
 
 
 def word_validation_error(error: ValidationError, row: type) -> tuple[str, str]:
-    """Return (what is wrong, what to do) for the first fault of a row; count the others."""
+    """Return (what is wrong, what to do) for the first fault of a row, and count the others."""
     faults = error.errors(include_url=False)
-    # A misspelt key shows up as an unknown and perhaps as a missing one: the former says more.
+    # A misspelt key appears as an unknown and perhaps as a missing one: the former is more useful.
     faults.sort(key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
     message, hint = _word(faults[0], row)
     if len(faults) > 1:

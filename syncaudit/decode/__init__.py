@@ -1,4 +1,4 @@
-"""Turn video and image files into luma planes: one protocol, one table of back ends."""
+"""Decode video and image files into luma planes: one protocol, one table of back ends."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
     Parameters
     ----------
     files : FrameFiles
-        Where the frames lie.
+        Where the frames are stored.
     decoder : str
-        Back end, a key of `DECODERS`; what it cannot decode, the CPU does.
+        Back end, a key of `DECODERS`; the CPU decodes whatever it cannot.
 
     Returns
     -------
     LumaFrames
-        Iterator of `Picture`; close it (or use ``with``) when it is left early.
+        Iterator of `Picture`; close it (or use ``with``) if you stop early.
 
     Raises
     ------
     UsageError
         If the back end is unknown.
     StreamReadError
-        If the file cannot be opened as video at all; damage further on is counted instead.
+        If the file cannot be opened as video at all; later damage is counted instead.
     """
     if decoder not in DECODERS:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What back ends share: the CPU takes over where one cannot decode as the CPU would."""
+"""Provide the base of back ends: the CPU takes over if one cannot decode as the CPU would."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from syncaudit.model import FrameFiles
 
 __all__ = ["BackEnd", "first_line"]
 
-# 8-bit 4:2:0: what every hardware decoder hands out as it was coded.
+# 8-bit 4:2:0: every hardware decoder outputs it as coded.
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 
 
 class BackEnd(ABC):
-    """A decoder other than the CPU's, which is held to what the CPU would yield.
+    """A decoder other than the CPU's, which must match what the CPU would yield.
 
-    Every frame has to come with the presentation time that the container lists for it. Where
-    one does not, where the driver fails, and for videos that it cannot decode, the CPU goes on
-    at that frame; `LumaFrames.fallback` then says why.
+    Every frame must have the presentation time that the container lists for it. If one does not,
+    if the driver fails, or if the video cannot be decoded here, the CPU continues at that frame;
+    `LumaFrames.fallback` then gives the reason.
     """
 
     name: str
     tells_damage = False
-    # Found out once a process, by the first thread that asks.
+    # Determined once per process, by the first thread that needs it.
     _agreement: ClassVar[Agreement | None] = None
     _comparing: ClassVar[threading.Lock] = threading.Lock()
 
@@ -50,17 +50,17 @@ class BackEnd(ABC):
     def decoded(
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
-        """Yield presentation time, in units of the container, and luma of the wanted frames.
+        """Yield presentation time, in units of the container, and luma of the requested frames.
 
-        UnfitError where it cannot go on.
+        Raises UnfitError if it cannot continue.
         """
 
     def unavailable_reason(self) -> str | None:
-        """Return why it may not stand in for the CPU here: cannot be used, or differs."""
+        """Return why it may not replace the CPU here (unavailable or different), or None."""
         return self.agreement().general
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding, on the CPU where this back end cannot."""
+        """Start decoding, on the CPU if this back end cannot."""
         tally = DecodeTally()
         frames = self._frames(files, tally)
         next(frames)  # open the file now
@@ -101,14 +101,14 @@ class BackEnd(ABC):
             _take_over(tally, rest)
 
     def _plan(self, files: FrameFiles) -> VideoPart:
-        """Return which frames are wanted, of a video that can be decoded here."""
+        """Return which frames are requested, for a video that can be decoded here."""
         if not files.paths or files.is_images:
             raise UnfitError("single images are decoded on the CPU")
         try:
             header = read_header(files)
             listed = list_frames(files.paths[0], files.stream)
         except StreamReadError as error:
-            raise UnfitError("the file cannot be opened") from error  # the CPU says it in full
+            raise UnfitError("the file cannot be opened") from error  # the CPU gives details
         if listed.pts is None or listed.damage is not None:
             raise UnfitError("the container does not list its frames, or breaks off")
         why = self._unavailable_reason_of(header)
@@ -140,7 +140,7 @@ class BackEnd(ABC):
 
     @classmethod
     def agreement(cls) -> Agreement:
-        """Return on what this back end and the CPU agree; compared once a process."""
+        """Return where this back end and the CPU agree; compared once per process."""
         with cls._comparing:
             if cls._agreement is None:
                 cls._agreement = cls.compare()
@@ -148,17 +148,17 @@ class BackEnd(ABC):
 
     @classmethod
     def compare(cls) -> Agreement:
-        """Decode the samples, and compare with the CPU."""
+        """Decode the samples and compare them with the CPU's."""
         return compare_with_cpu(cls())
 
 
 def _take_over(tally: DecodeTally, rest: LumaFrames) -> None:
-    """Count the damage that the CPU found, in the frames that it decoded again too."""
+    """Count the damage found by the CPU, including in frames that it decoded again."""
     tally.n_corrupt, tally.n_errors = rest.n_corrupt, rest.n_errors
     tally.first_error = rest.first_error
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error of a driver or library, which may say a lot."""
+    """Return the first line of an error of a driver or library, which may be long."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Choose the back end that decodes, and say why."""
+"""Choose the decoder back end and explain the choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderChoice:
-    """Which back end decodes: what the user asked for, what it came to, and why, in words."""
+    """Which back end decodes: the one requested, the one chosen, and the reason."""
 
     asked: str
     took: str
@@ -26,9 +26,9 @@ class DecoderChoice:
     def settings(self) -> dict[str, object]:
         """Arguments of `syncaudit.pipeline.audit` that verdicts depend on.
 
-        Empty for the CPU, so that verdicts last whatever was asked for. Back ends that do not
-        tell of frames in which they concealed damage may overlook a damaged file: their
-        verdicts are kept apart from those of the CPU, although their frames are the same.
+        Empty for the CPU, so that its verdicts remain valid whatever was requested. Back ends
+        that do not report concealed damage may overlook a damaged file: their verdicts are kept
+        apart from those of the CPU, although their frames are the same.
         """
         return {} if self.took == "cpu" else {"decoder": self.took}
 
@@ -45,9 +45,9 @@ def choose_decoder(
 ) -> DecoderChoice:
     """Return the back end to decode with.
 
-    ``auto`` takes one other than the CPU only where the verdicts are sure to be the same: it can be
-    used here, decodes the samples alike, and tells of damaged frames. Where another machine
-    decodes (not `is_here`), that finds out for itself.
+    ``auto`` selects a back end other than the CPU only if the verdicts are sure to be the same: it
+    is available here, decodes the samples identically, and reports damaged frames. If another
+    machine decodes (not `is_here`), that machine decides for itself.
     """
     if asked not in (AUTO, *decoders):
         raise UsageError(

@@ -35,7 +35,7 @@ __all__ = [
 
 
 # Containers and raw streams that hold frames and sound themselves. FFmpeg's playlists (ffconcat,
-# HLS, DASH, IMF) would open whatever file or host they name.
+# HLS, DASH, IMF) would open any file or host they name.
 _FORMATS = (
     "mov,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,m4v,h264,hevc,vvc,av1,obu,ivf,vc1,mjpeg,"
     "mjpeg_2000,flv,live_flv,asf,asf_o,nut,mxf,dv,rm,gif,apng,yuv4mpegpipe,wav,w64,flac,mp3,aac,"
@@ -50,15 +50,15 @@ _ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]:
     """Open a media file and close it again.
 
-    `fast` does not decode while probing: enough to list packets, 3-9 times quicker. Not for
-    decoding, since the decoder then does not know the reorder depth from the start.
+    `fast` does not decode while probing: enough to list packets, and 3-9 times faster. Do not use
+    it for decoding, since the decoder then does not know the reorder depth from the start.
     """
     import av
 
     place = Path(path)
     try:
         exists = place.exists()
-    except (OSError, ValueError) as error:  # a name too long, or none
+    except (OSError, ValueError) as error:  # the name is too long or invalid
         raise StreamReadError(
             f"cannot be a file ({_reason(error)})", path=path[:200], hint="Check the uri."
         ) from error
@@ -92,7 +92,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
             path=path,
             hint="Copy it again, or rebuild it with a tool such as untrunc.",
         )
-    is_listed = getattr(error, "errno", None) != errno.EINVAL  # of formats that are allowed
+    is_listed = getattr(error, "errno", None) != errno.EINVAL  # among the allowed formats
     return StreamReadError(
         f"FFmpeg cannot open it ({_reason(error)})"
         if is_listed
@@ -105,7 +105,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
 
 
 def _lacks_moov(place: Path) -> bool:
-    """Return whether the top-level boxes of an ISO file hold no ``moov``."""
+    """Return whether the top-level boxes of an ISO file lack a ``moov``."""
     size = place.stat().st_size if place.is_file() else 0
     if size < 8:
         return False
@@ -125,7 +125,7 @@ def _lacks_moov(place: Path) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Return FFmpeg's sentence without number and path."""
+    """Return FFmpeg's message without number and path."""
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
@@ -149,7 +149,7 @@ def video_stream(container: InputContainer, stream: int, path: str) -> VideoStre
 
 
 def _is_decodable(stream: VideoStream | AudioStream) -> bool:
-    # The context is missing where FFmpeg has no decoder, whatever PyAV's annotations say.
+    # The context is missing if FFmpeg has no decoder, whatever PyAV's annotations claim.
     context: object = stream.codec_context
     return context is not None
 
@@ -171,8 +171,8 @@ def list_frames(
 ) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
-    Plain MP4 files are listed by their sample tables, all others by demuxing them. With `span_ns`
-    only frames whose presentation times are in this half-open range.
+    Plain MP4 files are listed from their sample tables, all others by demuxing. With `span_ns`,
+    only frames whose presentation times lie in this half-open range are listed.
     """
     return list_tabulated(path, stream, span_ns) or _demuxed(path, stream, span_ns)
 
@@ -180,16 +180,16 @@ def list_frames(
 def list_tabulated(
     path: str, stream: int = 0, span_ns: tuple[int, int] | None = None
 ) -> ContainerFrames | None:
-    """List the frames of a plain MP4 file; None of all that has to be demuxed, or is no file.
+    """List the frames of a plain MP4 file; None if it must be demuxed or is not a file.
 
-    Parameters as for `list_frames`; nothing raises.
+    Parameters as for `list_frames`; never raises.
     """
     frames = read_sample_table(path, stream)
     return frames if frames is None or span_ns is None else _within(frames, span_ns)
 
 
 def _within(frames: ContainerFrames, span_ns: tuple[int, int]) -> ContainerFrames:
-    """Return those of timed frames that lie in a span."""
+    """Return the timed frames that lie in a span."""
     if frames.pts is None:
         return frames
     begin, end = (

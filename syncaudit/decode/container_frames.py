@@ -1,4 +1,4 @@
-"""What a container lists of the frames of a video."""
+"""Hold the list of frames that a container gives for a video."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["ContainerFrames"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContainerFrames:
-    """Frames of one video stream as its container lists them."""
+    """Frames of one video stream as listed by its container."""
 
     n_frames: int  # packets with data that are meant to be shown
     # shape (n_frames,), in units of `time_base`, sorted; None if a frame has none
     pts: NDArray[np.int64] | None
     time_base: Fraction  # seconds per unit
-    width_px: int  # 0 where the header does not say
+    width_px: int  # 0 if the header does not state it
     height_px: int
-    damage: str | None = None  # why listing stopped early, where it did
-    n_bytes: int | None = None  # of the file, where that was looked at
+    damage: str | None = None  # why listing stopped early, if it did
+    n_bytes: int | None = None  # of the file, if that was checked
 
     def pts_ns(self) -> NDArray[Any] | None:
         """Return the presentation times in whole nanoseconds, rounded, shape (n_frames,).
 
-        They are Python's integers (dtype object) where int64 would overflow on the way.
+        They are Python integers (dtype object) if int64 would overflow on the way.
         """
         if self.pts is None:
             return None

@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 __all__ = ["CpuDecoder", "luma_of"]
 
-# Plane 0 of these is 8-bit luma, one byte a pixel.
+# Plane 0 of these is 8-bit luma, one byte per pixel.
 _PLANAR_LUMA = frozenset(
     f"{family}{layout}"
     for family in ("yuv", "yuvj", "yuva")
     for layout in ("410p", "411p", "420p", "422p", "440p", "444p")
 ) | {"nv12", "nv21", "nv16", "nv24", "gray", "gray8"}
 
-# Plane 0 of these is luma in 16-bit words; the bits to drop to reach 8.
+# Plane 0 of these is luma in 16-bit words; the value is the number of bits to drop to reach 8.
 _DEEP_LUMA = {
     f"yuv{layout}p{depth}le": depth - 8
     for layout in ("420", "422", "440", "444")
     for depth in (9, 10, 12, 14, 16)
 } | {"gray10le": 2, "gray12le": 4, "gray16le": 8, "p010le": 8, "p012le": 8, "p016le": 8}
 
-# FFmpeg shows damaged images of this codec without a word. Told to stop at errors, it fails, and
-# the image is decoded again for what it is worth.
+# FFmpeg outputs damaged images of this codec without reporting it. If told to stop at errors, it
+# fails, and the image is decoded again to recover what is possible.
 _LENIENT = "mjpeg"
 
 
 class CpuDecoder:
-    """Frames by PyAV with one thread, which equals bare FFmpeg (design, section 8)."""
+    """Frames from PyAV with one thread, identical to bare FFmpeg (design, section 8)."""
 
     name = "cpu"
     tells_damage = True
@@ -60,11 +60,11 @@ class CpuDecoder:
         return None
 
     def unavailable_reason(self) -> str | None:
-        """Return None: it is what others are compared with."""
+        """Return None: this is the reference for the others."""
         return None
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding; a file that is no video fails here and not at the first frame."""
+        """Start decoding; a file that is not a video fails here, not at the first frame."""
         tally = DecodeTally()
         if not files.paths:
             raise StreamReadError("the camera has no image files", code="empty")
@@ -98,7 +98,7 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
 
 
 def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes | None]]:
-    """Yield (name for people, bytes) of every image; None where they cannot be read."""
+    """Yield (display name, bytes) of every image; None if they cannot be read."""
     if files.column is not None:
         row = 0 if files.rows is None else files.rows[0]
         try:
@@ -145,14 +145,14 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Picture | None, N
         packets = packets_of(container, found, files.span_ns)
         for frame, is_corrupt in _decoded(container.name, found, packets, tally, seen, span):
             pts = frame.pts if is_timed else None
-            # A frame's place is its rank among all packets, decodable or not, so that stamps
+            # A frame's index is its rank among all packets, decodable or not, so that stamps
             # stay with their frames after damage. Without pts, failures are counted in order.
             if pts is None:
                 index = max(index + 1, files.first + tally.n_decoded + tally.n_errors)
             elif pts in span:
                 index = max(index + 1, files.first + bisect_left(seen, pts))
             else:
-                continue  # on the way from the key frame to the span, or behind it
+                continue  # between the key frame and the span, or after the span
             try:
                 luma = luma_of(frame)
             except (ValueError, OSError, MemoryError) as error:
@@ -179,7 +179,7 @@ def _decoded(
     seen: list[int],
     span: range,
 ) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield every frame that can be had and whether damage is in it; go on after failures."""
+    """Yield every recoverable frame and whether it is damaged; continue after failures."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
@@ -209,14 +209,14 @@ def _decoded(
                 tally.note_error(message)
             for frame in frames:
                 yield frame, True
-    if packet is None or packet.size:  # the last one, which flushes, did not come
+    if packet is None or packet.size:  # the final, flushing packet did not arrive
         with suppress(*failures, EOFError):
             for frame in stream.codec_context.decode(None):
                 yield frame, frame.is_corrupt
 
 
 def _despite_damage(packet: Packet[VideoStream]) -> list[VideoFrame]:
-    """Return what can be made of a packet that a strict decoder refused."""
+    """Return what can be recovered from a packet that a strict decoder rejected."""
     import av
 
     try:
@@ -229,7 +229,7 @@ def _despite_damage(packet: Packet[VideoStream]) -> list[VideoFrame]:
 def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
     """Return the luma of a decoded frame in 8 bits, shape (height, width).
 
-    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits (truncated,
+    Plane 0 without a copy if it is 8-bit luma. Deeper luma is shifted down to 8 bits (truncated,
     so that every back end can do the same). RGB and palettes go through FFmpeg's conversion to
     full-range grey.
     """

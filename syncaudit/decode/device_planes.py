@@ -1,4 +1,4 @@
-"""Luma planes that stay on a device: features are computed there, of many frames at once."""
+"""Keep luma planes on a device and compute features there, for many frames at once."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _InStream = Callable[[], AbstractContextManager[Any]]
 
 
 class DeviceBatch:
-    """Some frames of one camera in a row: a torch.Tensor of uint8, shape (n, height, width).
+    """Consecutive frames of one camera: a torch.Tensor of uint8, shape (n, height, width).
 
-    What is asked of one frame is computed and copied to the host for all of them, since it will
-    be asked of the others too: one launch and one wait for the device instead of one each. Where
-    its memory is full, the host computes.
+    What is requested for one frame is computed for all of them and copied to the host, since it
+    will be requested for the others too: one launch and one wait for the device, not one each.
+    If the memory of the device is full, the host computes.
 
     Parameters
     ----------
     planes : torch.Tensor
         The frames.
     in_stream : callable, optional
-        Returns the context of the CUDA stream in which they were written.
+        Returns the context of the CUDA stream in which the planes were written.
     """
 
     def __init__(self, planes: Any, in_stream: _InStream = nullcontext) -> None:
@@ -40,7 +40,7 @@ class DeviceBatch:
         return (DevicePlane(self, place) for place in range(len(self.planes)))
 
     def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
-        """Return a feature of `syncaudit.decode.features` of all frames, on the host."""
+        """Return a feature of `syncaudit.decode.features` for all frames, on the host."""
         key = (feature, *arguments)
         if key not in self._computed:
             with self._in_stream():
@@ -80,5 +80,5 @@ class DevicePlane:
         return found
 
     def to_host(self) -> NDArray[np.uint8]:
-        """Return the whole plane, of this frame alone."""
+        """Return the whole plane of this frame alone."""
         return self._batch.to_host(self._place)

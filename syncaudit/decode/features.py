@@ -1,8 +1,8 @@
-"""Features of luma planes, defined so that every device computes the same bits.
+"""Compute features of luma planes, defined so that every device computes the same bits.
 
-Planes are numpy arrays, which OpenCV reduces, or torch tensors on the host or a GPU, also stacked
-into batches; so are the results. Sums are integers. Means are rounded as OpenCV does: of 2 x 2
-pixels half up, of more to the nearest even.
+Planes are numpy arrays, which OpenCV reduces, or torch tensors on the host or a GPU, optionally
+stacked into batches; so are the results. Sums are integers. Means are rounded as in OpenCV: 2 x 2
+pixels half up, larger blocks to the nearest even.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def block_sums(luma: Any, n_blocks: int, every: int = 1) -> Any:
     luma : array of uint8, shape (..., height, width)
         Luma planes.
     n_blocks : int
-        Blocks side by side, no more than columns; what is left of the columns is not summed.
+        Blocks side by side, at most as many as columns; left-over columns are not summed.
     every : int
-        Sum only every so manieth row, from the first.
+        Sum only every n-th row, starting at the first.
 
     Returns
     -------
     array of int32, shape (..., ceil(height / every), n_blocks)
-        Exact up to 8.4 million pixels a block.
+        Exact up to 8.4 million pixels per block.
     """
     width = luma.shape[-1] // n_blocks
     chosen = luma[..., ::every, : n_blocks * width]
@@ -55,7 +55,7 @@ def reduced(luma: Any, factor: int) -> Any:
     Parameters
     ----------
     luma : array of uint8, shape (..., height, width)
-        Luma planes; last rows and columns that fill no square are left out.
+        Luma planes; trailing rows and columns that do not fill a square are left out.
     factor : int
         Side of the squares.
 
@@ -82,7 +82,7 @@ def reduced(luma: Any, factor: int) -> Any:
 
 
 def rows(luma: Any, first: int, every: int) -> Any:
-    """Return every so manieth row from row `first` on, contiguous and apart from the planes."""
+    """Return every n-th row (n is `every`) from row `first` on, contiguous, as a copy."""
     chosen = luma[..., first::every, :]
     return chosen.copy() if isinstance(luma, np.ndarray) else chosen.clone()
 

@@ -1,4 +1,4 @@
-"""What a file says of its video before anything is decoded."""
+"""Read what a file states about its video, without decoding."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ class VideoHeader:
     """Codec and format of a video stream."""
 
     codec: str  # FFmpeg's name: h264, hevc, av1, vp9, mjpeg ...
-    pixel_format: str | None  # FFmpeg's name: yuv420p ...; None where only decoding would tell
-    width_px: int  # 0 where the header does not say
+    pixel_format: str | None  # FFmpeg's name: yuv420p ...; None if it requires decoding
+    width_px: int  # 0 if the header does not state it
     height_px: int
     n_videos: int  # video streams of the file
-    white: int  # luma of white, as of `Picture`
+    white: int  # luma of white, as in `Picture`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoPart:
-    """Frames of a video that are wanted."""
+    """The requested frames of a video."""
 
     path: str  # local file with one video stream
     header: VideoHeader
     pts: tuple[int, ...]  # of all its frames, sorted, in units of `time_base`
     time_base: Fraction  # seconds per unit
-    begin: int  # half-open range of the wanted ones among them
+    begin: int  # half-open range of the requested ones among them
     stop: int
-    span_ns: tuple[int, int] | None  # of time that they lie in; None: all are wanted
+    span_ns: tuple[int, int] | None  # time span that contains them; None: all are requested
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """Presentation times of the wanted frames."""
+        """Presentation times of the requested frames."""
         return self.pts[self.begin : self.stop]
 
 
 def read_header(files: FrameFiles) -> VideoHeader:
-    """Return what the header of a video says."""
+    """Return the contents of a video's header."""
     quick = _read_header(files, fast=True)
-    # Without decoding, the format of the pixels may stay unknown.
+    # Without decoding, the pixel format may remain unknown.
     return quick if quick.pixel_format is not None else _read_header(files, fast=False)
 
 

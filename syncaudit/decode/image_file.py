@@ -1,4 +1,4 @@
-"""Read one encoded image from a file: neither a pipe nor more than an image can hold."""
+"""Read one encoded image from a regular file of reasonable size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["image_bytes", "image_error"]
 
 
 def image_bytes(path: str) -> bytes:
-    """Return what a file holds.
+    """Return the content of a file.
 
-    OSError where it cannot be read, is not a regular file (a pipe or device may never end), or too
-    large.
+    Raises OSError if it cannot be read, is not a regular file (a pipe or device may never end), or
+    is too large.
     """
     status = os.stat(path)  # noqa: PTH116  # for every image of every clip
     if not stat.S_ISREG(status.st_mode):
@@ -27,8 +27,8 @@ def image_bytes(path: str) -> bytes:
 
 
 def image_error(error: Exception) -> str:
-    """Return in words why OpenCV does not decode an image."""
-    if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is asked for
+    """Describe why OpenCV does not decode an image."""
+    if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is allocated
         return (
             f"it claims more pixels than the {IMAGE_PIXELS >> 20} million that are decoded; "
             "if it does have them, store it smaller"

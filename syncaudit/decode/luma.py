@@ -1,4 +1,4 @@
-"""What every decoder back end yields: frames, and how many could not be had."""
+"""Define what every decoder back end yields: frames and a count of failures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError"]
 
 
 class UnfitError(Exception):
-    """A back end cannot decode a video, or not as the CPU does; the sentence says why."""
+    """A back end cannot decode a video, or not as the CPU does; the message gives the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DecodeTally:
-    """Running count of what a decoder did with one source."""
+    """Running count of a decoder's results for one source."""
 
     n_decoded: int = 0
     n_corrupt: int = 0
@@ -71,11 +71,11 @@ class LumaFrames(Iterator[Picture]):
 
     @property
     def fallback(self) -> str | None:
-        """Why the CPU took over from the back end that was asked for, if it did."""
+        """Why the CPU took over from the requested back end, if it did."""
         return self._tally.fallback
 
     def close(self) -> None:
-        """Release the file; iterating on is not possible."""
+        """Release the file; iteration cannot continue."""
         self._frames.close()
 
     def __enter__(self) -> LumaFrames:
@@ -94,14 +94,14 @@ class FrameDecoder(Protocol):
 
     name: str
     tells_damage: bool
-    """Whether frames in which it concealed damage are marked; only the CPU's does so."""
+    """Whether frames with concealed damage are marked; only the CPU back end does so."""
 
     def probe(self) -> str | None:
         """Return why the back end cannot be used here, or None if it can."""
         ...
 
     def unavailable_reason(self) -> str | None:
-        """Return why it may not stand in for the CPU here: cannot be used, or differs."""
+        """Return why it may not replace the CPU here (unavailable or different), or None."""
         ...
 
     def open(self, files: FrameFiles) -> LumaFrames:

@@ -1,8 +1,8 @@
 """Decode on an NVIDIA GPU through PyNvVideoCodec (extra ``nvdec``).
 
-Its core decoder gets the packets that PyAV reads, and passes their presentation times on. Its
+Its core decoder receives the packets that PyAV reads, and passes their presentation times on. Its
 `SimpleDecoder` (2.2, on an H100) stamps frames with decoding times, and takes duration times rate
-for their number: of a Matroska file with a variable rate it returns 29 frames of 40.
+as their number: for a Matroska file with a variable rate it returns 29 frames of 40.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ __all__ = ["NvdecDecoder", "byte_stream", "packet_data"]
 
 # Frames whose features are computed at once: one wait for the GPU instead of one each.
 BATCH = 16
-# CUDA_VISIBLE_DEVICES says which GPU that is.
+# CUDA_VISIBLE_DEVICES determines which GPU that is.
 _GPU = 0
 _CODECS = {"h264": "H264", "hevc": "HEVC", "av1": "AV1", "vp9": "VP9", "mjpeg": "JPEG"}
-# What turns the packets of MP4 and Matroska into the byte stream that NVDEC parses.
+# Bitstream filters that turn the packets of MP4 and Matroska into the byte stream NVDEC parses.
 _BYTE_STREAM = {"h264": "h264_mp4toannexb", "hevc": "hevc_mp4toannexb"}
-# Widths and heights as coded are multiples of no more than this (a coding tree unit of HEVC).
+# Coded widths and heights are multiples of no more than this (a coding tree unit of HEVC).
 _CODED_MULTIPLE_PX = 64
-# Decoders that wait for the next video; of 854 x 480 one takes 20 MB on the GPU.
+# Idle decoders kept for the next video; at 854 x 480 one takes 20 MB on the GPU.
 _MAX_IDLE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A decoder, and the CUDA stream of torch that it and whatever reads its frames work in."""
+    """A decoder, and the torch CUDA stream in which it and all readers of its frames work."""
 
     decoder: Any
-    stream: Any  # None: its frames lie on the host
+    stream: Any  # None: its frames are on the host
 
 
 class _IdleSessions:
-    """Decoders that may be taken for a video coded with the same parameters as the last one.
+    """Decoders that can be reused for a video coded with the same parameters as their last one.
 
-    A new one costs 50 ms, 20 times as much as one that waits. Where the parameters differ, the
-    library keeps the surfaces of the last video, which may be too few.
+    A new one costs 50 ms, 20 times as much as an idle one. If the parameters differ, the library
+    keeps the surfaces of the last video, which may be too few.
     """
 
     def __init__(self) -> None:
@@ -74,14 +74,14 @@ class _IdleSessions:
         return None
 
     def put(self, parameters: object, session: _Session) -> None:
-        """Add one, and drop the one that has waited longest if there are too many."""
+        """Add one, and drop the one that has been idle longest if there are too many."""
         with self._lock:
             self._sessions.append((parameters, session))
             del self._sessions[:-_MAX_IDLE]
 
 
 class NvdecDecoder(BackEnd):
-    """NVDEC; frames stay on the GPU where torch takes them over there."""
+    """NVDEC; frames stay on the GPU if torch can use them there."""
 
     name = "nvdec"
     _idle: ClassVar[_IdleSessions] = _IdleSessions()
@@ -95,13 +95,13 @@ class NvdecDecoder(BackEnd):
             capable = _capabilities(nvc, nvc.cudaVideoCodec.H264)
         except UnfitError as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001  # the driver raises kinds of its own
+        except Exception as error:  # noqa: BLE001  # the driver raises its own exception types
             return f"the GPU does not answer ({first_line(error)})"
         return None if capable.get("supported", True) else "the GPU does not decode H.264"
 
     @classmethod
     def compare(cls) -> Agreement:
-        """Compare with the CPU what stays on the GPU, and where that fails what is copied."""
+        """Compare with the CPU what stays on the GPU, or what is copied if that fails."""
         cls._torch = _torch_on_gpu()
         agreement = compare_with_cpu(cls())
         if agreement.general is not None and cls._torch is not None:
@@ -111,13 +111,13 @@ class NvdecDecoder(BackEnd):
 
     @classmethod
     def keeps_on_device(cls) -> bool:
-        """Tell whether frames stay on the GPU, so that features are computed there."""
+        """Return whether frames stay on the GPU, so that features are computed there."""
         return cls.agreement().general is None and cls._torch is not None
 
     def decoded(
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
-        """Yield presentation time and luma, as `BackEnd` asks."""
+        """Yield presentation time and luma, as `BackEnd` requires."""
         if not part.wanted:
             return
         nvc, torch = _library(), self._torch
@@ -128,18 +128,18 @@ class NvdecDecoder(BackEnd):
                 parameters = (torch, part.header, stream.codec_context.extradata)
                 session = self._idle.take(parameters) or _new_session(nvc, torch, part.header)
                 frames = _frames(nvc, session.decoder, container, stream, part)
-                # Frames before the first that is wanted lead there from the key frame.
+                # Frames before the first requested one lead up to it from the key frame.
                 shown = (frame for frame in frames if frame.getPTS() >= part.wanted[0])
                 if torch is None:
                     yield from _copied(nvc, shown, part)
                 else:
                     yield from _on_device(torch, nvc, session.stream, shown, part)
-                for _ in frames:  # nothing of this video is left in the decoder
+                for _ in frames:  # leave nothing of this video in the decoder
                     pass
             self._idle.put(parameters, session)
         except UnfitError:
             raise
-        except Exception as error:  # the driver raises kinds of its own
+        except Exception as error:  # the driver raises its own exception types
             raise UnfitError(f"the driver failed ({first_line(error)})") from error
 
 
@@ -152,7 +152,7 @@ def _new_session(nvc: Any, torch: Any, header: VideoHeader) -> _Session:
     decoder = nvc.CreateDecoder(
         gpuid=_GPU,
         codec=getattr(nvc.cudaVideoCodec, _CODECS[header.codec]),
-        # In the stream of its own it copies without waiting, and never behind other decoders.
+        # In its own stream it copies without waiting, and never behind other decoders.
         cudastream=0 if stream is None else stream.cuda_stream,
         usedevicememory=stream is not None,
         maxwidth=width_px,
@@ -164,10 +164,10 @@ def _new_session(nvc: Any, torch: Any, header: VideoHeader) -> _Session:
 def _frames(
     nvc: Any, decoder: Any, container: InputContainer, stream: VideoStream, part: VideoPart
 ) -> Iterator[Any]:
-    """Yield frames in the order they are shown; each is the decoder's until the next is asked for.
+    """Yield frames in display order; each belongs to the decoder until the next is requested.
 
-    That of the key frame before what is wanted comes first, and all that the decoder still holds
-    last.
+    The first is that of the key frame before the requested range; those still held by the decoder
+    come last.
     """
     for packet in byte_stream(container, stream, part.span_ns):
         yield from decoder.Decode(packet_data(nvc, packet))
@@ -177,7 +177,7 @@ def _frames(
 def byte_stream(
     container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
 ) -> Iterator[Packet[VideoStream]]:
-    """Yield the packets that frames of a span need, as NVDEC parses them."""
+    """Yield the packets needed for the frames of a span, as NVDEC parses them."""
     from av.bitstream import BitStreamFilterContext
 
     name = _BYTE_STREAM.get(stream.codec_context.codec.canonical_name)
@@ -189,7 +189,7 @@ def byte_stream(
 
 
 def packet_data(nvc: Any, packet: Packet[VideoStream]) -> Any:
-    """Return a packet as the decoder takes it; its bytes are those of `packet`, to be kept."""
+    """Return a packet in the decoder's format; its bytes belong to `packet`, which must be kept."""
     sent = nvc.PacketData()
     sent.bsl_data, sent.bsl, sent.pts = packet.buffer_ptr, packet.buffer_size, packet.pts
     return sent
@@ -198,7 +198,7 @@ def packet_data(nvc: Any, packet: Packet[VideoStream]) -> Any:
 def _on_device(
     torch: Any, nvc: Any, stream: Any, frames: Iterator[Any], part: VideoPart
 ) -> Iterator[tuple[int, Plane]]:
-    """Yield times and frames, which are copied together, from the GPU to the GPU."""
+    """Yield times and frames, copied together within the GPU."""
     header, n_left = part.header, len(part.wanted)
     in_stream = partial(torch.cuda.stream, stream)
     while n_left:
@@ -207,7 +207,7 @@ def _on_device(
             shape = (min(BATCH, n_left), header.height_px, header.width_px)
             planes = torch.empty(shape, dtype=torch.uint8, device=f"cuda:{_GPU}")
             for plane, frame in zip(planes.unbind(), frames, strict=False):
-                # The decoder writes to it again in the same stream: after this.
+                # The decoder overwrites it in the same stream, hence after this.
                 plane.copy_(_cropped(nvc, frame, torch.from_dlpack(frame), header))
                 times.append(frame.getPTS())
         if not times:
@@ -246,12 +246,12 @@ def _luma(nvc: Any, frame: Any, header: VideoHeader) -> NDArray[np.uint8]:
         raise UnfitError(f"a frame has {frame.framesize()} bytes, not {n_bytes}")
     address = ctypes.cast(frame.GetPtrToPlane(0), ctypes.POINTER(ctypes.c_uint8))
     rows = np.ctypeslib.as_array(address, shape=(height_px, stride))
-    # Copied, for the buffer is the decoder's and does not live as long as arrays may.
+    # Copied, because the buffer belongs to the decoder and may not outlive the arrays.
     return rows[:, :width_px].copy()
 
 
 def _check(nvc: Any, header: VideoHeader) -> None:
-    """Refuse what the engine of this GPU does not decode."""
+    """Reject what the engine of this GPU cannot decode."""
     codec = getattr(nvc.cudaVideoCodec, _CODECS.get(header.codec, ""), None)
     if codec is None:
         raise UnfitError(f"NVDEC has no {header.codec}")
@@ -275,13 +275,13 @@ def _check_format(nvc: Any, frame: Any) -> None:
 
 @cache
 def _capabilities(nvc: Any, codec: Any) -> Any:
-    """Return what the GPU decodes of 8-bit 4:2:0; asking makes a CUDA context each time."""
+    """Return what the GPU decodes of 8-bit 4:2:0; each query creates a CUDA context."""
     chroma = getattr(nvc.cudaVideoChromaFormat, "420")
     return nvc.GetDecoderCaps(gpuid=_GPU, codec=codec, chromaformat=chroma, bitdepth=8)
 
 
 def _torch_on_gpu() -> Any:
-    """Return torch where it sees a GPU (the first, as the decoder does), or None."""
+    """Return torch if it sees a GPU (the first, like the decoder), or None."""
     try:
         import torch
     except (ImportError, OSError, RuntimeError):
@@ -290,7 +290,7 @@ def _torch_on_gpu() -> Any:
 
 
 def _library() -> Any:
-    """Return PyNvVideoCodec, whose import alone asks the driver."""
+    """Return PyNvVideoCodec, whose import alone queries the driver."""
     try:
         import PyNvVideoCodec
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Whether a back end decodes sample videos as the CPU does, frame by frame."""
+"""Check whether a back end decodes sample videos as the CPU does, frame by frame."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Agreement", "compare_with_cpu"]
 
-# JPEG leaves the rounding of its transform open; all other codecs prescribe every bit.
+# JPEG does not fix the rounding of its transform; all other codecs specify every bit.
 _LEVELS = {"mjpeg": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """What a back end may decode in place of the CPU."""
+    """What a back end may decode instead of the CPU."""
 
     general: str | None = None  # why it may decode nothing
-    # by FFmpeg's name, why that is left to the CPU; None: they agree
+    # by FFmpeg's name, why that codec is left to the CPU; None: they agree
     by_codec: Mapping[str, str | None] = field(default_factory=dict)
 
     def unavailable_reason(self, codec: str) -> str | None:
@@ -45,7 +45,7 @@ class Agreement:
 def compare_with_cpu(back_end: BackEnd) -> Agreement:
     """Decode the samples with a back end and with the CPU, and compare integer features.
 
-    They agree on nothing where it cannot be used, or does not agree on H.264.
+    If it is unavailable, or does not agree on H.264, they agree on nothing.
     """
     why = back_end.probe()
     if why is not None:
@@ -71,7 +71,7 @@ def compare_with_cpu(back_end: BackEnd) -> Agreement:
 
 
 def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | None:
-    """Return the first thing in which the back end differs from the CPU, or None."""
+    """Describe the first difference between the back end and the CPU, or return None."""
     n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
     try:
         with CpuDecoder().open(files) as frames, closing(back_end.decoded(part)) as theirs:
@@ -99,7 +99,7 @@ def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
 
 
 def _asked_of(decoded: Picture) -> Iterator[NDArray[Any]]:
-    """Yield what detectors ask of a frame, and all of it."""
+    """Yield what detectors request from a frame, and the whole frame."""
     yield decoded.block_sums(16)
     yield decoded.block_sums(4, 4)
     yield from (decoded.reduced(factor) for factor in (1, 2, 13))

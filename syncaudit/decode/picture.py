@@ -1,4 +1,4 @@
-"""One decoded frame as every watcher gets it: what is computed of it is computed once."""
+"""Represent one decoded frame for all consumers; each derived feature is computed once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ONE = Fraction(1)
 
 
 def white_of(pixel_format: str, color_range: int) -> int:
-    """Return the luma of white: in video range, unless something is said to the contrary.
+    """Return the luma of white: video range unless stated otherwise.
 
     Parameters
     ----------
     pixel_format : str
-        FFmpeg's name; grey, and what is converted to it, is in full range.
+        FFmpeg's name; grey, and formats converted to it, are full range.
     color_range : int
-        FFmpeg's number, 0 where the stream does not say.
+        FFmpeg's number, 0 if the stream does not state it.
     """
     is_video = pixel_format.startswith(("yuv", "nv", "p0")) and not pixel_format.startswith("yuvj")
     return VIDEO_WHITE if is_video and color_range != _FULL_RANGE else FULL_WHITE
@@ -47,36 +47,36 @@ class Plane(Protocol):
         ...
 
     def to_host(self) -> NDArray[np.uint8]:
-        """Return the whole plane, which costs most of what the device saves."""
+        """Return the whole plane, which costs most of the time that the device saves."""
         ...
 
 
 class Picture:
     """The brightness of one frame, in 8 bits.
 
-    A frame may be kept: it holds on to its memory, which is the decoder's own (1.5 bytes a pixel)
-    and not a copy. Nothing may write to it.
+    A frame may be kept: it holds a reference to its memory, which belongs to the decoder (1.5 bytes
+    per pixel) and is not a copy. Do not write to it.
 
     Parameters
     ----------
     index : int
-        Place among the frames of the file in presentation order, counting those that could
-        not be decoded: the row of the stamp table that belongs to it.
+        Index among the frames of the file in presentation order, counting those that could
+        not be decoded: the row of the timestamp table that belongs to it.
     plane : ndarray of uint8, shape (height, width), or Plane
-        Y plane as coded (video range where the stream says so).
+        Y plane as coded (video range if the stream states so).
     pts : int, optional
-        Presentation time in units of the container; None where it has none.
+        Presentation time in units of the container; None if it has none.
     time_base : Fraction
         Seconds per unit.
     is_corrupt : bool
         Whether the decoder had to conceal damage in it.
     is_key : bool
-        Whether it is decoded without any other frame.
+        Whether it can be decoded without any other frame.
     white : int
         Luma of white, where pixels clip: 235 in video range, 255 in full range.
     """
 
-    # A frozen dataclass would take three times as long to make, once a frame.
+    # A frozen dataclass would take three times as long to create, once per frame.
     __slots__ = (
         "_computed",
         "_luma",
@@ -117,7 +117,7 @@ class Picture:
 
     @property
     def pts_s(self) -> float | None:
-        """Presentation time in seconds; None where the container has none."""
+        """Presentation time in seconds; None if the container has none."""
         return None if self.pts is None else float(self.pts * self.time_base)
 
     @property
@@ -136,7 +136,7 @@ class Picture:
         return self._feature(features.reduced, factor)
 
     def rows(self, first: int, every: int) -> NDArray[np.uint8]:
-        """Return a copy of every so manieth row from row `first` on."""
+        """Return a copy of every n-th row (n is `every`), starting at row `first`."""
         return self._feature(features.rows, first, every)
 
     def _feature(self, feature: Callable[..., Any], *arguments: int) -> NDArray[Any]:

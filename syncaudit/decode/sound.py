@@ -1,4 +1,4 @@
-"""Decode the sound of any container that FFmpeg knows, as float samples."""
+"""Decode the audio of any container that FFmpeg supports, as float samples."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from syncaudit.limits import SOUND_SAMPLES
 
 __all__ = ["SoundTrack", "decode_sound", "refuse_endless"]
 
-# Encoders that put 256 to 2112 samples in front, and containers that do not say how many.
+# Encoders that prepend 256 to 2112 samples, and containers that do not record how many.
 _PRIMED_CODECS = frozenset({"aac", "mp3", "mp3float", "mp2", "mp2float", "ac3", "eac3"})
 _PRIMING_UNKNOWN = frozenset({"aac", "mpegts", "mpeg", "avi", "flv", "asf"})
-# Presentation times are rounded to 1 ms in Matroska; packets are 20 ms long and more.
+# Presentation times are rounded to 1 ms in Matroska; packets are at least 20 ms long.
 _JUMP_S = 0.005
-_MAX_ERRORS = 100_000  # a demuxer that fails for ever must not hang
+_MAX_ERRORS = 100_000  # a demuxer that fails forever must not hang
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SoundTrack:
     """First audio track of a file.
 
-    Before the samples of `jumps` presentation time jumps ahead of the sample count (or back) by so
-    many seconds: packets that the recorder lost.
+    Before each sample in `jumps`, presentation time jumps ahead of the sample count (or back) by
+    this many seconds: packets that the recorder lost.
     """
 
     rate_hz: int
@@ -36,7 +36,7 @@ class SoundTrack:
     n_errors: int  # packets that could not be decoded
     start_s: float  # presentation time of the first sample
     jumps: tuple[tuple[int, float], ...] = ()
-    # the codec puts samples in front, the container does not say how many
+    # the codec prepends samples, and the container does not record how many
     is_priming_unknown: bool = False
 
 
@@ -102,7 +102,7 @@ def decode_sound(path: str) -> SoundTrack:
 
 
 def refuse_endless(path: str, n_samples: int) -> None:
-    """Refuse sound with more samples than any that is decoded at once."""
+    """Reject audio with more samples than are ever decoded at once."""
     if n_samples > SOUND_SAMPLES:
         raise StreamReadError(
             f"holds more than {SOUND_SAMPLES} samples of sound (6 hours at 48 kHz)",

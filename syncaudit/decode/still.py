@@ -1,4 +1,4 @@
-"""Decode one image in colour, for people to look at."""
+"""Decode one image in colour for display."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from syncaudit.model import FrameFiles
 
 __all__ = ["decode_still"]
 
-# Frames decoded on the way from a key frame: an image is not worth more.
+# Maximum number of frames decoded from a key frame on: one image is not worth more.
 _MAX_DECODED = 300
 
 
 def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArray[np.uint8] | None:
-    """Return one image, or None where it cannot be had.
+    """Return one image, or None if it is unavailable.
 
     Parameters
     ----------
     files : FrameFiles
-        Where the images lie.
+        Where the images are stored.
     index : int
-        Which of single images, from 0.
+        Index among single images, from 0.
     pts_ns : int, optional
         Presentation time in a video; the last frame at or before it is taken, within 300 frames
         of its key frame. None takes the first frame.

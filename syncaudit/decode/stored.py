@@ -1,4 +1,4 @@
-"""Images in a column of a Parquet file, as Hugging Face data sets keep them: read one by one."""
+"""Read images one by one from a column of a Parquet file, as in Hugging Face data sets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["broken_parquet", "list_stored", "stored_images"]
 
-# Images handed on at a time, and bytes read of the file: row groups may be large.
+# Images passed on at a time, and bytes read from the file: row groups may be large.
 _BATCH = 4
 _BUFFER_BYTES = 1 << 20
-# Images that are looked at for their size.
+# Maximum number of images checked for their size.
 _TRIED = 20
 
 
 def list_stored(files: FrameFiles) -> ContainerFrames:
-    """Return the number of images, and the size of the first that can be decoded."""
+    """Return the number of images, and the size of the first one that can be decoded."""
     import cv2
     import numpy as np
 
@@ -48,10 +48,10 @@ def list_stored(files: FrameFiles) -> ContainerFrames:
 
 
 def stored_images(files: FrameFiles) -> Iterator[bytes]:
-    """Yield the encoded images of `files` in the order of the rows; b"" where a row has none.
+    """Yield the encoded images of `files` in row order; b"" where a row has none.
 
-    Memory holds a page of the column, packed and unpacked; how many images are in it is up to who
-    wrote the file (pyarrow: at most 1024, and no more than a row group).
+    Memory holds one page of the column, compressed and decompressed; the number of images in it
+    depends on the writer (pyarrow: at most 1024, and no more than a row group).
     """
     with _opened(files) as file:
         yield from _images(file, files)
@@ -105,7 +105,7 @@ def _images(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
 def _columns(
     file: ParquetFile, name: str | None, first: int, stop: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (first row, cells) of the batches that reach into a range of rows."""
+    """Yield (first row, cells) of the batches that overlap a range of rows."""
     at = 0
     for number in range(file.metadata.num_row_groups):
         size = file.metadata.row_group(number).num_rows
@@ -123,7 +123,7 @@ def _columns(
 
 
 def broken_parquet(path: str, error: Exception) -> StreamReadError:
-    """Return the error of a Parquet file that Arrow does not read."""
+    """Return the error for a Parquet file that Arrow cannot read."""
     return StreamReadError(
         f"is not an intact Parquet file ({one_line(error)})",
         code="corrupt",

@@ -20,7 +20,7 @@ BATCH = 16
 
 
 class TorchcodecDecoder(BackEnd):
-    """torchcodec: NVDEC where torch sees a GPU, else FFmpeg with one thread."""
+    """torchcodec: NVDEC if torch sees a GPU, else FFmpeg with one thread."""
 
     name = "torchcodec"
 
@@ -33,7 +33,7 @@ class TorchcodecDecoder(BackEnd):
         return None
 
     def decoded(self, part: VideoPart) -> Generator[tuple[int, Plane], None, None]:
-        """Yield presentation time and luma, which stays on the device, as `BackEnd` asks."""
+        """Yield presentation time and luma, which stays on the device, as `BackEnd` requires."""
         if not part.wanted:
             return
         first, last, n_left = part.wanted[0], part.wanted[-1], len(part.wanted)
@@ -48,12 +48,12 @@ class TorchcodecDecoder(BackEnd):
 
 
 def _from(part: VideoPart) -> Iterator[tuple[int, Any]]:
-    """Yield times and frames from the first that is wanted, or earlier."""
+    """Yield times and frames from the first requested one, or from an earlier one."""
     first = part.wanted[0]
     if part.begin:
         frames = _decoded(part, float(first * part.time_base))
         head = next(frames, None)
-        # A key frame may be found that is shown later than frames which follow it.
+        # The seek may find a key frame that is shown later than frames which follow it.
         if head is not None and head[0] <= first:
             yield head
             yield from frames
@@ -71,7 +71,7 @@ def _decoded(part: VideoPart, seek_s: float | None) -> Iterator[tuple[int, Any]]
     flushed = (decoder.drain() for _ in range(1))
     for frames in chain((decoder.decode(packet) for packet in demuxer), flushed):
         for frame in frames:
-            # Exact: seconds are a double, and times far below 2**53 units.
+            # Exact: seconds are a double, and times are far below 2**53 units.
             yield round(frame.pts_seconds * per_s), frame
 
 
@@ -84,7 +84,7 @@ def _on_device(batch: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Plane]]:
 def _luma(frame: Any) -> Any:
     if frame.pixel_format not in _PIXEL_FORMATS:
         raise UnfitError(f"its frames come as {frame.pixel_format}")
-    # Copied, for planes are views of FFmpeg's memory and do not live as long as arrays may.
+    # Copied, because planes are views of FFmpeg's memory, which may not outlive the arrays.
     return frame.planes[0].clone()
 
 
@@ -98,7 +98,7 @@ def _library() -> tuple[Any, Any]:
             f"torchcodec cannot be imported ({first_line(error)}); "
             "pip install 'syncaudit[torchcodec]', and FFmpeg's shared libraries"
         ) from error
-    # Without them it can be imported, for it reads images too, and fails at the first video.
+    # Without them the import succeeds, since it reads images too, but the first video fails.
     if not getattr(_core.ops, "_FFMPEG_AVAILABLE", True):
         raise UnfitError("torchcodec finds no shared libraries of FFmpeg; install FFmpeg")
     return torch, decoders

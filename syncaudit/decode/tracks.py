@@ -1,4 +1,4 @@
-"""Tell which sound and subtitles lie beside the frames of a video file."""
+"""Find the audio and subtitles stored beside the frames of a video file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Subtitles", "Tracks", "find_tracks"]
 
-# Nothing above -80 dB of full scale is silence.
+# Audio that never exceeds -80 dB of full scale is silence.
 _SILENT_PEAK = 1e-4
-# Codecs whose packets hold their text; others (DVD, Blu-ray) hold images of it.
+# Codecs whose packets hold text; others (DVD, Blu-ray) hold images of it.
 _TEXTS = frozenset({"subrip", "srt", "text", "webvtt", "mov_text", "ass", "ssa"})
 # Commas in front of the text of an ASS packet.
 _ASS_FIELDS = 8
@@ -27,27 +27,27 @@ class Subtitles:
     """A subtitle stream."""
 
     codec: str
-    language: str  # '' where the container does not say
-    # start, stop (presentation time) and text; none of codecs of images
+    language: str  # '' if the container does not state it
+    # start, stop (presentation time) and text; empty for image codecs
     lines: tuple[tuple[float, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracks:
-    """What a file holds beside frames.
+    """What a file holds besides frames.
 
-    Starts are presentation times of the first frame and of the first sample, edit lists and priming
-    counted; None: there is no such stream.
+    Starts are presentation times of the first frame and of the first sample, including edit lists
+    and priming; None: there is no such stream.
     """
 
     video_start_s: float | None = None
     sound_start_s: float | None = None
-    is_silent: bool = False  # the first sound track holds nothing but silence
-    subtitles: tuple[Subtitles, ...] = ()  # in the order of the file
+    is_silent: bool = False  # the first audio track holds nothing but silence
+    subtitles: tuple[Subtitles, ...] = ()  # in file order
 
 
 def find_tracks(path: str) -> Tracks:
-    """Return the tracks of a local file; sound is decoded up to the first that is heard."""
+    """Return the tracks of a local file; audio is decoded up to the first audible sound."""
     with open_container(path) as container:
         videos, sounds = container.streams.video, container.streams.audio
         starts = [
@@ -84,7 +84,7 @@ def _read_subtitles(container: InputContainer) -> Iterator[Subtitles]:
                     stop_s = start_s + float((packet.duration or 0) * packet.time_base)
                     lines[packet.stream.index].append((start_s, stop_s, text))
         except (av.FFmpegError, OSError, ValueError):
-            pass  # what could be read counts; the audit of the frames tells of the damage
+            pass  # use what could be read; the frame audit reports the damage
     for stream in streams:
         yield Subtitles(
             codec=stream.codec_context.name,
@@ -95,7 +95,7 @@ def _read_subtitles(container: InputContainer) -> Iterator[Subtitles]:
 
 def _text_of(packet: Packet[Any], codec: str) -> str:
     content = bytes(packet)
-    if codec == "mov_text":  # its length first, styles after it
+    if codec == "mov_text":  # length prefix first, styles after the text
         content = content[2 : 2 + int.from_bytes(content[:2], "big")]
     text = content.decode("utf-8", errors="replace")
     if codec in ("ass", "ssa"):
@@ -114,5 +114,5 @@ def _is_silent(container: InputContainer) -> bool:
                 if np.abs(part.to_ndarray()).max(initial=0.0) > _SILENT_PEAK:
                     return False
     except (av.FFmpegError, OSError, ValueError, EOFError):
-        return False  # its reader tells what is wrong
+        return False  # its reader reports what is wrong
     return True

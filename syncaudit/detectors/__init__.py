@@ -1,7 +1,7 @@
-"""What happened and when: stamps, rotation of images, flashes, motion, sound.
+"""Detect what happened and when: timestamps, camera rotation, flashes, motion, sound.
 
-Outside packages add a `Detector` through the entry-point group ``syncaudit.detectors``, as
-estimators are added (`syncaudit.estimators`).
+Outside packages add a `Detector` through the entry-point group ``syncaudit.detectors``, in the
+same way as estimators (`syncaudit.estimators`).
 """
 
 from functools import cache
@@ -60,11 +60,11 @@ _BUILT_IN = (
 
 @cache
 def all_detectors() -> tuple[Detector, ...]:
-    """Return every detector of samples, built in ones first.
+    """Return every detector that works on samples, built-in ones first.
 
     Raises
     ------
     UsageError
-        If one of another package cannot be imported, or is no `Detector`.
+        If a detector of another package cannot be imported, or is not a `Detector`.
     """
     return with_added(_BUILT_IN, DETECTORS)

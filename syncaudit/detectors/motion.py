@@ -1,8 +1,8 @@
 """Turn IMU and CAN channels into clean activities in SI units.
 
-Streams are kept as read; this is where samples that are not evidence (not finite, or stamped before
-their predecessor) are left out, and those of one stamp become their mean. What was wrong with them
-is said by the stamp audit and by the readers.
+Streams are kept as read; samples that are not evidence (not finite, or stamped before their
+predecessor) are removed here, and samples with the same stamp are averaged. Defects are
+reported by the stamp audit and by the readers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MIN_SAMPLES = 8
 
 
 def quantity_of(channel: str) -> Quantity | None:
-    """Return the quantity of a channel or CAN role, or None where it is no motion."""
+    """Return the quantity of a channel or CAN role, or None if it is not motion."""
     if channel.startswith("wheel_speed"):
         return Quantity.WHEEL_SPEED
     return _QUANTITIES.get(channel)
@@ -43,8 +43,8 @@ def detect_motion(stream: SignalStream) -> list[Activity]:
     Returns
     -------
     list of Activity
-        Channels with fewer than eight usable samples are left out. Values are in SI units where
-        the channel states a unit that is known, else as read.
+        Channels with fewer than eight usable samples are left out. Values are in SI units if the
+        channel states a known unit, otherwise as read.
     """
     activities = []
     for channel in stream.channels:
@@ -60,13 +60,13 @@ def detect_motion(stream: SignalStream) -> list[Activity]:
 def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | None:
     if channel.time_ns.size < MIN_SAMPLES:
         return None
-    # The middle stamp is a safe epoch even where single stamps are absurd.
+    # The middle stamp is a safe epoch even if single stamps are absurd.
     time_ns, values = channel.time_ns, channel.values
     epoch_ns = int(np.partition(time_ns, time_ns.size // 2)[time_ns.size // 2])
     usable = np.all(is_usable(values), axis=1)
     if spans_too_long(time_ns):
         usable &= np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
-    # Recordings of hours are copied only where they must be.
+    # Long recordings are copied only if necessary.
     if not usable.all():
         time_ns, values = time_ns[usable], values[usable]
     if time_ns.size < MIN_SAMPLES:
@@ -86,10 +86,10 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
 
 
 def _one_a_stamp(time_ns: Ints, values: Floats) -> tuple[Ints, Floats]:
-    """Return the samples that are not earlier than one before them, those of one stamp averaged.
+    """Return samples not stamped before an earlier one, averaging those with equal stamps.
 
-    Stamps that are rounded more coarsely than samples come stand for the middle of those that share
-    them: the first alone would be half a step of the rounding early.
+    Stamps that are rounded more coarsely than the sample period represent the middle of the samples
+    that share them: the first alone would be half a rounding step early.
     """
     if np.all(time_ns[1:] > time_ns[:-1]):
         return time_ns, values

@@ -1,4 +1,4 @@
-"""What a detector is: one way to find evidence in the samples of a stream."""
+"""Define the detector: one way to find evidence in the samples of a stream."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Detector"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:
-    """One way to find evidence in the samples of a stream; images have their own pass.
+    """One way to find evidence in the samples of a stream (frames have their own pass).
 
     Parameters
     ----------
     name : str
-        What it goes by, unique among all detectors.
+        Unique among all detectors.
     takes : type
-        Of the streams that it looks at.
+        Type of the streams it accepts.
     fills : str
-        Field of `syncaudit.model.ClipEvidence` that holds what it finds, by source.
+        Field of `syncaudit.model.ClipEvidence` that holds its results, by source.
     find : callable
-        Takes a stream and returns evidence, or None where there is none. It raises nothing for
-        what a stream holds.
+        Takes a stream and returns evidence, or None if there is none. It never raises because of
+        a stream's content.
     """
 
     name: str

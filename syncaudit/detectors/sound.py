@@ -15,9 +15,9 @@ __all__ = ["find_clicks", "find_loudness"]
 # Analysis window of the energy: short enough that the logarithm, which jumps as soon as the
 # window touches a click, is early by at most half of it.
 WINDOW_S = 0.002
-# Distance of the values of loudness, rounded to whole samples.
+# Spacing of the loudness values, rounded to whole samples.
 HOP_S = 0.001
-# A click must rise above the loudest of this span before it (the reverberation of the last one).
+# A click must exceed the loudest part of this span before it (reverberation of the last one).
 LOOK_BACK_S = 0.03
 # Two clicks closer than this are one.
 APART_S = 0.03
@@ -25,7 +25,7 @@ APART_S = 0.03
 MIN_RISE = 1.4
 # Rise in robust deviations of all rises.
 MIN_STRENGTH = 8.0
-# Onset picking looks this far before and behind the coarse time.
+# Onset picking looks this far before and after the coarse time.
 PICK_BEFORE_S = 0.012
 PICK_AFTER_S = 0.003
 
@@ -33,9 +33,9 @@ PICK_AFTER_S = 0.003
 def find_loudness(stream: AudioStream) -> Activity | None:
     """Return the log energy of a sound, about every millisecond.
 
-    The sound is differentiated (central difference: high-pass without phase), squared and
-    averaged over a symmetric Hann window of 2 ms: nothing is delayed, a click at sample s peaks
-    within half a hop of s. Waveforms are not handed on: two microphones are compared straight
+    The sound is differentiated (central difference: high-pass without phase shift), squared and
+    averaged over a symmetric Hann window of 2 ms: nothing is delayed, and a click at sample s peaks
+    within half a hop of s. Waveforms are not passed on: two microphones are compared directly
     from their streams.
 
     Parameters
@@ -60,7 +60,7 @@ def find_loudness(stream: AudioStream) -> Activity | None:
     times = clock.seconds(np.arange(energy.size, dtype=np.int64) * hop)
     if float(np.min(np.diff(times))) <= 0.0:
         return None
-    # 16 bit silence is digital zero: a floor 100 dB below the top keeps the logarithm finite.
+    # 16-bit silence is digital zero: a floor 100 dB below the peak keeps the logarithm finite.
     values = np.log(np.maximum(energy, 1e-10 * top))
     return Activity(
         source=stream.name,
@@ -75,12 +75,12 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     """Return the onsets of clicks and knocks with sub-millisecond times.
 
     An onset is a rise of the log energy above the loudest of the 30 ms before it, by 6 dB and by
-    8 robust deviations of all such rises. Its time is the change of variance in the waveform that
-    is most likely, ``AIC(k) = k log var(x[:k]) + (n - k) log var(x[k:])`` (Maeda, "A method for
+    8 robust deviations of all such rises. Its time is the most likely change of variance in the
+    waveform, ``AIC(k) = k log var(x[:k]) + (n - k) log var(x[k:])`` (Maeda, "A method for
     reading and checking phase times in autoprocessing system of seismic wave data", Zisin 38,
-    1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k. Slow
-    onsets (speech, tyres) have wide ones and say so. The time is that of the begin of a sound, not
-    of its peak.
+    1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k, which
+    is large for slow onsets (speech, tyres). The time is that of the start of a sound, not of its
+    peak.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     Returns
     -------
     EventTrain or None
-        `Quantity.CLICK`; None where there is no sound to look at, an empty train where nothing
+        `Quantity.CLICK`; None if there is no sound to examine, an empty train if there are no
         clicks.
     """
     loudness = find_loudness(stream)
@@ -117,16 +117,16 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
 
 
 def _energy(stream: AudioStream, hop: int) -> Floats:
-    """Return energy of the differentiated sound around every hop-th sample."""
+    """Return the energy of the differentiated sound around every hop-th sample."""
     x = np.nan_to_num(stream.samples, nan=0.0, posinf=0.0, neginf=0.0)
     slope = np.zeros(x.size, dtype=np.float64)
     slope[1:-1] = 0.5 * (x[2:].astype(np.float64) - x[:-2])
     half = max(1, round(0.5 * WINDOW_S * stream.rate_hz))
     window = np.hanning(2 * half + 3)[1:-1]
     window /= float(np.sum(window))
-    from scipy.signal import upfirdn  # 25 MiB that clips without sound are spared
+    from scipy.signal import upfirdn  # saves 25 MiB for clips without sound
 
-    # upfirdn starts where the window first touches the signal: `half` zeros put its middle there.
+    # upfirdn starts where the window first touches the signal: `half` zeros centre it there.
     padded = np.concatenate((slope**2, np.zeros(half)))
     full = upfirdn(window, np.concatenate((np.zeros(hop - half % hop), padded)), 1, hop)
     first = (half + hop - half % hop) // hop
@@ -138,18 +138,18 @@ def _rise(level: Floats, back: int) -> Floats:
     """Return by how much the level exceeds the 90 % quantile of the span before it."""
     before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
     out = np.zeros(level.size)
-    gap = 2  # the window of 2 ms makes neighbours share samples
+    gap = 2  # neighbouring values share samples of the 2 ms window
     out[back + gap :] = level[back + gap :] - before[back : level.size - gap]
     return out
 
 
 def _pick(stream: AudioStream, centre: int) -> tuple[float, float]:
-    """Return the onset near a sample and its error in samples; (-1, 0) where there is none."""
+    """Return the onset near a sample and its error in samples; (-1, 0) if there is none."""
     rate = stream.rate_hz
     low = max(0, centre - round(PICK_BEFORE_S * rate))
     high = min(stream.samples.size, centre + round(PICK_AFTER_S * rate))
     x = np.nan_to_num(stream.samples[low:high].astype(np.float64))
-    # A difference whitens rumble; its sample k belongs to the newer of the two.
+    # Differencing whitens rumble; its sample k belongs to the newer of the two.
     x = np.diff(x, prepend=x[:1])
     # Nothing after the loudest sample belongs to the onset.
     stop = int(np.argmax(np.abs(x))) + max(4, round(2e-4 * rate))

@@ -1,4 +1,4 @@
-"""Turn a table of robot state into one activity: where the robot is, or is told to be."""
+"""Turn a table of robot state into one activity: where the robot is, or is commanded to be."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["find_state", "why_no_state"]
 
 
 MIN_SAMPLES = 16
-# Switches and grippers that know few positions are not motion.
+# Switches and grippers with few distinct positions are not motion.
 MIN_VALUES = 9
-# A column that holds fewer numbers would cost the others more than it tells.
+# A column with fewer numbers would cost the other columns more than it adds.
 MIN_USABLE = 0.5
-# Jumps of about a whole turn are an angle that runs over its end.
+# Jumps of about a full turn are a wrapping angle.
 TURNS = (2.0 * math.pi, 360.0)
 TURN_SHARE = 0.9
 
@@ -38,26 +38,26 @@ _NO_MOTION = ("effort", "torque", "current", "force", "temperature", "voltage", 
 
 
 def find_state(stream: SignalStream) -> Activity | None:
-    """Return what a state source tells of motion, or None where nothing in it moves.
+    """Return the motion in a state source, or None if nothing in it moves.
 
-    Velocities and steps are summed up, angles that jump by a turn are unwrapped; efforts,
-    switches and channels that stand still are left out. Commands are told from state by the
-    manifest (`is_command`, `is_rate`) or else by their names.
+    Velocities and steps are summed, angles that jump by a full turn are unwrapped; efforts,
+    switches and channels that stand still are left out. Commands are distinguished from states by
+    the manifest (`is_command`, `is_rate`), else by their names.
 
     Parameters
     ----------
     stream : SignalStream
-        As read, of kind ``state``.
+        Stream as read, of kind ``state``.
 
     Returns
     -------
     Activity or None
-        Quantity ``state`` or ``command``, one column a moving channel.
+        Quantity ``state`` or ``command``, one column per moving channel.
     """
     if stream.kind is not SourceKind.STATE or stream.time_ns.size < MIN_SAMPLES:
         return None
     epoch_ns = int(np.sort(stream.time_ns)[stream.time_ns.size // 2])
-    # Of one table: all channels have its stamps.
+    # All channels come from one table and share its stamps.
     channels = [c for c in stream.channels if c.time_ns.size == stream.time_ns.size]
     moving = [c for c in channels if not _is_called(c.name, _NO_MOTION)]
     if not moving or _is_called(stream.name, _NO_MOTION):
@@ -114,9 +114,9 @@ def _is_command(stream: SignalStream) -> bool:
 
 
 def _without_dead(values: Floats) -> Floats:
-    """Return the columns of a channel that are mostly numbers: one dead joint is not all of them.
+    """Return the columns of a channel that are mostly numbers; one dead joint must not cost all.
 
-    What is not a number is a finding of its own.
+    NaNs are reported as a finding of their own.
     """
     columns = values.reshape(values.shape[0], -1)
     return columns[:, is_usable(columns).mean(axis=0) >= MIN_USABLE]
@@ -127,8 +127,8 @@ def _positions(
 ) -> list[Floats]:
     """Return the columns of a channel that move, as positions.
 
-    A velocity is sampled, and the mean of two samples holds between them. What is commanded, a
-    velocity or a step, is held until the next command: its place is reached at the end.
+    A velocity is sampled, and between two samples their mean applies. A command, be it a velocity
+    or a step, is held until the next one: its position is reached at the end.
     """
     is_rate = stream.is_rate
     if is_rate is None:

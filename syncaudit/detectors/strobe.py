@@ -16,9 +16,9 @@ __all__ = ["STROBE_ROLE", "find_strobe", "find_triggers"]
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
 WRAPS = (256, 65536)
-# Counts that a float64 holds to the unit; a NaN is none either.
+# Counts that float64 represents exactly; NaN fails the comparison as well.
 MOST_COUNT = 2.0**53
-# Resolutions that stamps are written with, coarsest first.
+# Resolutions that timestamps are written with, coarsest first.
 RESOLUTIONS_NS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1)
 
 
@@ -26,19 +26,19 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     """Return when a strobe counter of a bus changed.
 
     A pulse began between the last message with the old count and the first with the new one, both
-    by their stamps; the receive delay of a bus is its clock's offset. A counter that jumps by more
-    than one counts several pulses in the interval; one that falls has wrapped after 256 or 65536,
-    whichever is the first that all its counts fit in.
+    by their stamps; the receive delay of a bus is part of its clock offset. A counter that jumps by
+    more than one counts several pulses in the interval; one that falls has wrapped after 256 or
+    65536, whichever is the first range that holds all its counts.
 
     Parameters
     ----------
     stream : SignalStream
-        With a channel of the role ``strobe``.
+        Stream with a channel of the role ``strobe``.
 
     Returns
     -------
     FlashIntervals or None
-        `Quantity.STROBE`; None where there is no such channel or it never changes.
+        `Quantity.STROBE`; None if there is no such channel or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
@@ -53,7 +53,7 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
         return None
     wrap = next((n for n in WRAPS if int(counts.max()) < n), None)
     jumps = jumps[changed] if wrap is None else jumps[changed] % wrap
-    # Without a known wrap, a counter that falls was set back: how many pulses, nobody knows.
+    # Without a known wrap, a falling counter was reset: the number of pulses is unknown.
     forward = jumps > 0
     changed = changed[forward]
     return FlashIntervals(
@@ -68,12 +68,12 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
 
 
 def find_triggers(stream: EventStream) -> EventTrain | None:
-    """Return the instants of a trigger log, None where it is empty.
+    """Return the instants of a trigger log, or None if it is empty.
 
     Parameters
     ----------
     stream : EventStream
-        Stamps in any order; doubles are one event.
+        Stamps in any order; duplicates count as one event.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
 
 
 def _usable(time_ns: Ints) -> tuple[int, Bools]:
-    """Return a safe epoch and which stamps lie within reach of it."""
+    """Return a safe epoch and which stamps are within range of it."""
     epoch_ns = int(np.sort(time_ns)[time_ns.size // 2]) if time_ns.size else 0
     distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
     return epoch_ns, distance_s < MAX_SPAN_S
@@ -104,6 +104,6 @@ def _resolution_std_s(time_ns: Ints) -> float:
     """Return the rounding error of stamps from the coarsest unit that divides them all."""
     apart = time_ns - time_ns[0]
     unit_ns = next(unit for unit in RESOLUTIONS_NS if not (apart % unit).any())
-    # Stamps of one value divide by anything; and nobody stamps better than a microsecond.
+    # Identical stamps are divisible by anything, and no stamp is better than a microsecond.
     unit_ns = 1_000 if not apart.any() else max(unit_ns, 1_000)
     return float(unit_ns * 1e-9 / math.sqrt(12.0))

@@ -11,38 +11,39 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["find_taps"]
 
-# Share of its largest swing at which a knock is noticed, and the samples before it that are looked
-# at: filters of a tenth of the sampling rate take some eight to rise so far.
+# Share of its largest swing at which a knock is noticed, and how many earlier samples are used:
+# filters of a tenth of the sampling rate take about eight to rise that far.
 LEVEL = 0.3
 N_BEFORE = 12
-# A jump that a filter of order m follows, or a ring that begins from rest, rises with the power m
-# (or m + 1) of the time; towards 30 % an exponential flattens below the first.
+# A jump through a filter of order m, or a ringing that starts from rest, rises with the power m
+# (or m + 1) of time; towards 30 % an exponential flattens below the first power.
 POWERS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-# Samples from onset to level; half-normal as nearly all sensors filter at an eighth of the sampling
-# rate or above.
+# Samples from onset to level; half-normal prior because nearly all sensors filter at an eighth of
+# the sampling rate or above.
 LENGTHS = np.concatenate([[0.0], np.geomspace(0.05, 8.0, 40)])
 USUAL_LENGTH = 2.0
-# Where between two samples the level was reached.
+# Position between two samples at which the level was reached.
 PHASES = (np.arange(24) + 0.5) / 24
-# The largest swing is sampled, too, and knocks are not all alike: a knock's rise differs from the
-# shared one by so much of itself, and now and then by more (Student's t).
+# The largest swing is sampled too, and knocks vary: the rise of a knock differs from the shared one
+# by this share of itself, and occasionally by more (Student's t).
 SHAPE_SHARE, SHAPE_FLOOR, FREEDOM = 0.3, 0.003, 3.0
-# What powers leave of the rises of real filters, in samples and of the length: common to all.
+# Misfit of power laws to the rises of real filters, in samples and relative to the length: common
+# to all knocks.
 MISFIT, MISFIT_SHARE = 0.05, 0.1
-# More knocks tell nothing more of the rise.
+# More knocks do not determine the rise any better.
 MAX_KNOCKS = 64
 MIN_WEIGHT = 1e-3
 
 
-# Knocks closer than this are one that rings.
+# Knocks closer than this are one knock that rings.
 APART_S = 0.08
-# Span whose typical jerk a knock must exceed, and by how many times.
+# Span whose typical jerk a knock must exceed, and by what factor.
 AROUND_S = 1.0
 MIN_RATIO = 10.0
 # Change of specific force below which nothing is called a knock (m/s^2 per sample).
 MIN_CHANGE = 2.0
-# A case that rings may swing furthest later: the onset is looked for this far before, and the level
-# at rest over so many samples before that.
+# A ringing case may swing furthest later: the onset is searched for this far before, and the level
+# at rest is taken over this many samples before that.
 LOOK_BACK_S = 0.03
 MIN_LOOK_BACK = 4
 N_AT_REST = 16
@@ -54,10 +55,10 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     """Return the onsets of knocks.
 
     A knock is a change of the specific force from one sample to the next (norm over the axes)
-    of 2 m/s^2 and of ten times what is usual within a second. It is noticed where it reaches three
-    tenths of its largest swing. How long after its onset that is depends on the body and on a
-    filter before the sampling, which nobody states: the rise is estimated from all knocks together
-    (`_date_rises`), and what stays open of it is the systematic error.
+    of at least 2 m/s^2 and ten times what is usual within a second. It is noticed where it reaches
+    three tenths of its largest swing. The time from its onset to there depends on the body and on
+    an unspecified filter before sampling: the rise is estimated from all knocks together
+    (`_date_rises`), and its remaining uncertainty is the systematic error.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     Returns
     -------
     EventTrain or None
-        `Quantity.CLICK`; None where there is no acceleration to look at, an empty train where
-        nothing knocks.
+        `Quantity.CLICK`; None if there is no acceleration to examine, an empty train if there are
+        no knocks.
     """
     activity = stream if isinstance(stream, Activity) else _specific_force(stream)
     if activity is None or activity.times_s.size < MIN_SAMPLES:
@@ -110,8 +111,8 @@ def _specific_force(stream: SignalStream) -> Activity | None:
 def _notice(values: Floats, peak: int, back: int) -> tuple[int, Floats, float] | None:
     """Return where a knock is noticed, the samples before (latest first) and their noise.
 
-    Both over its largest swing, along which the axes are projected. None where too little comes
-    before.
+    Both relative to its largest swing, onto which the axes are projected. None if too few samples
+    precede it.
     """
     start = peak - back
     rest = values[max(0, start - N_AT_REST) : max(0, start)]
@@ -132,10 +133,10 @@ def _notice(values: Floats, peak: int, back: int) -> tuple[int, Floats, float] |
 def _date_rises(before: Floats, noise: Floats) -> tuple[Floats, Floats, float]:
     """Return how long after its onset each knock was noticed.
 
-    All knocks rise alike, ``LEVEL (t / T)^p``, by a sensor's filter and a body's first swing that
-    nobody states; each meets the samples at another phase, so that many knocks show the rise
-    between the samples. Of length T and power p the posterior is taken on a grid; what it leaves
-    of the onset is common to all knocks.
+    All knocks have the same rise, ``LEVEL (t / T)^p``, set by the unspecified sensor filter and the
+    first swing of the body; each meets the samples at a different phase, so that many knocks show
+    the rise between the samples. The posterior of length T and power p is taken on a grid; the
+    uncertainty of the onset that it leaves is common to all knocks.
     """
     noise = np.maximum(noise, 0.5 * np.median(noise))
     rises = [(power, length) for power in POWERS for length in LENGTHS.tolist()]

@@ -1,4 +1,4 @@
-"""What this machine can do: versions, codecs, GPU, aligners, engines, viewer, room."""
+"""Diagnose this machine: versions, codecs, GPU, aligners, engines, viewer, resources."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ GROUPS: Mapping[str, Probe] = MappingProxyType(
 def examine_machine(
     groups: Mapping[str, Probe] = GROUPS, *, timeout_s: float = 20.0
 ) -> dict[str, list[Symptom]]:
-    """Run all probes side by side; none can raise, hang or crash this process.
+    """Run all probes in parallel; none can raise, hang or crash this process.
 
     Parameters
     ----------
     groups : mapping of str to callable
         Probes by the name of their group.
     timeout_s : float
-        After that a group is told to be without an answer.
+        Time after which a group is reported as not answering.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def examine_machine(
     def run(name: str, probe: Probe) -> None:
         try:
             found[name] = list(probe())
-        except Exception as error:  # noqa: BLE001  # a diagnosis must not fail of what is ill
+        except Exception as error:  # noqa: BLE001  # a diagnosis must survive what it diagnoses
             why = f"the probe failed: {type(error).__name__}: {error}"
             found[name] = [Symptom(name, Status.UNKNOWN, why)]
 

@@ -1,4 +1,4 @@
-"""Which video codecs decode here: a tiny sample of each is decoded."""
+"""Check which video codecs work here by decoding a tiny sample of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from syncaudit.doctor.symptom import Status, Symptom
 
 __all__ = ["probe_codecs"]
 
-# One line a codec: its name, the frames that were decoded, what was wrong.
+# One line per codec: its name, the number of decoded frames, the error.
 _DECODE = """
 from syncaudit.decode import iter_luma
 from syncaudit.decode.samples import SAMPLES
@@ -25,7 +25,7 @@ _CURE = "pip install --force-reinstall av (its own wheels decode all of these)"
 
 
 def probe_codecs() -> list[Symptom]:
-    """Return, for every codec, whether its sample decodes on the CPU."""
+    """Return for every codec whether its sample decodes on the CPU."""
     answer = ask_python(_DECODE)
     rows = [line.split("\t") for line in answer.said.splitlines()] if answer.is_ok else []
     told = {row[0]: (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[1].isdecimal()}

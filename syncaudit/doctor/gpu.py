@@ -1,4 +1,4 @@
-"""Whether frames can be decoded on a GPU: the driver, its decoder library, the back ends."""
+"""Check whether frames can be decoded on a GPU: driver, decoder library, back ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CAPABILITY = (
 
 
 def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
-    """Return which GPU, driver and decoder back ends there are."""
+    """Return the available GPUs, driver and decoder back ends."""
     with ThreadPoolExecutor() as pool:
         back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
     devices = _devices()
@@ -48,7 +48,7 @@ def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
 
 
 def _devices() -> list[str]:
-    """Return name and driver version of every GPU that nvidia-smi tells of."""
+    """Return name and driver version of every GPU that nvidia-smi reports."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []

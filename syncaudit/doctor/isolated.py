@@ -1,4 +1,4 @@
-"""Run a few lines of Python in a process of their own, which may crash or hang."""
+"""Run a few lines of Python in a separate process, which may crash or hang."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Answer", "ask_python"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the process said; if it failed, why in one line."""
+    """Output of the process, or a one-line reason if it failed."""
 
     is_ok: bool
     said: str
@@ -22,9 +22,9 @@ class Answer:
 def ask_python(
     code: str, *, timeout_s: float = 15.0, environment: Mapping[str, str] | None = None
 ) -> Answer:
-    """Run `code` and return its output; an exception, a crash or silence is an answer too."""
+    """Run `code` and return its output; an exception, crash or timeout is also an answer."""
     try:
-        done = subprocess.run(  # noqa: S603  # our own interpreter, our own lines
+        done = subprocess.run(  # noqa: S603  # our own interpreter and code
             [sys.executable, "-c", code],
             env=None if environment is None else dict(environment),
             stdin=subprocess.DEVNULL,
@@ -52,7 +52,7 @@ def _signal_name(number: int) -> str:
 
 
 def _last_error(lines: list[str]) -> str:
-    """Return the line of a traceback that names the error, without what follows it."""
+    """Return the error message in a traceback, without the lines that follow it."""
     for line in reversed(lines):
         kind, colon, text = line.partition(": ")
         if colon and kind.replace(".", "").isidentifier() and line[:1] != " ":

@@ -1,4 +1,4 @@
-"""Cores, memory, limits of the container, and room for temporary files."""
+"""Check cores, memory, container limits, and space for temporary files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from syncaudit.doctor.symptom import Status, Symptom
 __all__ = ["probe_machine"]
 
 _GIB = 2**30
-# A worker takes about half a gibibyte; copies of remote videos lie in the temporary folder.
+# A worker takes about half a gibibyte; copies of remote videos go to the temporary folder.
 _LOW_MEMORY = 1 * _GIB
 _LOW_ROOM = 1 * _GIB
-# Ray's object store asks for a share of memory there, and refuses to start on less than this.
+# Ray's object store allocates a share of memory there, and does not start with less than this.
 _LOW_SHARED = 80 * 2**20
 
 
 def probe_machine(root: Path = Path("/")) -> list[Symptom]:
-    """Return what the machine offers, and what a container leaves of it.
+    """Return the machine's resources, and the part available in a container.
 
-    `root` is where ``proc``, ``sys`` and ``dev`` lie.
+    `root` is the folder with ``proc``, ``sys`` and ``dev``.
     """
     return [
         _cores(root),
@@ -51,7 +51,7 @@ def _cores(root: Path) -> Symptom:
 
 
 def _quota_cores(cgroup: Path) -> float | None:
-    """Return the processor time a container may use, in cores; version 2 of cgroups, then 1."""
+    """Return the container's CPU quota in cores, from cgroups version 2, else 1."""
     unified = _words(cgroup / "cpu.max")
     if len(unified) == 2:
         return _ratio(*unified)

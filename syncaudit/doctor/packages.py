@@ -1,4 +1,4 @@
-"""Versions of what syncaudit is made of, and the pip line for every extra that lacks something."""
+"""Check versions of dependencies, and give the pip command for every incomplete extra."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from syncaudit.doctor.symptom import Status, Symptom
 __all__ = ["probe_extras", "probe_versions"]
 
 _PACKAGE = "syncaudit"
-# For people who develop syncaudit itself.
+# For developers of syncaudit itself.
 _NOT_FOR_USERS = frozenset({"dev"})
-# Packages without which nothing works; OpenCV comes under one of several names.
+# Required packages; OpenCV may have one of several names.
 _NEEDED = ("numpy", "scipy", "av", "pyarrow", "fsspec", "pydantic")
 _OPENCV = (
     "opencv-python-headless",
@@ -25,7 +25,7 @@ _OPENCV = (
 
 
 def probe_versions() -> list[Symptom]:
-    """Return the versions of Python, syncaudit and what it needs."""
+    """Return the versions of Python, syncaudit and its required packages."""
     return [
         Symptom("syncaudit", Status.OK, __version__),
         Symptom(
@@ -47,7 +47,7 @@ def _package(name: str, packages: tuple[str, ...]) -> Symptom:
 
 
 def probe_extras() -> list[Symptom]:
-    """Return, for every extra of the installed package, what it lacks."""
+    """Return the missing packages of every extra of the installed package."""
     try:
         stated = metadata.requires(_PACKAGE) or []
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Aligners: the Montreal Forced Aligner, pocketsphinx, and where they were found."""
+"""Find the aligners: the Montreal Forced Aligner and pocketsphinx."""
 
 from __future__ import annotations
 

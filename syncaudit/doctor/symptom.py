@@ -1,4 +1,4 @@
-"""One line of a diagnosis."""
+"""Define one line of a diagnosis."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ __all__ = ["Status", "Symptom"]
 
 
 class Status(StrEnum):
-    """How good a thing is."""
+    """Status of a checked item."""
 
     OK = "ok"
-    ABSENT = "absent"  # optional, and not there
-    FAULTY = "faulty"  # there, or needed, and does not work
-    UNKNOWN = "unknown"  # could not be found out
+    ABSENT = "absent"  # optional, and missing
+    FAULTY = "faulty"  # present or required, and does not work
+    UNKNOWN = "unknown"  # could not be determined
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What was found out about one thing."""
+    """Result for one checked item."""
 
     name: str
     status: Status
-    detail: str  # version, size, or why not
-    cure: str | None = field(default=None, kw_only=True)  # what to do to have it
+    detail: str  # version, size, or reason of failure
+    cure: str | None = field(default=None, kw_only=True)  # how to fix it
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields for programs."""
+        """Return the fields as a JSON-serialisable mapping."""
         return {
             "name": self.name,
             "status": str(self.status),

@@ -1,4 +1,4 @@
-"""Whether the viewer can open a window here."""
+"""Check whether the viewer can open a window here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIBRARIES = "Install Qt's system libraries (libegl1, libgl1, libxkbcommon0, lib
 
 
 def probe_viewer() -> list[Symptom]:
-    """Return whether Qt works at all, and whether it finds a display."""
+    """Return whether Qt works, and whether it finds a display."""
     offscreen = ask_python(_OPEN, environment={**os.environ, "QT_QPA_PLATFORM": "offscreen"})
     if not offscreen.is_ok:
         is_absent = "No module named" in offscreen.said

@@ -1,1 +1,1 @@
-"""Signal processing on plain arrays: splines, robust weights, variance of correlated sums."""
+"""Process signals as plain arrays: splines, robust weights, variance of correlated sums."""

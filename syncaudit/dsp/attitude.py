@@ -1,4 +1,4 @@
-"""Angular rates of a body whose attitude is known."""
+"""Compute angular rates of a body with known attitude."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rates_of_attitudes(times_s: Floats, quaternions: Floats) -> tuple[Floats, Fl
     Returns
     -------
     times_s : ndarray, shape (n - 1,)
-        In the middle of each step.
+        Midpoint of each step.
     rates : ndarray, shape (n - 1, 3)
         rad/s: the rotation vector from one attitude to the next, over the step.
     """

@@ -1,4 +1,4 @@
-"""Did a series change its level, and where."""
+"""Find whether, and where, a series changed its level."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["ChangePoint", "find_change", "find_change_of_shares"]
 
-# With fewer values nothing could be shown.
+# Fewer values cannot show anything.
 _FEWEST = 8
-# A part of fewer is made by a single outlier.
+# A shorter part could be a single outlier.
 _SHORTEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
-    """The likeliest place at which a series changed its level.
+    """The most likely place at which a series changed its level.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class ChangePoint:
     before, after : float
         Medians of both parts.
     chance : float
-        Probability of a change as clear as this one where there is none, at most.
+        Upper bound on the probability of a change as clear as this one if there is none.
     """
 
     index: int
@@ -39,12 +39,12 @@ class ChangePoint:
 
 
 def find_change(values: Sequence[float]) -> ChangePoint | None:
-    """Return the likeliest change of level of independent, nearly normal values.
+    """Return the most likely change of level of independent, nearly normal values.
 
-    Student's t of both parts, largest over all places that leave three values on either side, with
-    its probability times the number of these places (Bonferroni; after K. J. Worsley, "On the
+    Student's t between both parts, largest over all places that leave three values on either side,
+    with its probability times the number of these places (Bonferroni; after K. J. Worsley, "On the
     likelihood ratio test for a shift in location of normal populations", 1979). A slow trend is
-    told as a change in its middle.
+    reported as a change in its middle.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def find_change(values: Sequence[float]) -> ChangePoint | None:
     Returns
     -------
     ChangePoint or None
-        None of fewer than eight values, or where all are alike.
+        None for fewer than eight values, or if all are equal.
     """
     from scipy.stats import t as student
 
@@ -65,7 +65,7 @@ def find_change(values: Sequence[float]) -> ChangePoint | None:
     x = (x - x.mean()) / np.ptp(x)
     first = np.arange(1, n, dtype=np.float64)
     sums = np.cumsum(x)[:-1]
-    # What a change explains of the sum of squares, and what it leaves.
+    # The part of the sum of squares that a change explains, and the part that it leaves.
     explained = sums**2 * n / (first * (n - first))
     explained[: _SHORTEST - 1] = explained[n - _SHORTEST :] = 0.0
     index = int(np.argmax(explained)) + 1
@@ -76,13 +76,13 @@ def find_change(values: Sequence[float]) -> ChangePoint | None:
 
 
 def find_change_of_shares(values: Sequence[float]) -> ChangePoint | None:
-    """Return the likeliest change of level of independent shares, by their ranks.
+    """Return the most likely change of level of independent shares, by their ranks.
 
     Pettitt's statistic K is the largest of ``|sum_i<t sum_j>=t sign(x_j - x_i)|`` over all t, with
     ``chance = 2 exp(-6 K^2 / (n^3 + n^2))`` (A. N. Pettitt, "A non-parametric approach to the
-    change-point problem", 1979). Most shares are 0, and ties make the test careful.
+    change-point problem", 1979). Most shares are 0, and ties make the test conservative.
 
-    Parameters and results as of `find_change`.
+    Parameters and results are those of `find_change`.
     """
     from scipy.stats import rankdata
 

@@ -19,15 +19,15 @@ __all__ = [
     "smooth_angle",
 ]
 
-# An interval this many median periods long is a gap: nothing is interpolated across it.
+# An interval longer than this many median periods is a gap: no interpolation across it.
 GAP_PERIODS = 4.5
-# Steps of the grid on which averages are taken; odd, so that they shift nothing.
+# Steps of the grid on which averages are taken; odd, so that nothing is shifted.
 SMOOTH_STEPS = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningIntegral:
-    """Antiderivative of a signal, of which the signal itself is the derivative, per channel.
+    """Antiderivative of a signal, per channel.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class RunningIntegral:
     period_s : float
         Median sample period.
     coupling_std : ndarray, shape (d,), optional
-        How strongly each channel may show on the other side, relative to the first (one sigma;
-        inf: as it will). None: all as they will.
+        How strongly each channel may couple to the other side, relative to the first (one sigma;
+        inf: without limit). None: all without limit.
     n_signals : int, optional
-        Channels that are the signal itself; those after them only disturb. None: all.
+        Channels that are the signal itself; the remaining ones are only disturbances. None: all.
     """
 
     integral: PPoly
@@ -65,7 +65,7 @@ class RunningIntegral:
     def angles_at(self, times_s: Floats) -> Floats:
         """Return the integral at times of shape (n,), shape (n, n_channels).
 
-        Horner's rule, channels first: long rows are quicker.
+        Horner's rule, channels first: long rows are faster.
         """
         piece = np.searchsorted(self.integral.x[1:-1], times_s, side="right")
         since_s = times_s - self.integral.x[piece]
@@ -79,7 +79,7 @@ class RunningIntegral:
     def with_rate_at(self, times_s: Floats) -> tuple[Floats, Floats]:
         """Return the integral and the signal at times of shape (n,), shape (n, n_channels) each.
 
-        Horner's rule and its derivative side by side, channels first: long rows are quicker.
+        Horner's rule and its derivative side by side, channels first: long rows are faster.
         """
         piece = np.searchsorted(self.integral.x[1:-1], times_s, side="right")
         since_s = times_s - self.integral.x[piece]
@@ -93,7 +93,7 @@ class RunningIntegral:
         return value.T, rate.T
 
     def mixed(self, mixing: Floats) -> RunningIntegral:
-        """Return the integral whose r channels are mixtures of these, mixing of shape (d, r)."""
+        """Return the integral of r mixtures of these channels, with mixing of shape (d, r)."""
         return replace(
             self,
             integral=PPoly(self.integral.c @ mixing, self.integral.x),
@@ -103,7 +103,7 @@ class RunningIntegral:
         )
 
     def covers(self, start_s: Floats, stop_s: Floats) -> Bools:
-        """Tell which intervals lie inside the range and touch no gap."""
+        """Return which intervals lie inside the range and touch no gap."""
         inside: Bools = (start_s >= self.start_s) & (stop_s <= self.stop_s)
         if self.gap_start_s.size:
             # The first gap that ends after the interval's start must begin after its stop.
@@ -145,7 +145,7 @@ def integrate_samples(times_s: Floats, values: Floats, *, is_smooth: bool) -> Ru
 def interpolate_angle(
     times_s: Floats, angles: Floats, *, is_smooth: bool = True
 ) -> RunningIntegral:
-    """Interpolate a signal that is an integral already (an angle, a speed).
+    """Interpolate a signal that is already an integral (an angle, a speed).
 
     Parameters
     ----------
@@ -174,13 +174,13 @@ def interpolate_angle(
 def smooth_angle(
     times_s: Floats, angles: Floats, *, width_s: float, gaps_s: tuple[Floats, Floats]
 ) -> RunningIntegral:
-    """Draw a smooth curve near a noisy signal that is an integral already.
+    """Draw a smooth curve near a noisy signal that is already an integral.
 
     A curve through the samples would carry their full noise at each of them and half of it in
-    between, and whatever is matched to it would lean towards the half. So straight lines from
+    between, and whatever is matched to it would be biased towards the half. So straight lines from
     sample to sample are averaged three times over `width_s` (nearly a Gaussian; Wells, "Efficient
     synthesis of Gaussian filters by cascaded uniform filters", IEEE Trans. PAMI 8, 1986,
-    doi:10.1109/TPAMI.1986.4767776): no phase is shifted, motion of frequency f is damped by
+    doi:10.1109/TPAMI.1986.4767776): there is no phase shift, motion of frequency f is damped by
     ``sinc(f width)^3``, and the noise is the same everywhere.
 
     Parameters
@@ -197,7 +197,7 @@ def smooth_angle(
     Returns
     -------
     RunningIntegral
-        Near `angles`; ends and gaps are wider by one and a half widths.
+        Close to `angles`; ends and gaps are wider by one and a half widths.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def smooth_angle(
 
 
 def _curve(times_s: Floats, values: Floats, *, is_smooth: bool) -> PPoly:
-    """Return the curve through the samples: cubic, or straight from one to the next."""
+    """Return the curve through the samples: cubic, or linear from one to the next."""
     if is_smooth:
         return CubicSpline(times_s, values)
     slopes = np.diff(values, axis=0) / np.diff(times_s)[:, None]
@@ -236,10 +236,10 @@ def _through(curve: PPoly, times_s: Floats, *, is_smooth: bool) -> RunningIntegr
     """Return the integral of a curve through samples, with their gaps."""
     intervals = np.diff(times_s)
     period_s = median(intervals)
-    # Bunched stamps have a tiny median; the mean keeps their pauses from being called gaps.
+    # Bunched stamps have a tiny median; the mean keeps their pauses from being taken for gaps.
     usual_s = max(period_s, float(np.mean(intervals)) * 0.5)
     if not is_smooth:
-        # Bunches of up to nine: a tenth of the intervals are pauses, and no gap is so frequent.
+        # Bunches of up to nine: a tenth of the intervals are pauses; gaps are never that frequent.
         usual_s = max(usual_s, quantiles(intervals, [0.9])[0] / 3.0)
     is_gap = intervals > GAP_PERIODS * usual_s
     return RunningIntegral(

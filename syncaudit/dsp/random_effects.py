@@ -1,18 +1,18 @@
-"""One offset of many recordings: what they have in common, and what varies between them.
+"""Estimate the common offset of many recordings and how much it varies between them.
 
-Every recording has an offset of its own, ``x_k = m + b_k + e_k``: a common part, what differs from
-recording to recording (variance t^2), and the error of its measurement (variance s_k^2, claimed).
-t^2 is what makes the weighted squares as large as they should be (Paule & Mandel, "Consensus values
+Every recording has an offset of its own, ``x_k = m + b_k + e_k``: a common part, a deviation of the
+recording (variance t^2), and a measurement error (variance s_k^2, claimed).
+t^2 is chosen to give the weighted squares their expected size (Paule & Mandel, "Consensus values
 and weighting factors", J. Res. Natl. Bur. Stand. 87, 1982, doi:10.6028/jres.087.022; the exact form
 of DerSimonian & Laird, "Meta-analysis in clinical trials", Control. Clin. Trials 7, 1986,
-doi:10.1016/0197-2456(86)90046-2), and the error of m is that of the scatter that is seen (Hartung &
+doi:10.1016/0197-2456(86)90046-2), and the error of m follows from the observed scatter (Hartung &
 Knapp, "On tests of the overall treatment effect in meta-analysis with normally distributed
-responses", Stat. Med. 20, 2001, doi:10.1002/sim.791), but never below what the claims alone allow.
+responses", Stat. Med. 20, 2001, doi:10.1002/sim.791), but is never below what the claims allow.
 
-Some recordings have nothing of it: a clock that was off, a measurement that is wrong. They may lie
-anywhere in the search range, and each counts with the probability that it is none of them (a
-mixture of both: Box & Tiao, "A Bayesian approach to some outlier problems", Biometrika 55, 1968,
-doi:10.1093/biomet/55.1.119).
+Some recordings do not share it: a clock that was off, a measurement that is wrong. They may lie
+anywhere in the search range, and each recording counts with the probability that it is not one of
+them (a mixture of both: Box & Tiao, "A Bayesian approach to some outlier problems", Biometrika 55,
+1968, doi:10.1093/biomet/55.1.119).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["RandomEffects", "fit_random_effects"]
 
-# Share of recordings that have nothing in common with the others, before any was seen: one in
-# twenty, worth as much as two recordings.
+# Prior share of recordings that have nothing in common with the others: one in twenty, worth as
+# much as two recordings.
 PRIOR_UNLIKE = 0.05
 PRIOR_COUNT = 2.0
 N_ROUNDS = 60
@@ -43,11 +43,11 @@ class RandomEffects:
     Parameters
     ----------
     mean, std : float
-        What is common, and its standard error: 95 % lie within 1.96 of it.
+        Common value and its standard error: the 95 % interval is 1.96 of it to either side.
     between : float
-        Standard deviation between recordings, beyond the errors of their measurements.
+        Standard deviation between recordings, beyond their measurement errors.
     chance : float
-        How often measurements without any such scatter scatter as much (Cochran's Q).
+        Probability that measurements without any such scatter scatter as much (Cochran's Q).
     share : ndarray, shape (n,)
         Probability of each value to belong to the others.
     unlike, width : float
@@ -63,20 +63,20 @@ class RandomEffects:
     width: float
 
     def share_of(self, values: Floats, stds: Floats) -> Floats:
-        """Return the probability that values, shape (n,), have what is common."""
+        """Return the probability that values, shape (n,), share the common value."""
         total = np.maximum(stds, SMALLEST_S) ** 2 + self.between**2
         return _share(values, total, self.mean, self.unlike, self.width)
 
 
 def fit_random_effects(values: Floats, stds: Floats, *, width: float) -> RandomEffects:
-    """Return what values with known errors have in common.
+    """Estimate the common value of measurements with known errors.
 
     Parameters
     ----------
     values, stds : ndarray, shape (n,), n >= 1
         Measurements with their standard errors, all positive.
     width : float
-        Of the range in which values that have nothing in common may lie.
+        Width of the range in which values with nothing in common may lie.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def _squares(values: Floats, variance: Floats, share: Floats) -> float:
 
 
 def _between(values: Floats, variance: Floats, share: Floats) -> float:
-    """Return the variance between values that makes their squares what they should be."""
+    """Return the variance between values that gives their squares the expected size."""
     n_free = float(share.sum()) - 1.0
     low, high = 0.0, float(np.ptp(values)) ** 2 + SMALLEST_S**2
     if n_free <= 0.0 or _squares(values, variance, share) <= n_free:

@@ -1,4 +1,4 @@
-"""How often something happened, and between which bounds that holds for clips not seen."""
+"""Count how often something happened, with bounds that hold for unseen clips."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """Hits among cases, which come from fewer clips or as many.
+    """Hits among cases, which come from at most as many clips.
 
-    Several variants of one clip show the same images and the same road: they are no independent
-    draws. The interval therefore counts clips, not variants: as if all variants of a clip turned
-    out alike, which is the worst case.
+    Several variants of one clip show the same images and the same road, so they are not independent
+    draws. The interval therefore counts clips, not variants: as if all variants of a clip had the
+    same outcome, which is the worst case.
 
     Parameters
     ----------
     n_hits, n : int
         How often, among how many.
     n_clips : int
-        From how many different clips those are.
+        Number of different clips they come from.
     """
 
     n_hits: int
@@ -32,7 +32,7 @@ class Rate:
 
     @property
     def share(self) -> float | None:
-        """Hits by cases; None without a case."""
+        """Hits divided by cases; None without a case."""
         return self.n_hits / self.n if self.n else None
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
@@ -42,17 +42,17 @@ class Rate:
         fiducial limits illustrated in the case of the binomial", 1934), with the effective number
         of cases in place of their number, as E. L. Korn and B. I. Graubard ("Confidence intervals
         for proportions with small expected number of positive counts estimated from survey data",
-        1998) do for samples in clusters; here the number of clips.
+        1998) do for clustered samples; here that is the number of clips.
 
         Parameters
         ----------
         level : float
-            Probability with which they hold, at least.
+            Minimum probability that the bounds hold.
 
         Returns
         -------
         tuple of float
-            Lowest and highest rate; 0 and 1 where nothing was counted.
+            Lowest and highest rate; 0 and 1 if nothing was counted.
         """
         from scipy.special import betaincinv
 
@@ -64,9 +64,9 @@ class Rate:
         return _low(n, hits, tail), high
 
     def clips_to_promise(self, share: float, level: float = LEVEL) -> int:
-        """Return how many more clips, all of them hits, bring the lower bound to `share`.
+        """Return how many more clips, all of them hits, raise the lower bound to `share`.
 
-        Zero where it is there: then the share is shown, not merely seen.
+        Zero if it is already reached: then the share is demonstrated, not merely observed.
         """
         n, hits = self._effective
         tail = 0.5 * (1.0 - level)
@@ -81,7 +81,7 @@ class Rate:
 
     @property
     def _effective(self) -> tuple[float, float]:
-        """Cases and hits as if all variants of a clip turned out alike."""
+        """Cases and hits as if all variants of a clip had the same outcome."""
         n = float(min(self.n, self.n_clips))
         return n, n * self.n_hits / self.n if self.n else 0.0
 

@@ -1,7 +1,7 @@
-"""Medians and quantiles, robust scale and weights, and the variance of correlated scores.
+"""Compute medians, quantiles, robust scale and weights, and the variance of correlated scores.
 
-`numpy.median` and `numpy.quantile` serve any shape, axis and masked values; on the few hundred
-stamps of a clip that care costs ten times what the selection itself does.
+`numpy.median` and `numpy.quantile` handle any shape, axis and masked values; on the few hundred
+stamps of a clip that generality costs ten times as much as the selection itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAD_TO_STD = 1.4826
 # 95 % efficiency at the normal distribution for the Cauchy weight function (Holland & Welsch,
 # "Robust regression using iteratively reweighted least-squares", 1977).
 CAUCHY_TUNING = 2.385
-# Up to so many numbers, NumPy's vectorized sort is quicker than its selection.
+# Up to this many numbers, NumPy's vectorised sort is faster than its selection.
 _FEW = 1024
 
 
@@ -56,7 +56,7 @@ def mad_std_of_columns(values: Floats) -> Floats:
 
 
 def mad_std_of_rows(values: Floats, is_value: Bools) -> Floats:
-    """Return `mad_std` of each row of an (m, n) array, of the values that are any, shape (m,)."""
+    """Return `mad_std` of each row of an (m, n) array over its valid values, shape (m,)."""
     ordered = np.sort(np.where(is_value, np.abs(values), np.inf), axis=1)
     count = is_value.sum(axis=1)
     middle = ordered[np.arange(len(ordered)), np.minimum(count // 2, ordered.shape[1] - 1)]
@@ -74,8 +74,8 @@ def hac_covariance(scores: Floats, *, n_lags: int) -> Floats:
 
     Bartlett kernel (Newey & West, "A simple, positive semi-definite, heteroskedasticity and
     autocorrelation consistent covariance matrix", Econometrica 55, 1987, doi:10.2307/1913610): a
-    window slid along the scores holds a pair so often as the kernel weighs it, so the mean square
-    of the window's sums is that of the scores.
+    window slid along the scores contains a pair as often as the kernel weights it, so the mean
+    square of the window sums equals that of the scores.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
 
 
 def student_widening(n_free: float) -> float:
-    """Return by how much 95 % intervals widen where n degrees of freedom tell the deviation.
+    """Return the factor by which n degrees of freedom widen 95 % intervals.
 
     Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1).
 
@@ -150,7 +150,7 @@ def median(values: NDArray[Any]) -> float:
     Parameters
     ----------
     values : ndarray, shape (n,)
-        In any order; left as it is.
+        In any order; not modified.
     """
     middle = values.size // 2
     ordered = values.copy()
@@ -164,24 +164,24 @@ def median(values: NDArray[Any]) -> float:
 
 
 def spread(values: Floats, centre: float | None = None) -> float:
-    """Return the standard deviation that the median distance from the median, or `centre`, tells.
+    """Return the standard deviation implied by the median distance from the median or `centre`.
 
-    Of an even number of distances the mean of both in the middle counts, in `mad_std` the upper.
+    For an even number of distances this uses the mean of the two middle ones, `mad_std` the upper.
     """
     centre = median(values) if centre is None else centre
     return MAD_TO_STD * median(np.abs(values - centre))
 
 
 def median_of_five(values: Floats) -> Floats:
-    """Return the running median over five neighbours, the ends repeated beyond themselves.
+    """Return the running median over five neighbours, with the end values repeated.
 
-    The median of five is that of one, of the larger of the minima of the two pairs around it and
-    of the smaller of their maxima: no sorting.
+    The median of five is the median of three: the centre, the larger of the minima of the two pairs
+    around it, and the smaller of their maxima. No sorting is needed.
 
     Parameters
     ----------
     values : ndarray, shape (..., n)
-        At least one number in the last axis, along which it goes; none of them NaN.
+        At least one number on the last axis, along which it runs; none of them NaN.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def median_of_five(values: Floats) -> Floats:
     padded = np.empty((*values.shape[:-1], values.shape[-1] + 4))
     padded[..., 2:-2] = values
     padded[..., :2], padded[..., -2:] = values[..., :1], values[..., -1:]
-    # All rows as one: only within the padding do neighbours of two rows meet.
+    # Treat all rows as one: neighbours of two rows meet only within the padding.
     line = padded.reshape(-1)
     least = np.minimum(line[:-1], line[1:])
     most = np.maximum(line[:-1], line[1:])
@@ -221,21 +221,21 @@ def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
         below = int(place)
         part = place - below
         low, high = float(ordered[below]), float(ordered[min(below + 1, ordered.size - 1)])
-        # From the nearer neighbour, as NumPy does: that is monotonous in the share.
+        # Interpolate from the nearer neighbour, as NumPy does: monotonic in the share.
         step = high - low
         found.append(low + step * part if part < 0.5 else high - step * (1.0 - part))
     return found
 
 
 def nearest_quantiles(values: Ints, shares: Sequence[float]) -> list[int]:
-    """Return those of at least one whole numbers that are nearest to quantiles.
+    """Return those of one or more integers that are nearest to the quantiles.
 
     Parameters
     ----------
     values : ndarray of int64, shape (n,)
-        In any order; left as it is.
+        In any order; not modified.
     shares : sequence of float
-        From 0 to 1; halfway between two places the even one counts.
+        From 0 to 1; halfway between two positions the even one is used.
     """
     places = [round(share * (values.size - 1)) for share in shares]
     if places == [0, values.size - 1]:
@@ -253,7 +253,7 @@ def robust_line(x: Floats, y: Floats) -> tuple[float, float]:
 
     Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
     using iteratively reweighted least-squares", 1977, doi:10.1080/03610927708827533), started
-    from the medians of the outer thirds. Fails when more than about a third are outliers.
+    from the medians of the outer thirds. Fails if more than about a third are outliers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Give every sample of a sound its time, and cut pieces of it at another rate."""
+"""Assign a time to every sample of a sound, and cut segments at another rate."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["SampleClock", "cut_piece", "sample_clock"]
 
-# A stamp table that disagrees with the header by more than this is not about these samples.
+# A timestamp table that disagrees with the header by more than this belongs to other samples.
 MAX_RATE_ERROR = 0.02
-# Anchors that are smoothed together where the table bends (steps, wander).
+# Anchors that are smoothed together where the table deviates from a line (steps, wander).
 BEND_WINDOW = 31
-# Bends smaller than this are left to the line.
+# Smaller deviations are left to the line.
 MIN_BEND_S = 2e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleClock:
-    """Map of sample index to seconds after `epoch_ns`, on the source's own clock.
+    """Map from sample index to seconds after `epoch_ns`, on the source's own clock.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class SampleClock:
     period_s : float
         Seconds from one sample to the next.
     bend_samples, bend_s : ndarray, shape (k,)
-        What the stamp table adds to the straight line, interpolated; empty where it is straight.
+        Deviation of the timestamp table from the line, interpolated; empty if it is straight.
     """
 
     epoch_ns: int
@@ -67,16 +67,16 @@ class SampleClock:
 def sample_clock(stream: AudioStream) -> SampleClock:
     """Return the clock of a sound's samples from its anchors, or from its header.
 
-    With three or more anchors a robust line through (sample, stamp); anchors of capture buffers
-    are late by different amounts, and the line speaks of the typical one. Where the anchors bend
-    away from the line by more than chance (a step, a wander), the running median of their
+    With three or more anchors, a robust line through (sample, stamp); anchors of capture buffers
+    are late by different amounts, and the line represents the typical one. If the anchors deviate
+    from the line by more than chance (a step, a wander), the running median of their
     residuals is added. With one anchor, or with a table that contradicts the header by more than
     2 %: first stamp + i / rate.
 
     Parameters
     ----------
     stream : AudioStream
-        Sound; a positive `rate_hz` is taken for granted.
+        Sound; `rate_hz` must be positive.
     """
     none = np.zeros(0)
     nominal = 1.0 / stream.rate_hz
@@ -120,7 +120,7 @@ def sample_clock(stream: AudioStream) -> SampleClock:
 
 
 def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> Floats:
-    """Return `n_out` samples from input sample `first` on, at `ratio` times the rate.
+    """Return `n_out` samples starting at input sample `first`, at `ratio` times the rate.
 
     Output sample j lies exactly at input index ``first + j / ratio`` (the resampling filter has
     zero phase). Beyond the ends of the sound, and for non-finite samples, the value is 0.
@@ -150,7 +150,7 @@ def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> F
         )
     if ratio == 1:
         return raw[:n_out]
-    from scipy.signal import resample_poly  # 25 MiB that clips without sound are spared
+    from scipy.signal import resample_poly  # saves 25 MiB for clips without sound
 
     skip = margin * up // down
     return np.asarray(resample_poly(raw, up, down)[skip : skip + n_out])

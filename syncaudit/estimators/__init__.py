@@ -1,8 +1,8 @@
-"""Who is how far from whom: one estimator a kind of evidence, each measures or refuses.
+"""Measure the delays between sources: one estimator per kind of evidence.
 
 Outside packages add theirs through the entry-point group ``syncaudit.estimators``: the object is
-an `Estimator`. One that cannot be imported stops every audit with a message: clips would pass or
-fail without what it is there to tell.
+an `Estimator`. One that cannot be imported stops every audit with a message: otherwise clips would
+pass or fail without its measurements.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ __all__ = [
     "rank_by_motion",
 ]
 
-# In this order: cameras that a robot's state explains are not held against one another.
+# The order matters: cameras that a robot's state explains are not compared with one another.
 _BUILT_IN = (IMUS, BUSES, ROBOT, ROTATION, MICROPHONES, KNOCKS, LIGHT, SPEECH)
 
 
 @cache
 def all_estimators() -> tuple[Estimator, ...]:
-    """Return every estimator in the order in which they measure, built in ones first.
+    """Return every estimator in the order in which they measure, built-in ones first.
 
     Raises
     ------
     UsageError
-        If one of another package cannot be imported, or is no `Estimator`.
+        If one of another package cannot be imported, or is not an `Estimator`.
     """
     return with_added(_BUILT_IN, ESTIMATORS)

@@ -1,4 +1,4 @@
-"""IMU against IMU: the same rotation, or the same specific force, seen twice (design 3.3)."""
+"""Measure IMU against IMU by the rotation, or specific force, that both sense (design 3.3)."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["imu_integral", "measure_imu_imu"]
 
-# Increments of at least this many sample periods make the answer immune to the sub-sample phase:
-# the noise of the interpolation hardly depends on where between the samples it is evaluated.
+# Increments of at least this many sample periods make the result insensitive to the sub-sample
+# phase: the noise of the interpolation hardly depends on where between samples it is evaluated.
 PERIODS_PER_INCREMENT = 8
 MIN_WIDTH_S = 0.02
-# But bodies shake at 1 to 5 Hz, which wider increments blur: there three periods must do.
+# But bodies shake at 1 to 5 Hz, which wider increments blur: there three periods must suffice.
 USUAL_WIDTH_S = 0.1
 MIN_PERIODS_PER_INCREMENT = 3
-# Neighbouring stamps this part of the median apart: a spline through them would swing.
+# If neighbouring timestamps are closer than this part of the median interval, a spline through them
+# would oscillate.
 MIN_REGULAR = 0.25
-# Both ways differ by so many standard errors, or the error is what they differ by.
+# The two directions differ by at most this many standard errors; else their difference is the
+# error.
 MAX_APART_Z = 2.0
 
 
-@lru_cache(maxsize=1)  # the bus and all cameras of a clip are held against the same gyroscope
+@lru_cache(maxsize=1)  # the bus and all cameras of a clip are compared with the same gyroscope
 def imu_integral(activity: Activity) -> RunningIntegral:
-    """Integrate what an IMU measured."""
+    """Integrate the measurements of an IMU."""
     intervals = np.diff(activity.times_s)
     is_smooth = bool(intervals.min() >= MIN_REGULAR * np.median(intervals))
     return integrate_samples(activity.times_s, activity.values, is_smooth=is_smooth)
 
 
 def _increment_width(period_s: float) -> float:
-    """Return the width of increments of sensors of which the slower has this period."""
+    """Return the width of increments for two sensors, given the period of the slower one."""
     usual_s = max(USUAL_WIDTH_S, MIN_PERIODS_PER_INCREMENT * period_s)
     return max(MIN_WIDTH_S, min(PERIODS_PER_INCREMENT * period_s, usual_s))
 
@@ -73,7 +75,8 @@ def measure_imu_imu(
         is_one_clock=is_one_clock,
         why_not_fixed=why_not_turned if is_rate else None,
         expected_gain=(1.0, 180.0 / np.pi, np.pi / 180.0) if is_rate else (1.0, 9.81, 1.0 / 9.81),
-        # Increments hold nothing faster than their width: nearer peaks are noise between samples.
+        # Increments contain nothing faster than their width: nearer peaks are noise between
+        # samples.
         lobe_s=width_s,
     )
     signals = imu_integral(source), imu_integral(target)
@@ -87,11 +90,11 @@ def measure_imu_imu(
 def _both_ways(
     task: DelayTask, measured: PairMeasurement, back: Increments, driver: RunningIntegral
 ) -> PairMeasurement:
-    """Return a measurement that allows for what the target's increments against the source tell.
+    """Return a measurement that accounts for the reverse one, of the target against the source.
 
     The two share nearly all of their noise: they differ by one sigma in one pair of a hundred,
-    unless the fit has found a place of its own. Either may be the right one then, and what it tells
-    of drift is worth nothing.
+    unless a fit has found a different optimum. Either may be the right one then, and the drift is
+    worthless.
     """
     offset_s, std_s = measured.offset_s or 0.0, measured.offset_std_s or 0.0
     delay_s = offset_s - task.epochs_s

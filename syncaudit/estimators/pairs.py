@@ -1,4 +1,4 @@
-"""Which sources are measured against which: an estimator for each kind of evidence."""
+"""Select which sources are measured against which: an estimator for each kind of evidence."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _Known: TypeAlias = Sequence[PairMeasurement]
 _Pairs: TypeAlias = list[PairMeasurement]
 
 _INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
-# Cameras that are tried as the one that the others are measured against.
+# Number of cameras tried as the one that the others are measured against.
 MAX_HUBS = 3
 
 
 def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
     """Measure every two IMUs by a quantity that both have, rotation before force.
 
-    The source is sought in the target, so a log that goes on for longer is the latter.
+    The source is searched for in the target, so the longer log is the target.
     """
     imus = _imus(evidence)
     names = sorted(imus, key=lambda name: name not in evidence.undated)
@@ -74,7 +74,7 @@ def measure_imus(evidence: ClipEvidence, _known: _Known, max_offset_s: float) ->
 
 
 def measure_buses(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
-    """Measure every bus against every IMU by all that both tell of the vehicle's motion."""
+    """Measure every bus against every IMU by all quantities of motion that both have."""
     imus = _imus(evidence)
     return [
         pair
@@ -103,10 +103,10 @@ def _imus(evidence: ClipEvidence) -> dict[str, dict[Quantity, Activity]]:
 
 
 def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
-    """Measure cameras against what a robot did, and what it was told against what it did.
+    """Measure cameras against a robot's state, and its commands against its state.
 
-    Cameras are held against a command only where nothing tells what the robot did: the arm trails
-    it. Where several sources tell of the robot, the first is the one the others are held against.
+    Cameras are compared with a command only where there is no state, because the arm lags behind
+    the command. Where several sources describe the robot, the others are compared with the first.
     Those in which nothing moves are refused, with the reason.
     """
     still = [
@@ -163,7 +163,7 @@ def measure_microphones(evidence: ClipEvidence, _known: _Known, max_offset_s: fl
 
 
 def measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
-    """Measure every microphone against every accelerometer by what both noticed of knocks."""
+    """Measure every microphone against every accelerometer by knocks that both recorded."""
     return [
         knocks.estimate_knocks(
             evidence.loudness[name],
@@ -201,10 +201,10 @@ def _transcript(
 
 
 def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -> _Pairs:
-    """Measure the sources that noticed light pulses: the sharpest pairs that connect them.
+    """Measure the sources that recorded light pulses: the sharpest pairs that connect them.
 
-    Which cameras see the same pulses is a matter of their phases, so all pairs are tried. More
-    than a tree of them would count each camera's noise twice.
+    Which cameras see the same pulses depends on their phases, so all pairs are tried. Only a tree
+    of them is kept, because more pairs would count each camera's noise twice.
     """
     seen = limit_light([*evidence.triggers.values(), *evidence.flashes.values()])
     noticed = {item.source: item for item in seen}
@@ -223,7 +223,8 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
             tree.append(pair)
             joined = group[pair.source] | group[pair.target]
             group.update(dict.fromkeys(joined, joined))
-    # Of a source that stays alone, one refusal says why: of the pair that came nearest.
+    # A source that stays alone gets one refusal with the reason: that of the pair that came
+    # nearest.
     for name in names:
         if len(group[name]) == 1 < len(names):
             own = [pair for pair in pairs if name in (pair.source, pair.target)]
@@ -245,8 +246,8 @@ def measure_cameras(
     """Measure cameras against gyroscopes, or else against one another and a CAN yaw rate.
 
     Cameras that no gyroscope explains, or all where there is none, are measured against the camera
-    that moves most and against a CAN yaw rate: a star, not all pairs, because pairs that share a
-    camera share its noise and would feign agreement.
+    that moves most and against a CAN yaw rate. They form a star rather than all pairs, because
+    pairs that share a camera share its noise and would seem to agree.
     """
     measured: list[PairMeasurement] = []
     alone = dict(evidence.rotations)
@@ -264,13 +265,13 @@ def measure_cameras(
             measured.append(pair)
             if pair.accepted:
                 del alone[name]
-    # Where a robot's state explains some cameras, they do not ride on one rigid body.
+    # Where a robot's state explains some cameras, they are not fixed to one rigid body.
     if not alone or any(
         pair.accepted and pair.source in evidence.picture_motions for pair in known
     ):
         return measured
     if not evidence.rotations.keys() - evidence.sampled:
-        return measured  # frames that were chosen by a gyroscope's motion vouch for no other camera
+        return measured  # frames selected by a gyroscope's motion are no evidence between cameras
     hub, pairs = _star(evidence, alone, max_offset_s)
     measured += pairs
     if hub in alone:
@@ -293,9 +294,9 @@ ROTATION = Estimator(name="rotation", methods=("rotation", "yaw_rotation"), meas
 def _star(
     evidence: ClipEvidence, alone: dict[str, RotationIncrements], max_offset_s: float
 ) -> tuple[str, list[PairMeasurement]]:
-    """Measure cameras against one of them: of the liveliest few the one that most agree with.
+    """Measure cameras against one of them: among the liveliest few, the one most agree with.
 
-    What looks lively may be a near wall that passes by.
+    A camera may look lively only because a nearby wall passes by.
     """
     lively = [name for name in rank_by_motion(evidence) if name not in evidence.sampled]
     best, most, found = lively[0], -1, list[PairMeasurement]()
@@ -319,12 +320,12 @@ def _star(
 
 
 def rank_by_motion(evidence: ClipEvidence) -> list[str]:
-    """Return the cameras whose rotation could be tracked, the one that moves most first."""
+    """Return the cameras whose rotation was tracked, in decreasing order of motion."""
     return sorted(evidence.rotations, key=lambda name: -_liveliness(evidence.rotations[name]))
 
 
 def _liveliness(rotation: RotationIncrements) -> float:
-    """Information on a delay that a camera's own rotation holds: changes over noise."""
+    """Return the information on a delay in a camera's own rotation: changes over noise."""
     change = np.diff(rotation.angles_rad, axis=0)
     noise = np.maximum(np.median(rotation.std_rad, axis=0), 1e-5)
     return float(np.sum((np.median(np.abs(change), axis=0) / noise) ** 2)) * len(change)

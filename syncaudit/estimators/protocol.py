@@ -1,4 +1,4 @@
-"""What an estimator is: one way to measure the delays between sources of a clip."""
+"""Define the interface of an estimator of delays between sources of a clip."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Estimator:
     Parameters
     ----------
     name : str
-        What it goes by, unique among all estimators.
+        Name, unique among all estimators.
     methods : tuple of str
-        Values of `PairMeasurement.method` that it answers with.
+        Values of `PairMeasurement.method` that it returns.
     measure : callable
-        Takes the evidence of a clip, what estimators before it measured, and the search range in
-        seconds, either sign. Returns a measurement of every pair of sources that it can compare:
-        accepted, or refused with the reason; an empty list where it has nothing to compare.
-        It raises nothing for what evidence holds.
+        Takes the evidence of a clip, the measurements of earlier estimators, and the search range
+        in seconds, either sign. Returns a measurement of every pair of sources that it can compare:
+        accepted, or refused with the reason; an empty list where it has nothing to compare. It
+        never raises because of the content of the evidence.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""CAN against IMU: yaw rate, accelerations, speed, steering and brake (design 3.3).
+"""Measure CAN against IMU: yaw rate, accelerations, speed, steering and brake (design 3.3).
 
 Yaw rate and accelerations are the same quantity on both sides and are judged against zero.
-Speed, wheel speed, steering and brake reach the body through tyres, suspension and filters:
-their 30-90 ms belong to the vehicle, so they are measured for comparison with a baseline only.
+Speed, wheel speed, steering and brake reach the body through tyres, suspension and filters: their
+30 to 90 ms are a property of the vehicle, so they are measured for comparison with a baseline only.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ __all__ = ["BUS_METHODS", "measure_can_imu"]
 
 PERIODS_PER_INCREMENT = 4
 MIN_WIDTH_S = 0.2
-# Increments of that width make lobes three times as wide, and the fit starts from a finer search.
+# Increments of this width have lobes three times as wide, and the fit starts from a finer search.
 SEARCH_STEP_S = 0.04
-# Half of that: nearer peaks are ripples of one lobe.
+# Half of the above width: nearer peaks are ripples of one lobe.
 LOBE_S = 0.1
 # Increments that overlap at any instant.
 OVERLAP = 4
-# A sensor that feels vibration which the bus filters away: with less than this share of what it
-# rests on in common (`delay.slope`), increments of twice the width tell more of the motion.
+# An IMU may sense vibration that the bus filters out: if less than this share of the information is
+# common to both (`delay.slope`), increments of twice the width hold more of the motion.
 MIN_FOLLOWED = 0.8
-# Sampling, filtering and arbitration inside the control unit are nowhere stated: one sigma.
+# Sampling, filtering and arbitration inside the control unit, which is never stated: one sigma.
 CONTROL_UNIT_STD_S = 1.3e-3
-# Accelerations are also felt at two places, and gravity mixes in: another simulator's 60 drives
+# Accelerations are also sensed at two places, and gravity mixes in: another simulator's 60 drives
 # scattered by 5 ms with the lever arm fitted (and by 75 ms without).
 ACCELERATION_STD_S = 5e-3
 # Tangent of the angle between gravity on average and the vertical of the body, one sigma.
 TILT_STD = 0.12
 # Distance between the IMU and the accelerometer of the bus, one sigma.
 LEVER_STD_M = 1.0
-# Speed is the integral of acceleration to the letter. Where the gain is not one, pitch and gravity
-# make up the correlation: a real drive gave a delay of -242 ms with a gain of 0.4 to 0.76.
+# Speed is exactly the integral of acceleration. Where the gain is not one, the correlation comes
+# from pitch and gravity: a real drive gave a delay of -242 ms with a gain of 0.4 to 0.76.
 SPEED_GAIN = (0.8, 1.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Relation:
-    """How one CAN quantity shows in the IMU.
+    """How one CAN quantity appears in the IMU.
 
-    `units` are what it may be in where its unit is not stated, SI first. They can be told apart
-    by the gain because they are finer than SI: chance finds gains well below the true one. For
-    that reason g is not among them, which is ten times coarser than m/s^2: of a real drive's
-    lateral acceleration against other minutes of the same drive, what passed had gains of 0.07
-    to 0.17.
+    `units` are those it may have where its unit is not stated, SI first. The gain distinguishes
+    them because they are finer than SI, while chance gives gains well below the true one. For the
+    same reason g, ten times coarser than m/s^2, is not among them: when a real drive's lateral
+    acceleration was compared with other minutes of the same drive, the pairs that passed had gains
+    of 0.07 to 0.17.
     """
 
     method: str
@@ -196,7 +196,7 @@ def _word_units(relation: _Relation) -> str:
 def _measured(
     task: DelayTask, signal: RunningIntegral, width_s: float, driver: RunningIntegral
 ) -> PairMeasurement:
-    """Return the measurement by increments of one width, several of which overlap."""
+    """Return the measurement with overlapping increments of one width."""
     return measure_delay(
         task, from_integral(signal, width_s=width_s, stride_s=width_s / OVERLAP), driver
     )
@@ -209,11 +209,11 @@ def _with_filter_error(
     width_s: float,
     task: DelayTask,
 ) -> PairMeasurement:
-    """Add what the choice of the increments' width does to the answer.
+    """Add the systematic error due to the choice of the increments' width.
 
-    CAN signals pass unknown filters and buses bunch their stamps: narrow and wide increments then
-    tell slightly different delays. Their spread is systematic, not random. As many narrow ones
-    serve as of the usual width, though they overlap less.
+    CAN signals pass unknown filters and buses bunch their timestamps: narrow and wide increments
+    then give slightly different delays. Their spread is systematic, not random. There are as many
+    narrow increments as of the usual width, though they overlap less.
     """
     std_s = measured.offset_std_s
     if measured.offset_s is None or std_s is None or measured.step_s is not None:
@@ -231,13 +231,13 @@ def _with_filter_error(
         )
         if fit is not None:
             others.append((fit.offset_s + task.epochs_s, fit.offset_std_s))
-    # What the random errors explain of the differences is not counted twice.
+    # Do not count the part of the differences that the random errors explain twice.
     excess = [
         max(0.0, (offset_s - measured.offset_s) ** 2 - 0.5 * std_s**2) for offset_s, std_s in others
     ]
     spread_s = math.sqrt(sum(excess) / max(1, len(excess)))
     if measured.drift_ppm is not None and measured.drift_std_ppm is not None:
-        # What makes widths disagree may also feign a drift.
+        # The cause of the disagreement between widths may also mimic a drift.
         blurred_ppm = measured.drift_std_ppm * math.hypot(1.0, spread_s / std_s)
         is_kept = abs(measured.drift_ppm) > DRIFT_Z * blurred_ppm
         measured = replace(
@@ -255,13 +255,13 @@ def _with_filter_error(
 def _driver(
     quantity: Quantity, target: Activity, imu: Mapping[Quantity, Activity]
 ) -> RunningIntegral:
-    """Return what the IMU holds of a vehicle's signal.
+    """Return the IMU's counterpart of a vehicle's signal.
 
-    Gravity tells the vertical, but a long turn tilts what an accelerometer takes for it by 5 to 17
-    degrees: yaw turns about the vertical, accelerations lie across it, and what the other axes
-    feel may leak in by that much. All axes free would let body roll, which follows lateral
-    acceleration, feign a delay of the yaw rate. Where the bus feels accelerations at another place
-    than the IMU, angular accelerations times the distance are added.
+    Gravity gives the vertical, but a long turn tilts an accelerometer's apparent vertical by 5 to
+    17 degrees: yaw is the rotation about the vertical, accelerations lie across it, and the signals
+    of the other axes may leak in by that much. With all axes free, body roll, which follows lateral
+    acceleration, would mimic a delay of the yaw rate. Where the bus senses accelerations at another
+    place than the IMU, angular accelerations times the distance are added.
     """
     force = imu.get(Quantity.SPECIFIC_FORCE)
     up = None if force is None else _vertical(force)
@@ -269,7 +269,7 @@ def _driver(
         return imu_integral(target)
     _, _, right = np.linalg.svd(up[None, :])
     across = right[1:]
-    if quantity is Quantity.STEERING_ANGLE:  # rolls and turns by the same cause: leave roll out
+    if quantity is Quantity.STEERING_ANGLE:  # roll and yaw have the same cause: leave roll out
         return imu_integral(target).mixed(up[:, None])
     if target.quantity is Quantity.ANGULAR_RATE:
         driver = imu_integral(target).mixed(np.vstack([up, across]).T)
@@ -288,7 +288,7 @@ def _driver(
 
 
 def _vertical(force: Activity) -> Floats | None:
-    """Return the unit vector that gravity points to on average, or None in free fall."""
+    """Return the unit vector of the median specific force, or None in free fall."""
     gravity = np.median(force.values, axis=0)
     norm = float(np.linalg.norm(gravity))
     return gravity / norm if norm > 0.0 else None

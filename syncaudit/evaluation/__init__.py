@@ -1,1 +1,1 @@
-"""How often the filter errs on the user's own clips: known errors, people's labels, samples."""
+"""Error rates of the filter on the user's own clips: injected errors, labels, samples."""

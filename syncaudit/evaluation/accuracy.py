@@ -1,4 +1,4 @@
-"""Measured minus injected: how far off are the figures, and do their claimed errors cover it."""
+"""Accuracy of measurements: measured minus injected, and whether claimed errors cover it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from syncaudit.evaluation.judged import Judged, JudgedSource
 
 __all__ = ["Accuracy", "Miss", "accuracy_of", "miss_of"]
 
-# Two-sided 95 % of a normal error: how claimed errors are held to account (formats, section 1).
+# Two-sided 95 % of a normal error: how claimed errors are checked (formats, section 1).
 _Z = 1.96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
-    """One measurement against what was injected.
+    """One measurement compared with what was injected.
 
     Parameters
     ----------
     clip_id : str
-        The original.
+        The original clip.
     error : float
-        Measured minus injected; holds what the clip was off by before, too.
+        Measured minus injected; includes the clip's own error before the change.
     std : float, optional
         Claimed standard error.
     change : float, optional
-        `error` less what was measured before: what the moving alone added.
+        `error` minus that of the control: the effect of the change alone.
     """
 
     clip_id: str
@@ -50,11 +50,11 @@ class Accuracy:
     rmse, bias : float, optional
         Root mean square and mean of measured minus injected.
     coverage : Rate
-        How often that lies within 1.96 claimed standard errors.
+        Rate at which the error lies within 1.96 claimed standard errors.
     n_changes : int
         Variants whose control was measured too.
     change_rmse, change_bias : float, optional
-        The same of the change against the control.
+        RMSE and bias of the change against the control.
     """
 
     n: int
@@ -71,11 +71,10 @@ class Accuracy:
 
 
 def miss_of(injected: Injected, variant: Judged, control: Judged | None) -> Miss | None:
-    """Return measured minus injected of a variant; None where nothing was measured.
+    """Return measured minus injected for a variant; None if nothing was measured.
 
-    Offsets and drifts alone have a measurement that holds for the whole clip.
-
-    A moved clock from which the reference time is read cannot be measured: others seem moved.
+    Only offsets and drifts have a measurement that holds for the whole clip. A moved clock that is
+    itself the time reference cannot be measured: the others seem moved.
     """
     source = variant.sources.get(injected.source or "")
     is_drift = injected.change.quantity is Quantity.DRIFT
@@ -99,7 +98,7 @@ def miss_of(injected: Injected, variant: Judged, control: Judged | None) -> Miss
 
 
 def _measured(source: JudgedSource, *, is_drift: bool) -> tuple[float | None, float | None]:
-    """Return the measured offset or drift of a source, and its claimed error."""
+    """Return the measured offset or drift of a source and its claimed error."""
     if is_drift:
         return source.drift_ppm, source.drift_std_ppm
     return source.offset_s, source.offset_std_s
@@ -108,7 +107,7 @@ def _measured(source: JudgedSource, *, is_drift: bool) -> tuple[float | None, fl
 def _against(
     control: Judged, source: JudgedSource, reference: str | None, *, is_drift: bool
 ) -> float | None:
-    """Return what the control says of a clock against the reference of the variant."""
+    """Return the control's value for a clock against the reference of the variant."""
 
     def of(clock: str | None) -> float | None:
         if clock == control.reference:
@@ -122,7 +121,7 @@ def _against(
 
 
 def accuracy_of(misses: Sequence[Miss]) -> Accuracy:
-    """Return the errors of many variants."""
+    """Return the accuracy over many variants."""
     errors = [miss.error for miss in misses]
     changes = [miss.change for miss in misses if miss.change is not None]
     claimed = [miss for miss in misses if miss.std is not None]

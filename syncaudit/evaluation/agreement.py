@@ -1,4 +1,4 @@
-"""The filter against people's labels: precision and recall of its rejections."""
+"""The filter compared with people's labels: precision and recall of its rejections."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Labels against verdicts.
+    """Labels compared with verdicts.
 
     Parameters
     ----------
     counts : Counter of (Verdict, PersonSays)
-        Labelled clips.
+        Labelled clips by verdict and label.
     n_clips : Counter of Verdict
         All clips of the run.
     disputes : tuple of Dispute
         Rejected clips that the person accepts, and passed ones that the person rejects.
     n_without_verdict : int
-        Labels that fit no clip of the run.
+        Labels that match no clip of the run.
     n_damaged : int
-        Lines of the label file that hold none.
+        Lines of the label file without a valid label.
     n_seen : int
-        Labels given with the verdict on screen.
+        Labels given with the verdict visible.
     """
 
     counts: Counter[tuple[Verdict, PersonSays]]
@@ -60,7 +60,7 @@ class Agreement:
     n_seen: int
 
     def bad(self, verdict: Verdict) -> Rate:
-        """Return how often the person rejects clips of a verdict; who is unsure does not count."""
+        """Return how often the person rejects clips of a verdict; unsure labels do not count."""
         n_bad = self.counts[verdict, PersonSays.REJECT]
         n = n_bad + self.counts[verdict, PersonSays.ACCEPT]
         return Rate(n_hits=n_bad, n=n, n_clips=n)
@@ -72,19 +72,19 @@ class Agreement:
 
     @property
     def recall(self) -> tuple[float | None, float, float]:
-        """Share of the bad clips of the run that the filter rejects, and its bounds.
+        """Share of the bad clips of the run that the filter rejects, with bounds.
 
-        Labels are drawn verdict by verdict (`syncaudit sample`), so each verdict counts with its
-        clips in the run: N_reject p_reject / sum N_v p_v, where p_v is the share of labelled clips
-        of verdict v that are bad (a stratified estimate, W. G. Cochran, "Sampling Techniques",
-        1977). Its bounds put every p_v at the end that is worst; those hold together with 95 %
-        (Bonferroni), so that the interval is rather too wide than too narrow. Assumes that of
-        every verdict the labelled clips were drawn at random.
+        Labels are drawn verdict by verdict (`syncaudit sample`), so each verdict is weighted with
+        its clips in the run: N_reject p_reject / sum N_v p_v, where p_v is the share of labelled
+        clips of verdict v that are bad (a stratified estimate, W. G. Cochran, "Sampling
+        Techniques", 1977). The bounds put every p_v at its worst end; together these hold with
+        95 % (Bonferroni), so the interval is conservative. Assumes that the labelled clips of
+        every verdict were drawn at random.
 
         Returns
         -------
         tuple of float
-            Estimate (None where a verdict has no label, or nothing is bad), lowest, highest.
+            Estimate (None if a verdict has no label, or nothing is bad), lowest, highest.
         """
         present = [verdict for verdict in Verdict if self.n_clips[verdict]]
         level = 1.0 - (1.0 - LEVEL) / max(len(present), 1)

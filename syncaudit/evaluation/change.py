@@ -1,4 +1,4 @@
-"""What is done to a clock on purpose, and how that is written."""
+"""Changes injected into a clock, and their notation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Change", "Quantity", "parse_changes"]
 
 
 class Quantity(StrEnum):
-    """What is injected; the values are keys of ``truth.jsonl``."""
+    """Injected quantity; the values are keys of ``truth.jsonl``."""
 
     OFFSET = "offset_s"
     DRIFT = "drift_ppm"
@@ -23,12 +23,12 @@ class Quantity(StrEnum):
 
     @property
     def word(self) -> str:
-        """What people call it."""
+        """Name shown to people."""
         return {Quantity.LOST: "frames lost"}.get(self, self.value.partition("_")[0])
 
     @property
     def is_signed(self) -> bool:
-        """Whether either sign is an error of its own."""
+        """Whether the two signs are different errors."""
         return self in (Quantity.OFFSET, Quantity.DRIFT, Quantity.STEP)
 
     def worded(self, size: float) -> str:
@@ -37,10 +37,10 @@ class Quantity(StrEnum):
             return f"{size:.3g} ppm" if size < 1000.0 else f"{size:.0f} ppm"
         if self is Quantity.LOST:
             return word_count(round(size), "frame")
-        return word_duration(round(size, 9))  # stamps are whole nanoseconds
+        return word_duration(round(size, 9))  # timestamps are whole nanoseconds
 
 
-# How people write them: name, largest size, and what brings it to base units.
+# Notation on the command line: name, largest size, and the factor to base units.
 _WRITTEN = {
     "offset": (Quantity.OFFSET, 10_000.0, 1e-3),
     "drift": (Quantity.DRIFT, 1000.0, 1.0),
@@ -52,16 +52,16 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is done to a clock, as the correction that undoes it.
+    """A change of a clock, expressed as the correction that undoes it.
 
     Parameters
     ----------
     quantity : Quantity
-        A constant offset, a drift from the first stamp on, a step in the middle of the clip,
-        jitter of every stamp, or frames lost in the middle, after which the rest is renumbered.
+        A constant offset, a drift from the first timestamp, a step in the middle of the clip,
+        jitter of every timestamp, or frames lost in the middle, with the rest renumbered.
     amount : float
-        In the unit of the quantity; with a sign, positive: stamps become too early, the clock too
-        slow.
+        In the unit of the quantity. If signed, positive means that the timestamps become too early
+        and the clock too slow.
     """
 
     quantity: Quantity = Quantity.OFFSET
@@ -69,22 +69,22 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How much, without its sign."""
+        """Absolute amount."""
         return abs(self.amount)
 
     @property
     def offset_s(self) -> float:
-        """Its offset; 0 where it is something else."""
+        """The offset; 0 for other quantities."""
         return self.amount if self.quantity is Quantity.OFFSET else 0.0
 
     @property
     def drift_ppm(self) -> float:
-        """Its drift; 0 where it is something else."""
+        """The drift; 0 for other quantities."""
         return self.amount if self.quantity is Quantity.DRIFT else 0.0
 
     @property
     def name(self) -> str:
-        """What is done, as a part of an id: ``20ms_early``, ``50ppm_slow``, ``2frames_lost``."""
+        """The change as part of an id: ``20ms_early``, ``50ppm_slow``, ``2frames_lost``."""
         size = self.quantity.worded(self.size).replace(" ", "")
         match self.quantity:
             case Quantity.DRIFT:
@@ -99,7 +99,7 @@ class Change:
 
 
 def _all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
-    """Return changes of every size, with either sign where that makes another error."""
+    """Return changes of every size, with both signs where these are different errors."""
     return [
         Change(quantity=quantity, amount=sign * abs(size))
         for quantity, size in sizes
@@ -108,14 +108,14 @@ def _all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
 
 
 def parse_changes(words: Sequence[str]) -> list[Change]:
-    """Return the changes that people write as ``offset=5,10``, ``drift=50`` ...
+    """Parse changes written as ``offset=5,10``, ``drift=50`` ...
 
-    Offsets, steps and jitter are in ms, drifts in ppm, lost are frames.
+    Offsets, steps and jitter are in ms, drifts in ppm, losses in frames.
 
     Raises
     ------
     UsageError
-        If one cannot be read.
+        If one cannot be parsed.
     """
     sizes: dict[tuple[Quantity, float], None] = {}
     for word in words:

@@ -1,4 +1,4 @@
-"""What changed between two runs over the same clips."""
+"""Differences between two runs over the same clips."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from syncaudit.model import Verdict
 __all__ = ["ClipChange", "Comparison", "Shift", "SourceShifts", "compare_runs"]
 
 _Z = NormalDist().inv_cdf(0.5 + 0.5 * LEVEL)
-# Below what a tenth of a millisecond and two digits of a ratio show.
+# Smaller differences are invisible at a tenth of a millisecond and two digits of a ratio.
 _TOLD_S = 5e-5
 _TOLD_RATIO = 0.005
 
@@ -25,7 +25,7 @@ Reason = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """Another offset of one source: `before_s`, `after_s`, and the error of both together."""
+    """Changed offset of one source: `before_s`, `after_s`, and their combined error."""
 
     before_s: float
     after_s: float
@@ -38,13 +38,13 @@ class Shift:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it is more than the errors of both allow, at 95 %."""
+        """Whether the change exceeds the combined error at 95 %."""
         return abs(self.change_s) > _Z * self.std_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipChange:
-    """A clip of which the two runs say different things.
+    """A clip on which the two runs differ.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ClipChange:
     before, after : Verdict
         Its verdicts.
     gone, new : tuple of (str, str or None)
-        Codes and sources of reasons that the later run has not, or has beyond the earlier one.
+        Codes and sources of reasons that only the earlier or only the later run has.
     moved : mapping of str to Shift
         Sources whose offsets differ beyond their errors.
     """
@@ -66,7 +66,7 @@ class ClipChange:
     moved: Mapping[str, Shift]
 
     def to_json(self) -> dict[str, object]:
-        """Return all of it."""
+        """Return all fields as JSON values."""
         return {
             "clip_id": self.clip_id,
             "before": str(self.before),
@@ -79,15 +79,15 @@ class ClipChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceShifts:
-    """How far the offsets of one source moved between the runs.
+    """Changes of the offsets of one source between the runs.
 
     Parameters
     ----------
     n, n_beyond : int
-        Clips in which both runs measured it by the same reference, and in how many of these the
-        offsets differ beyond their errors.
+        Clips in which both runs measured it against the same reference, and those of them in which
+        the offsets differ beyond their errors.
     median_s, largest_s : float
-        Change of the offset: typical, and the largest with its sign.
+        Change of the offset: the typical one, and the largest with its sign.
     std_ratio : float
         Typical standard error of the later run over that of the earlier one.
     """
@@ -100,7 +100,7 @@ class SourceShifts:
 
     @property
     def has_moved(self) -> bool:
-        """Whether any figure differs as it is told: by 0.05 ms, or errors by half a percent."""
+        """Whether any reported figure differs: by 0.05 ms, or the errors by half a percent."""
         return abs(self.largest_s) >= _TOLD_S or abs(self.std_ratio - 1.0) >= _TOLD_RATIO
 
     @classmethod
@@ -118,24 +118,24 @@ class SourceShifts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs, clip by clip and in sum.
+    """Two runs compared, clip by clip and in total.
 
     Parameters
     ----------
     n_compared : int
-        Clips of both runs.
+        Clips in both runs.
     only_old, only_new : tuple of str
-        Clips of one run alone.
+        Clips in only one run.
     n_other_reference : int
-        Clips whose offsets are not compared, since another clock is their reference.
+        Clips whose offsets are not compared, since their reference clock changed.
     transitions : mapping of (Verdict, Verdict) to int
         Clips by their verdicts before and after.
     gone, new : mapping of (str, str or None) to int
-        In how many clips a reason, by code and source, went or came.
+        Number of clips in which a reason, by code and source, disappeared or appeared.
     sources : mapping of str to SourceShifts
         By source.
     changes : tuple of ClipChange
-        In order of the earlier run; changed verdicts first.
+        In the order of the earlier run; changed verdicts first.
     """
 
     n_compared: int
@@ -150,11 +150,11 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether the later run says the same of every clip of the earlier one."""
+        """Whether the later run agrees with the earlier one on every clip."""
         return not self.changes and not self.only_old
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return all fields as JSON values."""
         return {
             "compared": self.n_compared,
             "only_old": list(self.only_old),
@@ -188,17 +188,17 @@ class Comparison:
 def compare_runs(
     old: Iterable[Judged], new: Iterable[Judged], *, only: Collection[str] | None = None
 ) -> Comparison:
-    """Return what two runs say differently of the clips that both have.
+    """Return the differences between two runs on the clips that both have.
 
-    Errors of two audits of one recording hang together, mostly: a difference beyond the errors of
-    both, taken as independent, is none of chance.
+    Errors of two audits of the same recording are mostly correlated, so a difference beyond the
+    combined error, computed as if they were independent, is not due to chance.
 
     Parameters
     ----------
     old, new : iterable of Judged
         The earlier and the later run.
     only : collection of str, optional
-        Clips to compare; all others are left out.
+        Clips to compare; all others are ignored.
     """
     before = {one.clip_id: one for one in old if only is None or one.clip_id in only}
     only_new: list[str] = []
@@ -255,7 +255,7 @@ def compare_runs(
 
 
 def _shifts(was: Judged, one: Judged) -> Iterable[tuple[str, Shift, float]]:
-    """Yield name, shift, and ratio of the errors, of sources that both runs measured."""
+    """Yield name, shift, and ratio of the errors, for sources that both runs measured."""
     for name, source in one.sources.items():
         other = was.sources.get(name)
         if other is None or name == one.reference or source.clock == one.reference:

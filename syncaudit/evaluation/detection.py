@@ -1,4 +1,4 @@
-"""Which injected errors were found, by their size: per kind of source and per source."""
+"""Detection rates of injected errors by size, per kind of source and per source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Size:
     clips: set[str] = field(default_factory=set)
 
     def rate(self, outcome: Outcome) -> Rate:
-        """Return how often it came out so."""
+        """Return the rate of an outcome."""
         n = self.outcomes.total()
         return Rate(n_hits=self.outcomes[outcome], n=n, n_clips=len(self.clips))
 
@@ -61,7 +61,7 @@ class Group:
     kind : str
         Kind of source.
     source : str, optional
-        Name; None: all of the kind.
+        Name; None for all sources of the kind.
     """
 
     quantity: Quantity
@@ -72,22 +72,22 @@ class Group:
 
     @property
     def sizes(self) -> Sequence[Size]:
-        """Small ones first."""
+        """Sizes in ascending order."""
         return [self.by_size[size] for size in sorted(self.by_size)]
 
     @property
     def found_from(self) -> Size | None:
-        """Smallest size from which on `WANTED` are shown to be found, by the lower bound."""
+        """Smallest size from which the lower bound of the detection rate reaches `WANTED`."""
         return self._from(lambda rate: rate.interval()[0] >= WANTED)
 
     @property
     def seen_from(self) -> Size | None:
-        """Smallest size from which on `WANTED` of these variants were found: no promise."""
+        """Smallest size from which `WANTED` of these variants were found: not a guarantee."""
         return self._from(lambda rate: (rate.share or 0.0) >= WANTED)
 
     @property
     def clips_to_promise(self) -> int:
-        """Clips without a miss by which `seen_from` would be shown; of the size that needs most."""
+        """Clips without a miss needed to prove `seen_from`, for the size that needs the most."""
         seen = self.seen_from
         if seen is None:
             return 0
@@ -108,7 +108,7 @@ class Group:
         return accuracy_of(self.misses)
 
     def to_json(self) -> dict[str, object]:
-        """Return everything that was counted."""
+        """Return all counts as JSON values."""
         found, seen = self.found_from, self.seen_from
         return {
             "quantity": str(self.quantity),
@@ -124,7 +124,7 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class Detection:
-    """What a run made of injected errors.
+    """Outcomes of a run on injected errors.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ class Detection:
     n_variants : int
         Variants that were counted.
     n_without_verdict : int
-        Variants and controls of the truth that the run did not judge.
+        Variants and controls in the truth that the run did not judge.
     n_rejected_before : int
-        Variants not counted: the moved source was rejected with nothing moved, or has no verdict.
+        Variants not counted: the moved source is rejected in the control, or has no verdict.
     n_without_control : int
-        Variants counted although no verdict on the unmoved clip is known.
+        Variants counted although there is no verdict on the unmoved clip.
     """
 
     groups: list[Group]
@@ -150,12 +150,12 @@ class Detection:
     n_without_control: int = 0
 
     def control_rate(self, verdict: Verdict) -> Rate:
-        """Return how often a control got a verdict."""
+        """Return how often controls got a verdict."""
         n = self.controls.total()
         return Rate(n_hits=self.controls[verdict], n=n, n_clips=n)
 
     def to_json(self) -> dict[str, object]:
-        """Return everything that was counted."""
+        """Return all counts as JSON values."""
         return {
             "variants": self.n_variants,
             "without_verdict": self.n_without_verdict,
@@ -169,7 +169,7 @@ class Detection:
 def detect(
     truth: Iterable[Injected], judged: Mapping[str, Judged], originals: Mapping[str, Judged]
 ) -> Detection:
-    """Count what a run made of injected errors.
+    """Count the outcomes of a run on injected errors.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def detect(
     judged : mapping of str to Judged
         The run, by clip.
     originals : mapping of str to Judged
-        Verdicts on the clips that variants were made of, for those without a control.
+        Verdicts on the original clips, for variants without a control.
     """
     rows = list(truth)
     controls = {r.original: judged[r.clip_id] for r in rows if r.is_control and r.clip_id in judged}

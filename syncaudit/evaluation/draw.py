@@ -1,4 +1,4 @@
-"""Draw what is done to which source: sources, sizes and signs as evenly as they go."""
+"""Draw which change is applied to which source, with sources, sizes and signs balanced."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["Draw"]
 
 
 class Draw:
-    """Deals changes to sources, of each all changes in turn.
+    """Deals changes to sources, cycling through all changes for each source.
 
-    First come sources that were moved least in this clip, then those moved least in all clips: the
+    Sources moved least in this clip come first, then those moved least in all clips, so that the
     errors of a source are spread over many clips.
 
     Parameters
     ----------
     changes : sequence of Change
-        What may be done, all distinct.
+        Possible changes, all distinct.
     rng : Generator
-        Decides the order.
+        Determines the order.
     """
 
     def __init__(self, changes: Sequence[Change], rng: np.random.Generator) -> None:
@@ -33,12 +33,12 @@ class Draw:
         self._decks: dict[str, list[Change]] = {}
 
     def of_clip(self, sources: Sequence[str], n_variants: int) -> list[tuple[str, Change]]:
-        """Return source and change of the variants of one clip; no two are alike."""
+        """Return source and change of the variants of one clip, all different."""
         found: list[tuple[str, Change]] = []
         for _ in range(min(n_variants, len(sources) * len(self._changes))):
             lots = dict(zip(sources, self._rng.random(len(sources)).tolist(), strict=True))
             done = Counter(source for source, _ in found)
-            source = min(  # ties by lot
+            source = min(  # ties broken at random
                 (name for name in sources if done[name] < len(self._changes)),
                 key=lambda name: (done[name], self._moved[name], lots[name]),
             )
@@ -48,7 +48,7 @@ class Draw:
         return found
 
     def _next(self, source: str, taken: set[Change]) -> Change:
-        """Return the next change of a source's deck that this clip does not have."""
+        """Return the next change in a source's deck that this clip does not have yet."""
         deck = self._decks.setdefault(source, [])
         if not set(deck) - taken:
             order = self._rng.permutation(len(self._changes))

@@ -1,4 +1,4 @@
-"""Everything that is known of how often a run errs."""
+"""Combine all available evidence of how often a run errs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Evaluation", "evaluate_run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """How often a run errs, by what it was compared with.
+    """Error rates of a run, by what it was compared with.
 
     Parameters
     ----------
     detection : Detection, optional
-        By injected errors.
+        From injected errors.
     agreement : Agreement, optional
-        By people's labels.
+        From people's labels.
     by_week : mapping of str to Agreement
-        The same of every week that has labels, where there are several.
+        The agreement for each week with labels, if there are several.
     """
 
     detection: Detection | None
@@ -39,14 +39,14 @@ class Evaluation:
 
     @property
     def is_void(self) -> bool:
-        """Whether errors were injected and the run could judge none of them."""
+        """Whether errors were injected but the run judged none of them."""
         if self.detection is None or not self.detection.n_variants:
             return False
         cells = (cell for group in self.detection.groups for cell in group.by_size.values())
         return all(set(cell.outcomes) <= {Outcome.UNVERIFIED, Outcome.UNJUDGED} for cell in cells)
 
     def to_json(self) -> dict[str, object]:
-        """Return what ``syncaudit evaluate --json`` prints."""
+        """Return the output of ``syncaudit evaluate --json``."""
         return {
             "version": 1,
             "detection": None if self.detection is None else self.detection.to_json(),
@@ -64,7 +64,7 @@ def evaluate_run(
     partial: bool = False,
     detection: Detection | None = None,
 ) -> Evaluation:
-    """Compare a run with what was injected, with labels, or with both.
+    """Compare a run with injected errors, with labels, or with both.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def evaluate_run(
     labels : str, optional
         Label file of the viewer.
     originals : str, optional
-        Run over the clips that the variants were made of; used where the run has no control.
+        Run over the original clips of the variants; used if the run has no control.
     partial : bool
-        Take what is there of runs that were not finished.
+        Accept runs that were not finished.
     detection : Detection, optional
-        What the run's policy makes of variants of its clips, where those were not judged by a run.
+        Detection by the run's policy on variants of its clips, if no run judged those.
 
     Raises
     ------

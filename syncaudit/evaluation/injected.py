@@ -1,4 +1,4 @@
-"""What was done to a clip on purpose: the rows of ``truth.jsonl``."""
+"""Changes injected into clips: the rows of ``truth.jsonl``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from syncaudit.model import ClockMap
 __all__ = ["TRUTH", "Injected", "read_truth"]
 
 TRUTH = "truth.jsonl"
-# Every row has them; other errors only where they were made.
+# Keys in every row; other errors are only present where they were injected.
 _ALWAYS = (Quantity.OFFSET, Quantity.DRIFT)
 _HINT = "Expected the truth.jsonl that 'syncaudit inject' wrote."
 
@@ -30,19 +30,19 @@ class Injected:
     clip_id : str
         The variant.
     original : str
-        The clip that it was made of.
+        The clip that it was made from.
     source : str, optional
-        Which source was moved; None: a control, as the original but for its name.
+        The moved source; None for a control, identical to the original except for its name.
     kind : str, optional
         Its kind.
     change : Change
-        What was done: the correction that undoes it; of a control, none.
+        The correction that undoes the change; zero for a control.
     at_ns : int, optional
-        Moved stamp at which a drift begins.
+        Moved timestamp at which a drift begins.
     moved : tuple of str
-        The source, and those that share its clock.
+        The source, and all others that share its clock.
     recording : str, optional
-        Recording of the original, where it is stated.
+        Recording of the original, if stated.
     """
 
     clip_id: str
@@ -60,7 +60,7 @@ class Injected:
         return self.source is None
 
     def offset_at(self, at_ns: int | None) -> float:
-        """Return the offset to undo at another instant, in seconds."""
+        """Return the offset to undo at another time, in seconds."""
         if not self.change.drift_ppm or self.at_ns is None or at_ns is None:
             return self.change.offset_s
         return ClockMap(drift_ppm=self.change.drift_ppm, at_ns=self.at_ns).change_at(at_ns)
@@ -82,12 +82,12 @@ class Injected:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Injected:
-        """Return what a row says.
+        """Parse a row.
 
         Raises
         ------
         ValueError
-            If it is no such row, in words.
+            If it is not such a row, with an explanation.
         """
         source = row.get("source")
         moved = row.get("moved", [])
@@ -132,7 +132,7 @@ def read_truth(uri: str) -> dict[str, Injected]:
     Raises
     ------
     UsageError
-        If it is missing or empty, or a line is cut off or something else.
+        If it is missing or empty, or a line is cut off or invalid.
     """
     found = {each.clip_id: each for each in _rows(uri)}
     if not found:

@@ -1,4 +1,4 @@
-"""What a run said of a clip, as far as its errors are measured by it."""
+"""The part of a run's verdict on a clip that is needed to evaluate its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HINT = "Expected the output of 'syncaudit validate'."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSource:
-    """What was said of one source (formats, section 3)."""
+    """Result for one source (formats, section 3)."""
 
     verdict: Verdict
     clock: str
@@ -39,7 +39,7 @@ class JudgedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What was said of one clip.
+    """Result for one clip.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class Judged:
     reference : str, optional
         Clock that offsets are relative to.
     at_ns : int, optional
-        Instant at which they hold.
+        Time at which they hold.
     sources : mapping of str to JudgedSource
         By name.
     blamed : frozenset of str
-        Sources that were rejected, or are named as a reason of the rejection.
+        Sources that were rejected, or are named in a reason for the rejection.
     reasons : frozenset of (str, str or None)
-        Codes of its reasons, each with the source that it is about.
+        Codes of its reasons, each with the source concerned.
     """
 
     clip_id: str
@@ -69,22 +69,22 @@ class Judged:
 
     @classmethod
     def of(cls, verdict: ClipVerdict) -> Judged:
-        """Return what a verdict says."""
+        """Return the result from a verdict."""
         return cls.from_row(replace(verdict, pairs=(), record=None).to_json())
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Judged:
-        """Return what a row of ``verdicts.jsonl`` says.
+        """Parse a row of ``verdicts.jsonl``.
 
         Raises
         ------
         KeyError, TypeError, ValueError, AttributeError
-            If it is no such row.
+            If it is not such a row.
         """
         verdict = Verdict(row["verdict"])
         rejected = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.REJECT}
         named = {r["source"] for r in row["reasons"]} if verdict is Verdict.REJECT else set()
-        # What is only unobservable is a reason too, of being unverified.
+        # An unobservable source is also a reason, for being unverified.
         unseen = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.UNVERIFIED}
         return cls(
             clip_id=str(row["clip_id"]),
@@ -110,19 +110,19 @@ def _source(name: str, source: Mapping[str, Any]) -> JudgedSource:
 
 
 def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
-    """Yield what the run in an output folder, or one of its verdict files, said of each clip.
+    """Yield the results on each clip of the run in an output folder or verdict file.
 
     Parameters
     ----------
     path : str
         Folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL.
     partial : bool
-        Take what is there of a run that was not finished.
+        Accept a run that was not finished.
 
     Raises
     ------
     UsageError
-        If there are no verdicts, or a row is cut off or none; unless `partial`, also if the run
+        If there are no verdicts, or a row is cut off or invalid; unless `partial`, also if the run
         was not finished or rows are missing.
     """
     place = find_verdicts(path, partial=partial)
@@ -155,7 +155,7 @@ def _json_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _surviving_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the last row of every clip, without those that are damaged."""
+    """Yield the last row of every clip, skipping damaged rows."""
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
         folder = fetch_outputs(parent_of(place), Path(scratch))
         file = VerdictFile(folder / posixpath.basename(place), partial=True)

@@ -1,4 +1,4 @@
-"""What people said of clips: the label file that the viewer writes."""
+"""People's labels of clips, in the label file that the viewer writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "Expected the labels.jsonl of 'syncaudit view'."
 
 
 class PersonSays(StrEnum):
-    """What a person can say of a clip."""
+    """Label that a person can give a clip."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -32,15 +32,15 @@ class LabelRow:
     clip_id : str
         Clip of the manifest.
     label : PersonSays, optional
-        None takes an earlier label back.
+        None withdraws an earlier label.
     note : str
-        In the person's words.
+        Comment in the person's words.
     is_blind : bool
         Whether the verdict was hidden when the label was given.
     verdict_shown : str, optional
-        The verdict that was on screen; None where there was none or it was hidden.
+        The verdict on screen; None if there was none or it was hidden.
     time : str
-        When, in UTC (ISO 8601).
+        Time of the decision, UTC (ISO 8601).
     """
 
     clip_id: str
@@ -52,11 +52,11 @@ class LabelRow:
 
     @property
     def has_seen(self) -> bool:
-        """Whether a verdict was on screen when it was given."""
+        """Whether a verdict was on screen when the label was given."""
         return not self.is_blind and self.verdict_shown is not None
 
     def to_json(self) -> dict[str, object]:
-        """Return the line of the file."""
+        """Return the line of the file as JSON values."""
         return {
             "clip_id": self.clip_id,
             "label": None if self.label is None else str(self.label),
@@ -68,7 +68,7 @@ class LabelRow:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> LabelRow | None:
-        """Return what a line says; None where it is no label."""
+        """Parse a line; None if it is not a label."""
         clip_id, label = row.get("clip_id"), row.get("label")
         if not isinstance(clip_id, str) or "label" not in row:
             return None
@@ -87,14 +87,14 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """The labels that count.
+    """The labels in effect.
 
     Parameters
     ----------
     by_clip : dict of str to LabelRow
-        The last of every clip, but for those that were taken back.
+        The last label of every clip, without those that were withdrawn.
     n_damaged : int
-        Lines that hold no label: half written when a machine stopped, or something else.
+        Lines without a valid label, e.g. half written when a machine stopped.
     """
 
     by_clip: dict[str, LabelRow]

@@ -1,4 +1,4 @@
-"""Which sources of a clip can be moved against the others, and what moves with them."""
+"""Find the sources of a clip that can be moved against the others, and what moves with them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Movable", "movable_sources"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movable:
-    """Sources of a clip.
+    """Movable and refused sources of a clip.
 
     Parameters
     ----------
     moved : mapping of str to tuple of str
-        Source that can be moved, to all whose stamps move as they share its clock.
+        Source that can be moved, to all sources whose timestamps move as they share its clock.
     refused : mapping of str to str
-        Why another that was asked for cannot be.
+        Why another requested source cannot be moved.
     """
 
     moved: Mapping[str, tuple[str, ...]]
@@ -28,14 +28,14 @@ class Movable:
 
 
 def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
-    """Return which of the sources that were asked for can be moved.
+    """Return the requested sources that can be moved.
 
     Parameters
     ----------
     clip : Clip
         The clip.
     patterns : sequence of str
-        Kinds, or names with wildcards; none: all sources.
+        Kinds, or names with wildcards; if empty, all sources.
     """
     moved: dict[str, tuple[str, ...]] = {}
     refused: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the filter made of one variant, against its control."""
+"""Outcome of the filter on one variant, compared with its control."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["Outcome", "outcome_of"]
 
 
 class Outcome(StrEnum):
-    """What became of an injected error."""
+    """Outcome for an injected error."""
 
     FOUND = "found"
-    """Rejected, and the moved source is named."""
+    """Rejected, with the moved source named."""
     OTHER_BLAMED = "other_blamed"
-    """Rejected by what was moved, but for another source."""
+    """Rejected because of the change, but another source is named."""
     UNVERIFIED = "unverified"
     """Held back: too little evidence."""
     UNJUDGED = "unjudged"
     """The clip passed, while the moved source itself was unverified and not required."""
     PASSED = "passed"
-    """Taken for right."""
+    """Passed as correct."""
 
 
 def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> Outcome | None:
-    """Return what became of a variant.
+    """Return the outcome for a variant.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> O
     variant : Judged
         Verdict on it.
     control : Judged, optional
-        Verdict on the same clip with nothing moved. What was blamed there already says nothing of
-        what was moved.
+        Verdict on the same clip with nothing moved. Sources rejected there do not count as
+        detections of the change.
 
     Returns
     -------
     Outcome or None
-        None where the moved source was rejected before it was moved, or has no verdict.
+        None if the moved source is already rejected in the control, or has no verdict.
     """
     moved = set(injected.moved)
     before = frozenset[str]() if control is None else control.blamed
@@ -58,6 +58,6 @@ def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> O
     if variant.verdict is Verdict.UNVERIFIED:
         return Outcome.UNVERIFIED
     if source.verdict is Verdict.UNVERIFIED:
-        # Of a clip that is rejected for something else, nothing gets past the filter.
+        # A clip that is rejected for another reason does not get past the filter.
         return Outcome.UNVERIFIED if is_rejected else Outcome.UNJUDGED
     return Outcome.PASSED

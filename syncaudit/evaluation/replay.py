@@ -1,8 +1,8 @@
-"""Variants of a clip by what was seen in it: stamps are changed, and all pairs measured anew.
+"""Variants of a clip from its evidence: timestamps are changed and all pairs measured again.
 
 Drifts, steps, lost frames and jitter change more than the offsets of pairs. They need the
-evidence, which no verdict row keeps: a clip is decoded once, and each of its variants costs the
-estimators alone.
+evidence, which verdict rows do not keep, so a clip is decoded once, and each of its variants only
+costs the estimators.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _TIMES = (
     "times_s", "start_s", "stop_s", "frame_s", "watched_s", "lit_s", "dead_s",
     "regular_start_s", "regular_stop_s",
 )  # fmt: skip
-# Parts of `ClipEvidence` that are dated by the stamps of one source.
+# Parts of `ClipEvidence` whose times come from the timestamps of one source.
 _PARTS = ("rotations", "picture_motions", "flashes", "triggers", "taps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewStamps:
-    """Stamps of one source before and after: what is not kept was lost.
+    """Timestamps of one source before and after a change, with lost samples.
 
     Parameters
     ----------
     old_ns, new_ns : ndarray of int64, shape (n,)
         In file order.
     is_kept : ndarray of bool, shape (n,)
-        Samples that are left.
+        Samples that are not lost.
     """
 
     old_ns: Ints
@@ -60,7 +60,7 @@ class _NewStamps:
     is_kept: Bools
 
     def nearest(self, times_ns: Ints) -> NDArray[np.intp]:
-        """Return the sample whose stamp is nearest to each time."""
+        """Return the sample whose timestamp is nearest to each time."""
         order = np.argsort(self.old_ns, kind="stable")
         ordered = self.old_ns[order]
         after = np.clip(np.searchsorted(ordered, times_ns), 1, ordered.size - 1)
@@ -68,7 +68,7 @@ class _NewStamps:
         return np.asarray(order[after - is_before], dtype=np.intp)
 
     def is_whole(self, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
-        """Tell whether nothing was lost from one sample to another."""
+        """Return whether nothing was lost between two samples."""
         lost = np.concatenate(([0], np.cumsum(~self.is_kept)))
         return np.asarray(lost[last + 1] == lost[first], dtype=np.bool_)
 
@@ -78,7 +78,7 @@ class _NewStamps:
 
 
 def can_replay(stream: Stream, change: Change) -> bool:
-    """Tell whether a source can have such an error: lost frames are those of a camera."""
+    """Return whether a source can have such an error; only cameras can lose frames."""
     if stream.time_ns.size < 3:
         return False
     if change.quantity is Quantity.LOST:
@@ -87,23 +87,23 @@ def can_replay(stream: Stream, change: Change) -> bool:
 
 
 def first_stamp_ns(record: ClipRecord) -> int:
-    """Return the instant at which injected drifts begin: the start of the clip's window."""
+    """Return the time at which injected drifts begin: the start of the clip's window."""
     return record.at_ns - nanoseconds(0.5 * record.span_s)
 
 
 def replayed_record(
     seen: Examination, moved: Collection[str], change: Change, rng: np.random.Generator
 ) -> ClipRecord:
-    """Return what is measured of a clip once the stamps of some sources are changed.
+    """Return the measurements of a clip after changing the timestamps of some sources.
 
     Parameters
     ----------
     seen : Examination
-        The clip, all frames of its cameras tracked (`is_thorough`).
+        The clip, with all frames of its cameras tracked (`is_thorough`).
     moved : collection of str
         Sources that `can_replay` the change.
     change : Change
-        What is done.
+        The change.
     rng : Generator
         Draws jitter.
     """
@@ -179,7 +179,7 @@ def _restamped(stream: Stream, stamps: _NewStamps) -> Stream:
 
 
 def _redated(part: _Part, stamps: _NewStamps) -> _Part:
-    """Return evidence with its times moved, without what hangs on lost samples."""
+    """Return evidence with its times moved, without parts that depend on lost samples."""
     times = {name: value for name in _TIMES if (value := getattr(part, name, None)) is not None}
     near = {name: stamps.nearest(_ns(part, value)) for name, value in times.items()}
     moved: dict[str, Floats | None] = {
@@ -192,7 +192,7 @@ def _redated(part: _Part, stamps: _NewStamps) -> _Part:
             is_kept &= stamps.is_kept[places]
     if "start_s" in times:
         is_kept &= stamps.is_whole(near["start_s"], near["stop_s"])
-    if isinstance(part, Activity):  # disorder is left out of signals
+    if isinstance(part, Activity):  # unordered samples are dropped from signals
         time_s = times["times_s"] + stamps.change_s(near["times_s"])
         is_kept &= np.diff(np.maximum.accumulate(time_s), prepend=-np.inf) > 0.0
     if isinstance(part, RotationIncrements):
@@ -206,7 +206,7 @@ def _redated(part: _Part, stamps: _NewStamps) -> _Part:
 
 
 def _regular(part: RotationIncrements, stamps: _NewStamps) -> dict[str, Floats | None]:
-    """Return the even clock that jittering stamps may stand for, as the detector finds it."""
+    """Return the regular clock behind jittering timestamps, as the detector would find it."""
     even_s = regular_times_s(np.float64(1e-9) * (stamps.new_ns - part.epoch_ns)[stamps.is_kept])
     if even_s is None:
         return {"regular_start_s": None, "regular_stop_s": None}

@@ -1,4 +1,4 @@
-"""Draw clips for a person to look at: as many of every verdict as there are, in random order."""
+"""Draw clips for a person to label, balanced over the verdicts, in random order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["balanced_sample", "quotas", "weekly_sample"]
 
 
 def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
-    """Return how many clips of every verdict to draw: alike, and what one lacks from the others.
+    """Return how many clips of each verdict to draw: equal shares, filled up from the others.
 
     Parameters
     ----------
     counts : mapping of Verdict to int
-        Clips there are.
+        Available clips.
     number : int
-        Clips to draw in all; fewer where there are fewer.
+        Clips to draw in total; fewer if there are not enough.
     """
     left = number
     found: dict[Verdict, int] = {}
@@ -31,9 +31,9 @@ def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
 
 
 def balanced_sample(verdicts: Mapping[str, Verdict], number: int, seed: int) -> Sequence[str]:
-    """Return clip ids, balanced over the verdicts, in an order that tells nothing.
+    """Return clip ids, balanced over the verdicts, in an order that reveals nothing.
 
-    Lots go by clip id: clips that come later change little of what was drawn before.
+    The draw depends on the clip id, so clips added later change little of what was drawn before.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def balanced_sample(verdicts: Mapping[str, Verdict], number: int, seed: int) -> 
     number : int
         Clips to draw.
     seed : int
-        Another one draws anew.
+        A different seed gives a different sample.
     """
     by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     for clip_id, verdict in verdicts.items():
@@ -60,18 +60,18 @@ def balanced_sample(verdicts: Mapping[str, Verdict], number: int, seed: int) -> 
 def weekly_sample(
     verdicts: Mapping[str, Verdict], weeks: Mapping[str, str | None], number: int, seed: int
 ) -> Sequence[str]:
-    """Return a balanced sample of every week, one after the other; clips without one come last.
+    """Return a balanced sample of each week in turn; clips without a week come last.
 
     Parameters
     ----------
     verdicts : mapping of str to Verdict
         The run, by clip.
     weeks : mapping of str to str or None
-        Week of every clip.
+        Week of each clip.
     number : int
-        Clips to draw of each week.
+        Clips to draw per week.
     seed : int
-        Another one draws anew.
+        A different seed gives a different sample.
     """
     by_week: dict[str, dict[str, Verdict]] = defaultdict(dict)
     for clip_id, verdict in verdicts.items():

@@ -1,9 +1,9 @@
-"""Choose limits for a data set, and say how well they will do on recordings not seen.
+"""Choose limits for a data set, and estimate their performance on unseen recordings.
 
-What is chosen on some recordings is judged on others (M. Stone, "Cross-validatory choice and
-assessment of statistical predictions", 1974): figures on the recordings that a limit was
-chosen on flatter it. Clips of one recording share road, light and clocks, so that whole recordings
-are held out, and it is recordings, not clips, that intervals count.
+Limits chosen on some recordings are judged on others (M. Stone, "Cross-validatory choice and
+assessment of statistical predictions", 1974): figures on the recordings that a limit was chosen on
+are optimistic. Clips of one recording share road, light and clocks, so whole recordings are held
+out, and intervals count recordings, not clips.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from syncaudit.model import Verdict
 
 __all__ = ["Goal", "Judge", "LimitTuning", "Promise", "Tried", "Tuning", "tune"]
 
-# Limits that are tried, as shares of the error that must be found: an error can be told from a
-# limit only where both are several standard errors apart.
+# Limits to try, as fractions of the error that must be found: an error can only be distinguished
+# from a limit if they are several standard errors apart.
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FOLDS = 5
 _FOUND = frozenset({Outcome.FOUND})
 _THROUGH = frozenset({Outcome.PASSED, Outcome.UNJUDGED})
 
-# Judges clips by limits of kinds or sources, in seconds.
+# Judges clips with limits per kind or source, in seconds.
 Judge = Callable[[Mapping[str, float], Collection[str]], Mapping[str, Judged]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a filter is to keep.
+    """Requirements on a filter.
 
     Parameters
     ----------
     max_false_reject : float
-        Largest share of good clips that may be rejected.
+        Largest fraction of good clips that may be rejected.
     min_found : float
-        Smallest share of errors of `size_s` that must be found.
+        Smallest fraction of errors of `size_s` that must be found.
     size_s : float
         Size of these errors.
     """
@@ -56,16 +56,16 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What is shown of one share on recordings that the limits were not chosen on.
+    """Evidence for one rate on recordings that the limits were not chosen on.
 
     Parameters
     ----------
     rate : Rate
-        Clips that kept it, counted by recordings.
+        Clips that satisfy it, counted by recordings.
     wanted : float
-        Share that must be kept.
+        Required rate.
     n_promises : int
-        How many are made: all of them together hold with 95 % (Bonferroni).
+        Number of promises; all of them hold together with 95 % (Bonferroni).
     """
 
     rate: Rate
@@ -74,31 +74,31 @@ class Promise:
 
     @property
     def level(self) -> float:
-        """Of the two-sided interval whose lower end is the bound."""
+        """Level of the two-sided interval whose lower end is the bound."""
         return 1.0 - 2.0 * (1.0 - LEVEL) / self.n_promises
 
     @property
     def low(self) -> float:
-        """What the share is at least."""
+        """Lower bound of the rate."""
         return self.rate.interval(self.level)[0]
 
     @property
     def is_kept(self) -> bool:
-        """Whether the share is shown to be as wanted."""
+        """Whether the rate is proven to be as high as required."""
         return self.low >= self.wanted
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether it is shown that the share is less than wanted."""
+        """Whether the rate is proven to be lower than required."""
         return self.rate.interval(self.level)[1] < self.wanted
 
     @property
     def more_needed(self) -> int:
-        """Recordings, none of them with a miss, that would show it."""
+        """Number of further recordings, without a miss, that would prove it."""
         return self.rate.clips_to_promise(self.wanted, self.level)
 
     def to_json(self) -> dict[str, object]:
-        """Return all of it."""
+        """Return all fields as JSON values."""
         return {
             **self.rate.to_json(),
             "wanted": self.wanted,
@@ -117,11 +117,11 @@ class LimitTuning:
     limit_s : float
         Chosen on all recordings.
     found : Promise
-        Errors of the wanted size that were found, by limits chosen without their recording.
+        Errors of the required size that were found, by limits chosen without their recording.
     let_through : Rate
-        Of these errors, those that got into what passed: the rest was held back.
+        Those of these errors that got into the passed clips; the rest was held back.
     tried : mapping of float to Tried
-        By every limit that was tried, on the recordings it is chosen on. To look at: no promise.
+        Results of every limit tried, on the recordings it is chosen on: for display only.
     """
 
     limit_s: float
@@ -132,7 +132,7 @@ class LimitTuning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What a limit does to errors of the wanted size, and to good sources.
+    """Effect of a limit on errors of the required size, and on good sources.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Limits, and what they promise.
+    """Limits, and the evidence for them.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ class Tuning:
     kept : Promise
         Good clips that were not rejected.
     passed : Rate
-        Good clips that passed: the rest was held back.
+        Good clips that passed; the rest was held back.
     n_recordings : int
-        Different recordings.
+        Number of recordings.
     """
 
     limits: Mapping[str, LimitTuning]
@@ -171,7 +171,7 @@ class Tuning:
 
     @property
     def is_kept(self) -> bool:
-        """Whether every promise is shown."""
+        """Whether every promise is proven."""
         return self.kept.is_kept and all(one.found.is_kept for one in self.limits.values())
 
 
@@ -185,7 +185,7 @@ class _Trial:
     is_by_source: bool
 
     def group(self, row: Injected) -> str:
-        """Return what a variant's limit goes by."""
+        """Return the key of a variant's limit."""
         return str(row.source if self.is_by_source else row.kind)
 
     def clips_of(self, recordings: Collection[str]) -> set[str]:
@@ -203,27 +203,28 @@ def tune(
     is_by_source: bool = False,
     seed: int = 0,
 ) -> Tuning:
-    """Return the limit of each kind, or source, that keeps a goal, and what is shown of it.
+    """Return the limit for each kind, or source, that meets a goal, with the evidence for it.
 
-    Of the limits that are shown to find enough errors, or find as many as the best one to within
-    its standard error (L. Breiman et al., "Classification and Regression Trees", 1984), and reject
-    few enough good sources, the one by which most good sources pass; of equal ones the largest.
-    Where none finds enough, the one that finds most and lets least through.
+    A limit finds enough errors if that is proven, or if it finds as many as the best limit to
+    within its standard error (L. Breiman et al., "Classification and Regression Trees", 1984). Of
+    those that also reject few enough good sources, the one that passes the most good sources is
+    chosen; of equal ones the largest. If none finds enough, it is the one that finds the most and
+    lets the fewest through.
 
     Parameters
     ----------
     truth : sequence of Injected
         Variants in which one source was moved, and controls of the same clips.
     recordings : mapping of str to str
-        Recording of every clip that variants were made of.
+        Recording of each original clip.
     judge : callable
-        Judges variants by limits of kinds.
+        Judges variants with given limits.
     goal : Goal
-        What is wanted.
+        The requirements.
     is_by_source : bool
-        Whether every source gets a limit of its own.
+        Whether each source gets its own limit.
     seed : int
-        Draws which recordings are held out together.
+        Determines which recordings are held out together.
 
     Raises
     ------
@@ -304,7 +305,7 @@ def _trial(
 def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
     """Return the limit to choose."""
     most = max((one.found for one in tried.values()), key=lambda rate: rate.share or 0.0)
-    # Estimated with one hit and one miss more: an error even where nothing was missed.
+    # Estimated with one more hit and one more miss, so that it is not zero without misses.
     n = min(most.n, most.n_clips)
     share = ((most.share or 0.0) * n + 1.0) / (n + 2.0)
     near = (most.share or 0.0) - math.sqrt(share * (1.0 - share) / (n + 2.0))
@@ -324,7 +325,7 @@ def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
 def _tried(
     trial: _Trial, group: str, judged: Mapping[str, Judged], recordings: Collection[str]
 ) -> Tried:
-    """Return what a limit does to the errors and the good sources of some recordings."""
+    """Return the effect of a limit on the errors and good sources of some recordings."""
     names = {str(row.source) for row in trial.variants if trial.group(row) == group}
     verdicts = [
         judged[row.clip_id].sources[name].verdict
@@ -347,7 +348,7 @@ def _outcomes(
     recordings: Collection[str],
     wanted: Collection[Outcome],
 ) -> Rate:
-    """Return how many errors of a group came out so in some recordings."""
+    """Return the rate of some outcomes among the errors of a group in some recordings."""
     hits: dict[str, list[bool]] = defaultdict(list)
     for row in trial.variants:
         recording = trial.recordings[row.original]

@@ -1,4 +1,4 @@
-"""Plots of a choice of limits: what each limit does, and from which size on errors are found."""
+"""Plots of a choice of limits: the effect of each limit, and detection rate by error size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["plot_tuning", "require_matplotlib"]
 
 
 def require_matplotlib() -> None:
-    """Raise `MissingExtraError` where matplotlib is not installed."""
+    """Raise `MissingExtraError` if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -38,22 +38,22 @@ def plot_tuning(
     *,
     is_forced: bool = False,
 ) -> list[Path]:
-    """Draw what each limit does, and detection against size, and write both as PNG.
+    """Plot the effect of each limit, and detection against size, and write both as PNG.
 
     Parameters
     ----------
     found : Tuning
-        What was chosen.
+        The chosen limits.
     goal : Goal
-        What was wanted.
+        The requirements.
     truth : sequence of Injected
         Variants of several sizes.
     judged : mapping of str to Judged
-        Verdicts on them by the limits chosen.
+        Verdicts on them with the chosen limits.
     folder : Path
-        Made if it is not there.
+        Created if missing.
     is_forced : bool
-        Write also over files that syncaudit did not write.
+        Also overwrite files that syncaudit did not write.
     """
     from matplotlib.figure import Figure
 
@@ -121,7 +121,7 @@ def _draw_sizes(axes: Axes, kind: str, groups: Sequence[Group], goal: Goal) -> N
 def _draw_rates(
     axes: Axes, places: Sequence[float], rates: Sequence[Rate], label: str, colour: str
 ) -> None:
-    """Draw shares in per cent, with their intervals."""
+    """Draw rates in percent, with their intervals."""
     axes.plot(
         places,
         [100 * (r.share or 0.0) for r in rates],

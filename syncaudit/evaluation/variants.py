@@ -1,4 +1,4 @@
-"""Variants of measured clips with known errors, made of what was measured."""
+"""Variants of measured clips with known errors, made from the measurements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was, or would be, measured of a clip, and what was done to it."""
+    """Actual or simulated measurements of a clip, and the change applied to it."""
 
     injected: Injected
     clip: Clip
@@ -50,23 +50,23 @@ def make_variants(
 ) -> Iterator[Measured]:
     """Yield controls and variants of clips, as `syncaudit inject` would write them.
 
-    Offsets move what was measured; a clip of which another error is drawn is decoded once for all
-    of its variants.
+    Offsets are applied to the measurements; a clip for which another error is drawn is decoded
+    once for all of its variants.
 
     Parameters
     ----------
     measured : iterable of (Clip, ClipRecord)
         Clips of a run, and their records.
     changes : sequence of Change
-        What may be done.
+        Possible changes.
     rng : Generator
         Draws sources and changes.
     n_variants : int
-        Variants of a clip beside its control.
+        Variants per clip besides its control.
     policy : Policy
-        Whose search range counts where a clip is decoded.
+        Its search range applies where a clip is decoded.
     patterns : sequence of str
-        Kinds or names of sources to move; none: all.
+        Kinds or names of sources to move; if empty, all.
     """
     draw = Draw(changes, rng)
     for clip, record in measured:
@@ -102,7 +102,7 @@ def make_variants(
 def good_clips(
     clips: Iterable[Clip], known: VerdictFile, labels: Labels | None = None
 ) -> Iterator[tuple[Clip, ClipRecord]]:
-    """Yield the clips of a run that count as right, with what was measured of them.
+    """Yield the clips of a run that count as correct, with their measurements.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def good_clips(
     known : VerdictFile
         Their verdicts.
     labels : Labels, optional
-        Those that a person accepts are right; without labels, those that passed.
+        Clips that a person accepts are correct; without labels, those that passed.
     """
     for clip in clips:
         if labels is None:
@@ -127,12 +127,12 @@ def good_clips(
 def measured_variants(
     clips: Iterable[Clip], known: VerdictFile, truth: Mapping[str, Injected]
 ) -> Iterator[Measured]:
-    """Yield what was measured of the variants that `syncaudit inject` wrote.
+    """Yield the measurements of the variants that `syncaudit inject` wrote.
 
     Raises
     ------
     UsageError
-        If nothing was measured of one of them.
+        If there are no measurements of one of them.
     """
     for clip in clips:
         if clip.clip_id not in truth:
@@ -148,12 +148,12 @@ def measured_variants(
 
 
 class Judging:
-    """Judges measured clips and variants by policies, each once.
+    """Judges measured clips and variants by policies, once each.
 
     Parameters
     ----------
     measured : iterable of Measured
-        Held in memory without the curves behind the measurements.
+        Kept in memory without the curves behind the measurements.
     """
 
     def __init__(self, measured: Iterable[Measured]) -> None:
@@ -162,22 +162,22 @@ class Judging:
 
     @property
     def truth(self) -> list[Injected]:
-        """What was done to each."""
+        """Change applied to each."""
         return [one.injected for one in self._measured.values()]
 
     def by(
         self, policy: Policy, key: object = None, wanted: Collection[str] | None = None
     ) -> dict[str, Judged]:
-        """Return what a policy says of them, or of some, by clip or variant.
+        """Return the results of a policy on all or some of them, by clip or variant.
 
         Parameters
         ----------
         policy : Policy
-            What is judged by.
+            The policy to judge by.
         key : hashable, optional
-            What tells this policy from others.
+            Identifies the policy.
         wanted : collection of str, optional
-            Some of the clips.
+            The clips to judge.
         """
         for name in self._measured if wanted is None else sorted(wanted):
             if (key, name) not in self._known:
@@ -194,19 +194,19 @@ def _slim(one: Measured) -> Measured:
 
 
 def moved_record(record: ClipRecord, moved: Collection[str], offset_s: float) -> ClipRecord:
-    """Return a record as if the stamps of some sources were all too early.
+    """Return a record as if the timestamps of some sources were all too early.
 
-    No estimator looks at absolute time: offsets of pairs move, and nothing else changes. What was
-    refused stays refused; what leaves the range of the search is refused.
+    Estimators do not depend on absolute time, so the offsets of pairs move and nothing else
+    changes. What was refused stays refused; what leaves the search range is refused.
 
     Parameters
     ----------
     record : ClipRecord
-        What was measured.
+        The measurements.
     moved : collection of str
-        Sources whose stamps move: all those of one clock.
+        Sources whose timestamps move: all those of one clock.
     offset_s : float
-        What must be added to the moved stamps to undo it.
+        Value to add to the moved timestamps to undo the change.
     """
     early_ns = nanoseconds(offset_s)
     return replace(
@@ -245,7 +245,7 @@ def _moved(
     if pair.offset_s is None or pair.target in moved:
         return pair
     after_s = pair.offset_s + offset_s
-    # Clocks of other epochs are brought together first, and searched around that.
+    # Clocks of different epochs are aligned first, and searched around that.
     if pair.accepted and abs(pair.offset_s) <= max_offset_s < abs(after_s):
         why = f"the offset lies beyond the {max_offset_s:g} s that are searched"
         pair = replace(pair, accepted=False, why=why)

@@ -1,4 +1,4 @@
-"""One consistent set of clocks out of many pair measurements (design, section 2)."""
+"""Combine many pair measurements into one consistent set of clocks (design, section 2)."""
 
 from syncaudit.graph.common_errors import common_errors
 from syncaudit.graph.course import follow_clock

@@ -7,9 +7,9 @@ checks (redundancy 0, a bridge of the graph) has no t and can never be called an
 
 The strongest contradiction is taken first. If leaving out this equation is the only way to make
 it vanish, it is to blame and gets no weight. If leaving out another one would do as well (two
-parallel edges, a single loop), none is known to be wrong: every one of them may carry the whole
-blunder, so each variance grows by the square of the blunder that it would have to explain, and the
-solution's standard errors with it.
+parallel edges, a single loop), it is not known which is wrong: every one of them may carry the
+whole blunder, so each variance grows by the square of the blunder that it would have to explain,
+and the solution's standard errors with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["CRITICAL", "Adjustment", "adjust", "fit"]
 
-# |t| above which residuals contradict: 6e-5 two-sided, so that 500 edges cry wolf in 3 % at most.
+# |t| above which residuals contradict: 6e-5 two-sided, so that 500 edges give a false alarm in at
+# most 3 %.
 CRITICAL = 4.0
 
 # Blaming one equation must be a hundred times likelier than blaming another: 2 ln(100).
@@ -31,7 +32,7 @@ _AMBIGUOUS_MARGIN = 9.2
 # Redundancy below which an equation counts as unchecked (rounding of the normal equations).
 _REDUNDANT = 1e-6
 
-# An equation that was left out and fits the others after all comes back.
+# An equation that was left out but fits the others after all is readmitted.
 _READMITTED = 3.0
 
 
@@ -59,7 +60,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adjustment:
-    """What the equations agree on and which of them do not.
+    """What the equations agree on and which of them contradict.
 
     Parameters
     ----------
@@ -70,10 +71,10 @@ class Adjustment:
     redundancy : ndarray, shape (m,)
         Share of every equation that the others check, 0 to 1.
     z : ndarray, shape (m,)
-        Normalised residual with the variances as given; of an outlier, of its prediction; 0 where
-        nothing checks the equation.
+        Normalised residual with the variances as given; for an outlier, that of its prediction; 0
+        if nothing checks the equation.
     is_outlier, is_ambiguous : ndarray of bool, shape (m,)
-        Blamed alone; blamed together with others that might be the culprit instead.
+        Blamed alone; blamed together with others that might be wrong instead.
     """
 
     fit: Fit
@@ -94,7 +95,7 @@ def fit(A: Floats, y: Floats, variance: Floats, is_active: Bools) -> Fit:
     y, variance : ndarray, shape (m,)
         Right-hand side and its variances.
     is_active : ndarray of bool, shape (m,)
-        Equations that have a say.
+        Equations that are used.
     """
     if A.shape[1] == 0:
         empty = np.zeros(0)
@@ -112,7 +113,7 @@ def fit(A: Floats, y: Floats, variance: Floats, is_active: Bools) -> Fit:
     scaled = normal * np.outer(scale, scale)
     covariance = _inverse(scaled) * np.outer(scale, scale)
     x = covariance @ (weighted.T @ y)
-    # One step of iterative refinement takes off the rounding of the normal equations.
+    # One step of iterative refinement removes the rounding of the normal equations.
     x = x + covariance @ (weighted.T @ (y - A @ x))
     return Fit(
         x=x,
@@ -123,7 +124,7 @@ def fit(A: Floats, y: Floats, variance: Floats, is_active: Bools) -> Fit:
 
 
 def _inverse(normal: Floats) -> Floats:
-    """Invert normal equations; they are regular unless rounding says otherwise."""
+    """Invert normal equations, which are regular except for rounding."""
     try:
         root = np.linalg.inv(np.linalg.cholesky(normal))
     except np.linalg.LinAlgError:
@@ -134,7 +135,7 @@ def _inverse(normal: Floats) -> Floats:
 def adjust(
     A: Floats, y: Floats, variance: Floats, group: Ints, max_blunder: Floats | None = None
 ) -> Adjustment:
-    """Solve all equations and find out which contradict the others.
+    """Solve all equations and find which contradict the others.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def adjust(
     group : ndarray of int, shape (m,)
         Equations of one measurement share a number: if one is to blame, all are left out.
     max_blunder : ndarray, shape (m,), optional
-        By how much each may be wrong at most: an equation that would need more to explain a
+        How far each can be wrong at most: an equation that would need more to explain a
         contradiction is not to blame.
     """
     m = y.shape[0]
@@ -193,7 +194,7 @@ def _normalised(solved: Fit, variance: Floats, is_tested: Bools) -> Floats:
 
 
 def _equally_likely(A: Floats, solved: Fit, variance: Floats, t: Floats, worst: int) -> Bools:
-    """Return the equations whose removal would explain the worst residual as well."""
+    """Return the equations whose removal would explain the worst residual equally well."""
     residual_var = variance - solved.leverage_var
     cross = -(A @ (solved.covariance @ A[worst]))
     cross[worst] = residual_var[worst]
@@ -202,14 +203,14 @@ def _equally_likely(A: Floats, solved: Fit, variance: Floats, t: Floats, worst: 
     left = np.sqrt(np.maximum(1.0 - correlation**2, 1e-12))
     worst_without = np.abs(t[worst] - correlation * t) / left
     is_likely: Bools = (np.abs(t) > 0.0) & (t**2 > t[worst] ** 2 - _AMBIGUOUS_MARGIN)
-    # Where both residuals are one and the same number, leaving out either is the same act.
+    # If both residuals are the same number, leaving out either has the same effect.
     is_likely &= (worst_without <= CRITICAL) | (np.abs(correlation) > 1.0 - 1e-9)
     is_likely[worst] = True
     return is_likely
 
 
 def _readmit(A: Floats, y: Floats, variance: Floats, group: Ints, is_outlier: Bools) -> Bools:
-    """Take back what fits the others once the real blunders are gone."""
+    """Readmit equations that fit the others once the real blunders are gone."""
     if not np.any(is_outlier):
         return is_outlier
     solved = fit(A, y, variance, ~is_outlier)

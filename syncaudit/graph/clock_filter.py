@@ -1,4 +1,4 @@
-"""Filter and smoother of the two-state clock: its offset, and its rate, which both wander.
+"""Filter and smoother of the two-state clock: offset and rate, both of which wander.
 
 Between readings ``dt`` apart the rate takes steps of variance ``b^2 dt`` and the offset moves by
 rate times dt plus steps of variance ``a^2 dt``; together the covariance is
@@ -6,11 +6,11 @@ rate times dt plus steps of variance ``a^2 dt``; together the covariance is
     Q = a^2 [[dt, 0], [0, 0]] + b^2 [[dt^3 / 3, dt^2 / 2], [dt^2 / 2, dt]]
 
 (white and random-walk noise of the frequency; Zucca and Tavella, "The clock model and its
-relationship with the Allan and related variances", Metrologia 2005). The backward pass gives,
-beside the smoothed offsets, for every reading what all others say of it, and for every gap the
-size and the gain in likelihood of a step there (de Jong and Penzer, "Diagnosing shocks in time
-series", JASA 1998): no place needs a fit of its own. Every quantity is an array over
-candidate noises, so that all strengths are tried in one pass over the readings.
+relationship with the Allan and related variances", Metrologia 2005). Besides the smoothed offsets,
+the backward pass gives the prediction of every reading from all others, and for every gap the size
+and the gain in likelihood of a step there (de Jong and Penzer, "Diagnosing shocks in time series",
+JASA 1998), so that no location needs a separate fit. Every quantity is an array over candidate
+noises, so that all strengths are tried in one pass over the readings.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ RATE_STD = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """What clips read of one clock.
+    """Readings of one clock by clips.
 
     Parameters
     ----------
     times_s : ndarray, shape (n,)
         Increasing.
     offsets_s : ndarray, shape (n,)
-        Readings; of any one number where the precision is zero, but not so first and last.
+        Readings; any number where the precision is zero, which the first and last may not be.
     precision : ndarray, shape (n,)
         Inverse variances.
     step_std_s : float
-        Prior of the steps that are known, far more than an error of a reading.
+        Prior of the known steps, far larger than the error of a reading.
     """
 
     times_s: Floats
@@ -53,7 +53,7 @@ class Readings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """Candidate strengths of what moves a clock and blurs its readings, each of shape (h,).
+    """Candidate strengths of clock wander and reading noise, each of shape (h,).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Noise:
     rate : ndarray
         Random walk of the rate, per root second.
     scale : ndarray
-        Errors of the readings over what they claim.
+        Actual errors of the readings relative to the stated ones.
     """
 
     offset: Floats
@@ -76,7 +76,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothed:
-    """What all readings together say, for each of h noises.
+    """Estimates from all readings together, for each of h noises.
 
     Parameters
     ----------
@@ -85,14 +85,14 @@ class Smoothed:
     end_rate, end_rate_variance, end_covariance : ndarray, shape (2, h)
         Rate at the first and at the last reading, its variance, and its covariance with the offset.
     deleted_s, deleted_variance : ndarray, shape (n, h)
-        A reading less what all others say of it, and the variance of that; 0 where nothing was
-        read.
+        A reading minus its prediction from all others, and the variance of that; 0 where nothing
+        was read.
     step_s, step_variance : ndarray, shape (n, h)
-        Best step between this reading and the next; where there is one already, that one's.
+        Best step between this reading and the next; if there is one already, that one's.
     drift, drift_variance : ndarray, shape (h,)
         Mean rate from the first to the last reading, steps not counted.
     minus_2ll : ndarray, shape (h,)
-        Minus twice the log-likelihood, less a constant.
+        Minus twice the log-likelihood, up to a constant.
     """
 
     offset_s: Floats
@@ -111,7 +111,7 @@ class Smoothed:
 
 @dataclass(slots=True)
 class _Track:
-    """What the backward pass needs of the forward pass, each of shape (n, h)."""
+    """What the backward pass needs from the forward pass, each of shape (n, h)."""
 
     offset_s: Floats
     rate: Floats
@@ -126,14 +126,14 @@ class _Track:
 
 @dataclass(slots=True)
 class _Adjoint:
-    """What later readings say, each of shape (n, h)."""
+    """Information from later readings, each of shape (n, h)."""
 
     r0: Floats
     r1: Floats
     n00: Floats
     n01: Floats
     n11: Floats
-    deleted: Floats  # what the others say of a reading, over its variance
+    deleted: Floats  # a reading minus its prediction from the others, over its variance
     information: Floats
     pulled: Floats  # r and N of the offset as predicted
     certain: Floats
@@ -162,7 +162,7 @@ def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> Floats:
 
 
 def smooth(readings: Readings, noise: Noise, steps: Collection[int]) -> Smoothed:
-    """Return offsets, drift and steps for each noise; parameters as of `weigh`."""
+    """Return offsets, drift and steps for each noise; parameters as for `weigh`."""
     n, h = readings.times_s.size, noise.offset.size
     track = _Track(*np.zeros((9, n, h)))
     end = _forward(readings, noise, steps, track)
@@ -172,7 +172,7 @@ def smooth(readings: Readings, noise: Noise, steps: Collection[int]) -> Smoothed
 def _forward(
     readings: Readings, noise: Noise, steps: Collection[int], track: _Track | None
 ) -> _End:
-    """Filter; the third state, offset moved since the first reading without steps, gives drift."""
+    """Filter; a third state, the offset change since the start without steps, gives the drift."""
     h = noise.offset.size
     white, walk, scale2 = noise.offset**2, noise.rate**2, noise.scale**2
     offsets, precision = readings.offsets_s.tolist(), readings.precision.tolist()
@@ -233,7 +233,7 @@ def _note(track: _Track, k: int, values: tuple[Floats, ...]) -> None:
 
 
 def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[int]) -> Smoothed:
-    """Carry back what later readings say of the state: a vector r and its information N."""
+    """Propagate information of later readings about the state back: a vector r and a matrix N."""
     n, h = track.offset_s.shape
     gaps_s = np.diff(readings.times_s).tolist()
     is_read = (readings.precision > 0.0).tolist()
@@ -244,7 +244,7 @@ def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[in
     for k in range(n - 1, -1, -1):
         a, b, d = n00[k], n01[k], n11[k]
         if k == 0:
-            # Without the first reading nothing but the later ones is known of the offset.
+            # Without the first reading, only the later ones constrain the offset.
             deleted[0], information[0] = -r0[0], a
             break
         u0, u1 = r0[k], r1[k]
@@ -274,7 +274,7 @@ def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[in
 def _smoothed(
     readings: Readings, track: _Track, end: _End, steps: Collection[int], back: _Adjoint
 ) -> Smoothed:
-    """Join what earlier and later readings say."""
+    """Combine the information of earlier and later readings."""
     r0, r1, n00, n01, n11 = back.r0, back.r1, back.n00, back.n01, back.n11
     p00, p01, p11 = track.p00, track.p01, track.p11
     n = readings.times_s.size

@@ -1,8 +1,8 @@
-"""What clips of a recording have wrong in common: no number of them averages that away.
+"""Estimate errors that all clips of a recording share: averaging over clips does not reduce them.
 
-A measurement's systematic part (row times of a camera, delays inside a control unit) is the same in
-every clip. A clock that hangs on the reference through others inherits their parts, so they are
-carried through the same weighted least squares that solves the clip.
+A measurement's systematic part (line delay of a camera, latencies inside a control unit) is the
+same in every clip. A clock that is tied to the reference through others inherits their parts, so
+they are propagated through the same weighted least squares that solves the clip.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def common_errors(
     Parameters
     ----------
     measurements : sequence of PairMeasurement
-        Of the clip; refused ones have no say. Their systematic parts are taken as independent of
+        Of the clip; refused ones are ignored. Their systematic parts are taken as independent of
         one another.
     clock_of_source : mapping of str to str
         Clock that stamps each source.
@@ -60,7 +60,7 @@ def common_errors(
 
 
 def _tied(ties: Iterable[tuple[str, str]], reference: str) -> set[str]:
-    """Return the clocks that measurements tie to the reference, itself among them."""
+    """Return the clocks that measurements tie to the reference, including itself."""
     pairs, tied = list(ties), {reference}
     while more := {clock for ends in pairs if tied & set(ends) for clock in ends} - tied:
         tied |= more

@@ -1,8 +1,8 @@
 """Follow one clock through the clips of a recording: drift, slow wander, steps.
 
 Each clip gives one offset with its standard error. The clock is a state of offset and rate that
-both wander (`clock_filter`) by strengths that are averaged over (`wander`); clips that disagree
-with all others weigh less, and steps are looked for in every gap.
+both wander (`clock_filter`) with strengths that are averaged over (`wander`); clips that disagree
+with all others weigh less, and every gap is searched for steps.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["find_step", "first_weights", "follow_clock"]
 
-# Prior size of a step, as reboots and lost frames make it.
+# Prior size of a step, as caused by reboots and lost frames.
 _PRIOR_STEP_STD_S = 0.03
-# Gain in twice the log-likelihood that a step must bring, beside that for the number of gaps it may
-# lie in: fewer than one false step in a hundred recordings (`benchmarks/pooling.py`).
+# Gain in twice the log-likelihood that a step must bring, besides that for the number of gaps it
+# may lie in: fewer than one false step in a hundred recordings (`benchmarks/pooling.py`).
 _STEP_COST = 5.0
-# Centres and natural-log width of what wander is thought of while steps are looked for, walks of
-# offset and rate: calmer than where errors are claimed, or wander would explain every step of few
-# clips.
+# Centres and natural-log width of the prior of the wander, walks of offset and rate, during the
+# search for steps: calmer than the prior for stating errors, or wander would explain every step in
+# a few clips.
 _CALM_OFFSET, _CALM_RATE, _CALM_WIDTH = 1e-5, 1e-8, 3.0
 # Clips that a step leaves on either side.
 _N_ALONE = 2
 _MAX_STEPS = 12
-# Prior of known steps: so wide that it takes nothing off them, and 1e-16 of its square is nothing.
+# Prior of known steps: so wide that it does not shrink them, while 1e-16 of its square is nothing.
 _STEP_STD_S = 100.0
 _N_ROUNDS = 4
-# No clip is thought to be sharper than this share of its claim once the common part is taken off.
+# No clip's own error is assumed below this share of its stated error without the common part.
 _LEAST_SHARE = 0.3
-# Wander is told as what it does in an hour.
+# Wander is reported as its effect over an hour.
 _HOUR_S = 3600.0
 # Student's t of the clips' errors: single clips may be wrong.
 _FREEDOM = 4.0
-# Standard errors that nothing is doubted within.
+# Standard errors within which a clip keeps full weight.
 _TRUSTED = 2.5
 # Clips on either side that a clip is first compared with.
 _N_NEAR = 3
-# Fewer clips than these cannot tell which of them is wrong.
+# Fewer clips than these cannot show which of them is wrong.
 _N_LEAST = 5
 
 
@@ -64,7 +64,7 @@ def follow_clock(
     *,
     common_std_s: Sequence[float] = (),
 ) -> ClockCourse | None:
-    """Return the course of one clock, or None where no clip measured it.
+    """Return the course of one clock, or None if no clip measured it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def follow_clock(
     at_ns : ndarray of int64, shape (n,)
         Middle of every clip, increasing.
     offset_s, offset_std_s : sequence of float or None, length n
-        What each clip says; None where it says nothing.
+        Offset by each clip; None if it has none.
     common_std_s : sequence of float, length n, optional
         Part of each error that all clips have in common: more clips do not reduce it.
 
@@ -130,7 +130,7 @@ def follow_clock(
 
 
 def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
-    """Add steps as long as the likelihood asks for them; look for each anew after the last."""
+    """Add steps as long as the likelihood supports them; search again for each after every one."""
     places: list[int] = []
     weights, belief = _robust(readings, places, first_weights(readings))
     for _ in range(_MAX_STEPS):
@@ -147,7 +147,7 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
 
 
 def _robust(readings: Readings, places: Sequence[int], weights: Floats) -> tuple[Floats, Belief]:
-    """Fit with single clips weighed down that disagree with all others."""
+    """Fit, giving less weight to single clips that disagree with all others."""
     belief = believe(_weighed(readings, weights), places, among=candidate_noises())
     for _ in range(_N_ROUNDS):
         updated = _weights_from(belief, readings, weights)
@@ -159,7 +159,7 @@ def _robust(readings: Readings, places: Sequence[int], weights: Floats) -> tuple
 
 
 def _everywhere(belief: Belief, times_s: Floats, inner: slice) -> tuple[Floats, Floats]:
-    """Return offsets and their standard errors at all clips, carried on beyond the measured."""
+    """Return offsets and their standard errors at all clips, extrapolated beyond the measured."""
     smoothed, noise = belief.smoothed, belief.noise
     offsets = [smoothed.offset_s]
     variances = [smoothed.offset_variance]
@@ -182,7 +182,7 @@ def _everywhere(belief: Belief, times_s: Floats, inner: slice) -> tuple[Floats, 
 
 
 def _wander_s(belief: Belief) -> float:
-    """Return what the walks of offset and rate do in an hour, per root second."""
+    """Return the effect of the walks of offset and rate over an hour, per root second."""
     noise = belief.noise
     wander_s = np.sqrt(noise.offset**2 + noise.rate**2 * _HOUR_S**2 / 3.0)
     return float(np.exp(belief.share @ np.log(wander_s)))
@@ -192,13 +192,13 @@ def find_step(readings: Readings, steps: Collection[int]) -> int | None:
     """Return the reading that one more step most likely follows, or None.
 
     The likelihood with a step is that without, times the ratio for a shock of normal size in that
-    gap, which the smoother has for every gap at once; both are averaged over how strongly the
-    clock may wander.
+    gap, which the smoother gives for every gap at once; both are averaged over the strength of the
+    clock's wander.
 
     Parameters
     ----------
     readings : Readings
-        With outlying clips weighed down.
+        With outlying clips given less weight.
     steps : collection of int
         Readings that a step is known to follow.
     """
@@ -231,9 +231,9 @@ def _cost_of_step(smoothed: Smoothed, gaps: Ints) -> Floats:
 
 
 def _gaps(readings: Readings, steps: Collection[int]) -> Ints:
-    """Return the readings just before measured ones, two of them at least from any other step.
+    """Return the readings just before measured ones, at least two of them from any other step.
 
-    A single clip between two steps, or beyond the last, may as well be wrong.
+    A single clip between two steps, or beyond the last, may just as well be wrong.
     """
     known = np.flatnonzero(readings.precision)
     places = [0, *(np.searchsorted(known, sorted(steps), side="right").tolist()), known.size]
@@ -251,7 +251,7 @@ def _weighed(readings: Readings, weights: Floats) -> Readings:
 
 
 def _weights_from(belief: Belief, readings: Readings, weights: Floats) -> Floats:
-    """Return weights by what all other clips say of each, shape (n,)."""
+    """Return weights by the prediction of each from all other clips, shape (n,)."""
     is_read = readings.precision > 0.0
     claimed = np.where(is_read, 1.0 / np.where(is_read, readings.precision, 1.0), 0.0)
     widened = (claimed * (1.0 / weights - 1.0))[:, None] * belief.noise.scale**2
@@ -264,8 +264,8 @@ def _weights_from(belief: Belief, readings: Readings, weights: Floats) -> Floats
 def first_weights(readings: Readings) -> Floats:
     """Return low weights for clips that agree with neither the ones before nor the ones after.
 
-    A walk of unknown strength could follow single wrong clips anywhere. What lies about as far off
-    as most clips do, as with a clock that wanders much, keeps its weight.
+    A walk of unknown strength could follow single wrong clips anywhere. A clip that is about as far
+    off as most clips, as with a clock that wanders much, keeps its weight.
     """
     known = np.flatnonzero(readings.precision)
     weights = np.ones(readings.times_s.size)
@@ -289,5 +289,5 @@ def first_weights(readings: Readings) -> Floats:
 
 
 def _student(z2: Floats) -> Floats:
-    """Return Student's weights of what lies beyond some errors; what lies within keeps its own."""
+    """Return Student's t weights beyond the trusted errors; what lies within keeps full weight."""
     return np.minimum((_FREEDOM + _TRUSTED**2) / (_FREEDOM + z2), 1.0)

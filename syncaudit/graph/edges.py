@@ -1,13 +1,13 @@
 """Turn pair measurements into the edges of a graph whose nodes are clocks.
 
-Every clock gets an *anchor*: its own stamp (whole nanoseconds) at about the instant that the
-solution speaks of. Everything that is computed afterwards is small (a correction `x` left over by
-the anchors, seconds since the anchor), so that clocks with unrelated epochs (boot time against unix
-time) lose no digits. With the anchor ``A_c`` the correction of clock c is
+Every clock gets an *anchor*: its own timestamp (whole nanoseconds) at about the instant of the
+solution. Everything that is computed afterwards is small (a correction `x` that the anchors leave,
+seconds since the anchor), so that clocks with unrelated epochs (boot time against unix time) lose
+no digits. With the anchor ``A_c`` the correction of clock c is
 
     C_c(t) = T + x_c + (1 + d_c) * (t - A_c)
 
-where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` says that
+where T is the common instant. A measurement ``t_t = t_s + o + d * (t_s - a)`` means that
 C_s(a) = C_t(a + o) and (1 + d_s) = (1 + d_t) * (1 + d). With p = a - A_s and q = a + o - A_t:
 
     q - p = x_s - x_t + d_s * p - d_t * q
@@ -29,21 +29,21 @@ from syncaudit.model import PairMeasurement, nanoseconds
 
 __all__ = ["Edge", "Graph", "build_graph"]
 
-# One sigma of a crystal's rate where nobody measured it: data sheets promise 20 to 50 ppm at
-# worst. It widens a measurement that holds at another instant than the solution.
+# One sigma of a crystal's rate if it was not measured: data sheets promise 20 to 50 ppm at worst.
+# It widens a measurement that holds at another instant than the solution.
 _DRIFT_PRIOR_PPM = 20.0
 
-# Offsets at several instants show drift of their own; worse than a data sheet is not a result.
+# Offsets at several instants show drift themselves; worse than a data sheet is not a result.
 _DRIFT_USEFUL_PPM = 50.0
 
-# A measured drift that is vaguer than this (quartz is good to 100 ppm whatever its temperature)
-# and not even significant says less than silence: used, it would only blur offsets measured
-# away from the solution's instant.
+# A measured drift that is less certain than this (quartz is good to 100 ppm whatever its
+# temperature) and not even significant is worse than none: used, it would only blur offsets
+# measured away from the solution's instant.
 _DRIFT_VAGUE_PPM = 100.0
-# Estimators tell none of fewer standard errors.
+# Estimators do not report a drift of fewer standard errors.
 _DRIFT_SIGNIFICANT = 2.0
 
-_STD_FLOOR_S = 1e-9  # stamps are whole nanoseconds
+_STD_FLOOR_S = 1e-9  # timestamps are whole nanoseconds
 _STD_FLOOR_PPM = 1e-6
 
 
@@ -58,13 +58,13 @@ class Edge:
     source, target : int
         Numbers of the clocks; equal for two sources of one clock.
     source_s, target_s : float
-        Seconds after the anchor of the source's (target's) clock of the instant measured.
+        Instant of the measurement, in seconds after the anchor of the source's (target's) clock.
     y_s, std_s : float
         ``target_s - source_s`` and its standard error.
     drift_ppm, drift_std_ppm : float, optional
         Relative rate.
     is_drift_assumed : bool
-        Whether the rate is a crystal's promise, not a measurement.
+        Whether the rate is assumed from a crystal's data sheet, not measured.
     step_s, step_std_s, step_after_s : float, optional
         Step of the offset and its instant after the source clock's anchor.
     step_at_std_s : float
@@ -101,7 +101,7 @@ class Graph:
     clocks : tuple of str
         Names, in order of first mention.
     anchors_ns : tuple of int
-        Stamp of each clock at the common instant.
+        Timestamp of each clock at the common instant.
     edges : tuple of Edge
         Every usable measurement.
     component, drift_group : tuple of int
@@ -127,7 +127,7 @@ def build_graph(
     clock_of_source : mapping of str to str
         Clock that stamps each source.
     at_ns : int
-        Instant that the solution shall speak of.
+        Instant that the solution is for.
 
     Raises
     ------
@@ -202,8 +202,8 @@ def _groups(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
 def _anchors(n: int, used: Sequence[_Used], at_ns: int) -> list[int]:
     """Carry the instant `at_ns` from clock to clock along the measurements.
 
-    In each component it starts at the clock whose measured stamps lie nearest to `at_ns`, since
-    that is the time base that the caller speaks of.
+    In each component it starts at the clock whose measured timestamps lie nearest to `at_ns`, since
+    that is the time base that the caller uses.
     """
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     distance: list[float] = [math.inf] * n
@@ -260,7 +260,7 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         drift_ppm=m.drift_ppm if has_drift else None,
         drift_std_ppm=max(m.drift_std_ppm or 0.0, _STD_FLOOR_PPM) if has_drift else None,
         step_s=m.step_s if has_step else None,
-        # A step without a figure of its own error is no better known than the offset.
+        # A step without an error of its own is known no better than the offset.
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
         step_at_std_s=m.diagnostics.get("step_at_std_s", 0.0) if has_step else 0.0,
@@ -268,9 +268,9 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
 
 
 def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
-    """Let crystals run alike where nobody measured their drift but some drift was measured.
+    """Assume equal crystal rates where drift was not measured but some other drift was.
 
-    Without that a drifting camera would be known to drift against its gyroscope only, and not
+    Otherwise a drifting camera would be known to drift against its gyroscope only, and not
     against the clock that the gyroscope is tied to by a measurement too short to show drift.
     """
     if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
@@ -290,9 +290,9 @@ def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
-    """Return the pairs of clocks whose relative drift somebody measured.
+    """Return the pairs of clocks whose relative drift was measured.
 
-    Either an edge carries a drift, or offsets of one pair at three instants or more, as from the
+    Either an edge carries a drift, or offsets of one pair at three or more instants, as from the
     clips of one recording, show it better than a data sheet does.
     """
     pairs: list[tuple[int, int]] = []
@@ -318,7 +318,7 @@ def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
 
 
 def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
-    """Add what an unmeasured drift may have done between the edge's instant and the anchor."""
+    """Add the possible effect of an unmeasured drift between the edge's instant and the anchor."""
     if edge.is_loop or drift_group[edge.source] == drift_group[edge.target]:
         return edge
     lever_s = min(abs(edge.source_s), abs(edge.target_s))

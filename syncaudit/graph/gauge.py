@@ -1,12 +1,12 @@
 """Choose the clock that reference time is read from, and express all others relative to it.
 
-Measurements fix offsets only up to a common shift. The consensus is the clock that leaves the
-fewest others outside their tolerance, so that one shifted IMU is told as such and not as "six
+Measurements fix offsets only up to a common constant. The consensus is the clock that leaves the
+fewest others outside their tolerance, so that one shifted IMU is reported as such and not as "six
 cameras are late". Counts are soft: a clock counts with the probability that it is outside, and
-candidates that differ by less than half a clock are tied. Where each of them sees somebody surely
-outside, ties fall to the clock from which the others exceed their tolerance by the least (in
-tolerances, one at most each); then to the more trusted one. Sure distances alone would favour the
-vaguest clock, from which nobody is surely off.
+candidates that differ by less than half a clock are tied. If each of them has some clock surely
+outside, ties go to the clock from which the others exceed their tolerance by the least (in
+tolerances, at most one each); then to the more trusted one. Sure distances alone would favour the
+least certain clock, from which none is surely off.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SURE = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """How far every clock lies from every other over the clip.
+    """How far every clock is from every other over the clip.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ class Spread:
 def choose_reference(
     spread: Spread, tolerance_s: Floats, members: Sequence[int], trust: Sequence[tuple[int, ...]]
 ) -> int:
-    """Return the clock that consensus takes as reference.
+    """Return the clock that consensus chooses as reference.
 
     Parameters
     ----------
     spread : Spread
         Of all clocks.
     tolerance_s : ndarray, shape (n,)
-        Of each clock; infinite where it has none.
+        Of each clock; infinite if it has none.
     members : sequence of int
         Clocks of the component.
     trust : sequence of tuple
@@ -81,7 +81,7 @@ def choose_reference(
 def find_suspects(
     spread: Spread, tolerance_s: Floats, members: Sequence[int], reference: int
 ) -> list[int]:
-    """Return the clocks that lie surely outside their tolerance as seen from the reference."""
+    """Return the clocks surely outside their tolerance relative to the reference."""
     suspects = []
     for clock in members:
         excess = (
@@ -164,7 +164,7 @@ def estimate_of(
         gradient += 1e-6 * since_c * drift_gradient
         gradient[n + reference] -= 1e-6 * dx / rate_r**2
     step = _relative_step(network.steps, clock, reference)
-    # A drift that rests on assumption alone is used, but is not a result.
+    # A drift that is only assumed is used, but is not a result.
     is_drift_known = has_drift and any(
         not edge.is_drift_assumed
         for edge in graph.edges
@@ -189,7 +189,7 @@ def estimate_of(
 
 
 def _relative_step(steps: Mapping[int, ClockStep], clock: int, reference: int) -> ClockStep | None:
-    """Return the larger of the clock's own step and the reference's, seen from the reference."""
+    """Return the larger of the clock's own step and the reference's, relative to the reference."""
     own, other = steps.get(clock), steps.get(reference)
     if other is None:
         return own

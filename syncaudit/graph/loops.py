@@ -1,4 +1,4 @@
-"""Find independent loops of clocks and how far they fail to close."""
+"""Find independent loops of clocks and by how much they fail to close."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_loops(
     """Return a fundamental cycle basis with the misclosure of every cycle.
 
     The tree is grown breadth first from the clock with most neighbours, so that loops are short,
-    and over trusted edges first, so that a blamed edge spoils one loop only.
+    and over trusted edges first, so that a blamed edge spoils only one loop.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def find_loops(
     edges : sequence of Edge
         Every edge, also those between two sources of one clock (a loop by themselves).
     misclosure : callable
-        Measured offset of an edge in seconds, freed of what drift and steps explain.
+        Measured offset of an edge in seconds, without what drift and steps explain.
     is_trusted : callable
         Whether the solution uses the edge.
     """
@@ -71,7 +71,7 @@ def find_loops(
 def blocks_of(loops: Sequence[LoopClosure]) -> dict[int, int]:
     """Return the block of every measurement that lies on a loop.
 
-    Loops that share an edge check each other; edges on no loop in common know nothing of each
+    Loops that share an edge check each other; edges without a common loop do not constrain each
     other (biconnected blocks of the graph).
     """
     parent: dict[int, int] = {}

@@ -16,9 +16,9 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["Network", "solve_network"]
 
-# Weight that is reported for a measurement that was left out: it must be above zero.
+# Weight reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
-# No oscillator drifts more, and no measurement of a drift is more wrong.
+# No oscillator drifts more, and no drift measurement is wrong by more.
 _MAX_DRIFT_PPM = 2e4
 
 
@@ -86,13 +86,13 @@ class _Equations:
     def _step_variance(self, edge: Edge) -> float:
         """Return what a step adds to the variance of an edge's offset."""
         if edge.step_s is None or edge.step_std_s is None:
-            # Fitted without knowing of the step.
+            # The edge was fitted without the step.
             touched = [self.steps[c].size_s for c in (edge.source, edge.target) if c in self.steps]
             return sum((0.5 * size) ** 2 for size in touched)
         if not self._stepped(edge):
             return 0.0
-        # Both sides of a step are measured apart, so its variance is the sum of theirs. That of the
-        # side that the edge did not hold at is never taken to be less.
+        # Both sides of a step are measured separately, so its variance is the sum of theirs. The
+        # variance of the side at which the edge does not hold is never assumed smaller.
         return max(0.0, edge.step_std_s**2 - 2.0 * edge.std_s**2)
 
     def adjust(self) -> Adjustment:
@@ -120,7 +120,7 @@ class _Equations:
         return float(self.y[row] - drift)
 
     def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> Floats:
-        """Widen the variances of a block whose residuals are larger than they claim."""
+        """Widen the variances of a block whose residuals are larger than stated."""
         variance = solved.variance.copy()
         sums: dict[tuple[int, bool], list[float]] = {}
         keys = [
@@ -138,7 +138,7 @@ class _Equations:
         return variance
 
     def full(self, x: Floats, covariance: Floats) -> tuple[Floats, Floats, Floats]:
-        """Put zeros back where the gauge took unknowns away."""
+        """Put back zeros for the unknowns that the gauge removed."""
         n = self.n
         place = np.zeros(len(self.x_column) + len(self.d_column), dtype=np.int64)
         for clock, column in self.x_column.items():
@@ -152,7 +152,7 @@ class _Equations:
         return values[:n], values[n:], wide
 
     def residual(self, edge: Edge, solved: Adjustment) -> EdgeResidual:
-        """Return how one measurement fits."""
+        """Return the fit of one measurement."""
         row = self.row_of[edge.index, False]
         drift_row = self.row_of.get((edge.index, True))
         rows = [row] if drift_row is None else [row, drift_row]
@@ -187,7 +187,7 @@ class _Equations:
 class Network:
     """Solved corrections, steps, residuals and loops.
 
-    `x_s` and `drift_ppm` belong to the clocks in order; `covariance` is of both, (2n, 2n).
+    `x_s` and `drift_ppm` are in the order of the clocks; `covariance` is of both, (2n, 2n).
     """
 
     x_s: Floats
@@ -216,7 +216,7 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]]) -> Network:
     solved = equations.adjust()
     outliers = equations.outliers(solved)
     if outliers and steps:
-        # A step that only a blamed measurement saw has no witness left.
+        # A step seen only by a blamed measurement is no longer supported.
         steps = attribute_steps([e for e in between if e.index not in outliers], trust.__getitem__)
         equations = _Equations(graph, between, steps)
         solved = equations.adjust()

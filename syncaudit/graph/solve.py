@@ -1,10 +1,10 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
-The steps of the solution, each in a module of its own: measurements become edges (`edges`), steps
-are laid at the door of a clock (`steps`), the rest becomes linear equations (`network`) whose
-least squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing
-closes (`loops`), and consensus says which clock reference time is read from. Changing the reference
-is an exact change of coordinates afterwards (`gauge`).
+Each part of the solution is a module of its own: measurements become edges (`edges`), steps are
+attributed to a clock (`steps`), the rest becomes linear equations (`network`) whose least squares
+finds corrections and blames contradictions (`adjustment`), loops show where the measurements do not
+close (`loops`), and consensus chooses the clock that reference time is read from. Changing the
+reference is an exact change of coordinates afterwards (`gauge`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["solve_clocks"]
 
-# Where the reference's own epoch differs by more, its stamp of the instant is reported instead.
+# If the reference's own epoch differs by more, its timestamp of the instant is reported instead.
 _SAME_EPOCH_S = 3600.0
 
 
@@ -46,35 +46,35 @@ def solve_clocks(
     Parameters
     ----------
     measurements : sequence of PairMeasurement
-        All of the clip or recording; refused and baseline-only ones have no say.
+        All of the clip or recording; refused and baseline-only ones are ignored.
     clock_of_source : mapping of str to str
         Clock that stamps each source; every clock named here is part of the solution.
     at_ns : int
-        Instant at which the offsets shall hold, the middle of the clip as a rule. Where the
-        reference turns out to have another epoch altogether (more than an hour away), the
-        solution's `at_ns` is the reference's own stamp of that instant.
+        Instant at which the offsets hold, typically the middle of the clip. If the reference turns
+        out to have another epoch altogether (more than an hour away), the solution's `at_ns` is the
+        reference's own timestamp of that instant.
     tolerance_s : mapping of str to float
-        Offset that is still good, per clock; consensus counts clocks outside it.
+        Offset that is still acceptable, per clock; consensus counts clocks outside it.
     reference : str, optional
         Clock (or source) that reference time is read from; default by consensus.
     preference : sequence of str
         Clocks in order of trust, for ties of the consensus.
     span_s : float
-        Length of the clip: consensus looks at the whole of it, so that drift counts.
+        Length of the clip: consensus considers the whole of it, so that drift counts.
     expected_offset_s : mapping of str to float, optional
-        Intended offset per source (``expected_offset_s`` of the manifest). It is taken off the
-        measurements, so that the solution holds what is left.
+        Intended offset per source (``expected_offset_s`` of the manifest). It is subtracted from
+        the measurements, so that the solution holds what is left.
     followers : collection of str
-        Clocks that have no say in who is wrong (transcripts: their times hang on their audio).
+        Clocks without a vote on which is wrong (transcripts: their times depend on their audio).
     usual_offset_s : mapping of str to float, optional
-        What the clocks show in other recordings of the same set-up: consensus looks for whoever
-        departs from that. It is not taken off.
+        Offsets that the clocks show in other recordings of the same setup: consensus looks for the
+        clocks that depart from them. They are not subtracted.
 
     Returns
     -------
     ClockSolution
         Offsets relative to the reference with standard errors from the covariance, inflated by
-        the root of the reduced chi-square of the loops a clock hangs on where that exceeds 1.
+        the root of the reduced chi-square of the loops a clock depends on if that exceeds 1.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _consensus(
     stated: str | None,
     voters: Sequence[int],
 ) -> int | None:
-    """Return the reference of consensus, in the stated one's component or the largest."""
+    """Return the reference chosen by consensus, in the stated one's component or the largest."""
     if stated is not None:
         home = graph.component[graph.clocks.index(stated)]
     else:

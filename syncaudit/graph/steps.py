@@ -1,8 +1,8 @@
-"""Find out which clock jumped when several pairs saw a step.
+"""Find which clock stepped when several pairs saw a step.
 
-A step of clock s changes the offset of a pair (s, t) by +k, one of clock t by -k. Among all ways to
-explain the steps seen, the one with the fewest stepping clocks is taken, where a clock that many
-quiet edges touch is not blamed lightly.
+A step of clock s changes the offset of a pair (s, t) by +k, one of clock t by -k. Of all
+explanations of the steps seen, the one with the fewest stepping clocks is chosen, and a clock with
+many edges without a step is not blamed lightly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _QUIET_EDGE = 0.5  # weight of an edge without a step against one with a step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """Jump of one clock's correction.
+    """Step of one clock's correction.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class ClockStep:
     after_s, after_std_s : float
         Seconds after the clock's anchor, and their standard error.
     is_past : bool
-        Whether the solution's instant lies after the step: alike for all clocks that jumped at
-        once, however each of them stamps it.
+        Whether the solution's instant lies after the step: the same for all clocks that stepped at
+        once, whatever their own timestamps of it.
     seen_by : frozenset of int
         Indices of the edges that saw it.
     """
@@ -49,13 +49,13 @@ class ClockStep:
     after_std_s: float = 0.0
 
     def added_to(self, edge: Edge, at_s: float) -> float:
-        """Return what the step adds to the correction that an edge speaks of.
+        """Return what the step adds to the correction of an edge.
 
         Parameters
         ----------
         edge : Edge
-            Touches the clock. Where it saw the step, it knows on which side of it its offset
-            holds: change points of several edges differ by more than a jump takes.
+            Touches the clock. If it saw the step, it determines on which side of it its offset
+            holds: change points of several edges differ by more than a step takes.
         at_s : float
             Instant of the edge after the clock's anchor.
         """
@@ -69,7 +69,7 @@ class ClockStep:
 def attribute_steps(
     edges: Sequence[Edge], trust: Callable[[int], tuple[int, ...]] | None = None
 ) -> dict[int, ClockStep]:
-    """Return the step of every clock that jumped.
+    """Return the step of every clock that stepped.
 
     Parameters
     ----------

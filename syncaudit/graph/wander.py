@@ -1,9 +1,10 @@
-"""Average over how strongly a clock wanders: each strength counts by its restricted likelihood.
+"""Average over the strength of a clock's wander: each is weighted by its restricted likelihood.
 
-The strengths are unknown, and a maximum of their likelihood would claim too small errors: with a
-few clips it often lies at zero. So offsets and errors are those of the mixture over a grid, with a
+The strengths are unknown, and a maximum of their likelihood would give too small errors: with a few
+clips it often lies at zero. So offsets and errors are those of the mixture over a grid, with a
 half-Cauchy prior for each walk (Gelman, "Prior distributions for variance parameters in
-hierarchical models", Bayesian Analysis 2006): flat near zero, and with a tail that lets data speak.
+hierarchical models", Bayesian Analysis 2006): flat near zero, and with a tail that lets the data
+decide.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["Belief", "believe", "candidate_noises", "coarse_candidate_noises", "scale_cost"]
 
-# Walk of the offset per root second. The half of its prior lies below this many errors of a clip
-# from one clip to the next: with less, ten clips of a clock that wanders by one error from clip to
-# clip claim too little (`benchmarks/pooling.py`). Vague clips are no reason to think more of it
+# Walk of the offset per root second. Half of its prior lies below this many errors of a clip from
+# one clip to the next: with less, ten clips of a clock that wanders by one error from clip to clip
+# give too small errors (`benchmarks/pooling.py`). Imprecise clips are not a reason to expect more
 # than 15 ms in an hour.
 _OFFSETS, _OFFSET_SHARE, _OFFSET_MOST = np.geomspace(1e-7, 1e-2, 16), 1.5, 2.5e-4
 # Walk of the rate per root second: quartz whose rate changes by 1 ppm within an hour has 1.7e-8.
-# Its prior is flat in the root: rates that do not wander at all are as likely.
+# Its prior is flat in the root: rates that do not wander at all are equally likely.
 _RATES, _RATE, _RATE_POWER = np.geomspace(3e-10, 3e-6, 9), 2e-8, 0.5
-# Errors of clips over their claims: mostly honest, and never thought smaller.
+# Errors of clips relative to the stated ones: mostly equal, and never assumed smaller.
 _SCALES, _SCALE_WIDTH = np.array([1.0, 1.4, 2.0, 3.0]), 0.25
 # Candidates that together hold less than this are dropped.
 _NEGLIGIBLE = 1e-3
@@ -34,7 +35,7 @@ _NEGLIGIBLE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """The candidates that remain, what each says, and their shares.
+    """The remaining candidates, their estimates and their shares.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class Belief:
     share : ndarray, shape (h,)
         Posterior probability of each.
     smoothed : Smoothed
-        What each says.
+        Estimates of each.
     minus_2ll : float
         Of all together.
     """
@@ -66,7 +67,7 @@ def candidate_noises() -> Noise:
 
 
 def coarse_candidate_noises() -> Noise:
-    """Return one in four of them, honest claims and doubled ones: enough to tell what is a step."""
+    """Return a quarter of the walks, with stated and doubled errors: enough to find steps."""
     return _product(_OFFSETS[::2], _RATES[::2], _SCALES[::2])
 
 
@@ -76,7 +77,7 @@ def _product(offsets: Floats, rates: Floats, scales: Floats) -> Noise:
 
 
 def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Belief:
-    """Weigh the candidates and smooth with those that count.
+    """Weight the candidates and smooth with those that count.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def scale_cost(noise: Noise) -> Floats:
 
 
 def _prior_cost(noise: Noise, readings: Readings) -> Floats:
-    """Return minus twice the log of the prior of each candidate, less a constant, shape (h,)."""
+    """Return minus twice the log of each candidate's prior, up to a constant, shape (h,)."""
     known = readings.precision > 0.0
     error_s = 1.0 / np.sqrt(np.median(readings.precision[known]))
     gap_s = np.median(np.diff(readings.times_s[known])) if known.sum() > 1 else 1.0

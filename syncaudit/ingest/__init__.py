@@ -1,7 +1,7 @@
-"""Keep what was not shown to be in time out of training: filters, guards, traces.
+"""Keep clips that did not pass out of training: filters, guards, traces.
 
-Every filter reads the verdicts of `syncaudit validate`. What has no verdict is never let through
-silently. Nothing here imports a loader before it is used.
+Every filter reads the verdicts of `syncaudit validate`. Clips without a verdict are never let
+through silently. Nothing here imports a loader before it is used.
 """
 
 from syncaudit.ingest.filters import (

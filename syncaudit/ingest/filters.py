@@ -1,4 +1,4 @@
-"""Filters for the loaders people train with; each asks a `VerdictIndex` and imports no loader."""
+"""Filters for common training data loaders; each uses a `VerdictIndex` and imports no loader."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class PassedDataset(Generic[_Sample]):
     Parameters
     ----------
     dataset : sequence
-        The data set: `len` and integer indices.
+        The data set, with `len` and integer indices.
     verdicts : VerdictIndex
-        What may pass.
+        Decides which clips are admitted.
     clip_ids : sequence of str, or callable
-        Clip id of every sample, or a function from index to clip id that reads no sample.
+        Clip id of every sample, or a function from index to clip id that does not read samples.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class PassedDataset(Generic[_Sample]):
             clip_ids = clip_ids.__getitem__
         self._dataset = dataset
         self.indices = [k for k in range(n) if verdicts.admits(clip_ids(k))]
-        """Positions of the samples that are left, in the wrapped data set."""
+        """Indices of the remaining samples in the wrapped data set."""
 
     def __len__(self) -> int:
-        """Return how many samples are left."""
+        """Return the number of remaining samples."""
         return len(self.indices)
 
     def __getitem__(self, index: int) -> _Sample:
@@ -62,14 +62,14 @@ class PassedDataset(Generic[_Sample]):
 class PassedStream(Generic[_Sample]):
     """Iterable data set without clips that did not pass.
 
-    PyTorch's loader wants an `IterableDataset`: `syncaudit.ingest.torch_stream` makes one of it.
+    PyTorch's loader requires an `IterableDataset`: `syncaudit.ingest.torch_stream` makes one.
 
     Parameters
     ----------
     dataset : iterable
         The samples.
     verdicts : VerdictIndex
-        What may pass.
+        Decides which clips are admitted.
     clip_id_of : callable
         Clip id of a sample.
     """
@@ -85,7 +85,7 @@ class PassedStream(Generic[_Sample]):
         self._clip_id_of = clip_id_of
 
     def __iter__(self) -> Iterator[_Sample]:
-        """Yield the samples that may train."""
+        """Yield the admitted samples."""
         for sample in self._dataset:
             if self._verdicts.admits(self._clip_id_of(sample)):
                 yield sample
@@ -103,7 +103,7 @@ def torch_stream(
     dataset : iterable
         An `IterableDataset`.
     verdicts : VerdictIndex
-        What may pass.
+        Decides which clips are admitted.
     clip_id_of : callable
         Clip id of a sample.
 
@@ -118,16 +118,16 @@ def torch_stream(
         raise MissingExtraError("torch", extra="torch", purpose="torch_stream") from error
 
     class _Passed(PassedStream[Any], IterableDataset):  # type: ignore[misc]  # torch is untyped
-        """A `PassedStream` that PyTorch's loader takes."""
+        """A `PassedStream` that PyTorch's loader accepts."""
 
     return _Passed(dataset, verdicts, clip_id_of)
 
 
 def _ids_of(sample: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a WebDataset sample's clip may be called, the likeliest first.
+    """Return the possible clip ids of a WebDataset sample, the likeliest first.
 
-    ``shard/key``, as `syncaudit manifest webdataset` calls it, for keys repeat between shards; or
-    the key alone, as in a manifest of one's own.
+    ``shard/key``, as written by `syncaudit manifest webdataset`, since keys may repeat between
+    shards; or the key alone, as in a user's own manifest.
     """
     key = str(sample["__key__"]).removeprefix("./")
     url = str(sample.get("__url__", ""))
@@ -143,9 +143,9 @@ def passed_samples(
     Parameters
     ----------
     verdicts : VerdictIndex
-        What may pass.
+        Decides which clips are admitted.
     clip_id_of : callable, optional
-        Clip id of a sample; default ``shard/key``, or the key where only that has a verdict.
+        Clip id of a sample; default ``shard/key``, or the key if only that has a verdict.
     """
 
     def known_id(sample: Mapping[str, Any]) -> str:
@@ -164,7 +164,7 @@ class PassedRows:
     Parameters
     ----------
     verdicts : VerdictIndex
-        What may pass. It travels to the workers with the predicate.
+        Decides which clips are admitted. It is sent to the workers with the predicate.
     column : str
         Column with the clip id.
     """
@@ -174,15 +174,15 @@ class PassedRows:
         self._column = column
 
     def __call__(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row may train."""
+        """Return whether a row is admitted."""
         return self._verdicts.admits(str(_column(row, self._column)))
 
 
 class PassedBatches:
-    """Function of batches for Ray Data: ``ds.map_batches(PassedBatches(verdicts))``.
+    """Batch function for Ray Data: ``ds.map_batches(PassedBatches(verdicts))``.
 
-    Takes dictionaries of arrays, Arrow tables and pandas frames, and returns what it was given
-    without the rows that may not train.
+    Takes dictionaries of arrays, Arrow tables and pandas frames, and returns the same type without
+    the rows that are not admitted.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PassedBatches:
         self._column = column
 
     def __call__(self, batch: Any) -> Any:
-        """Return the rows that may train."""
+        """Return the admitted rows."""
         names = _column(batch, self._column)
         names = names.to_pylist() if hasattr(names, "to_pylist") else names
         admitted = [self._verdicts.admits(str(name)) for name in names]

@@ -1,4 +1,4 @@
-"""Catch batches that would make a loss explode, and name the samples that did it."""
+"""Catch batches that would make a loss explode, and name the samples responsible."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _LOGGER = logging.getLogger("syncaudit.ingest")
 
 
 class BadSampleError(SyncAuditError, ValueError):
-    """A sample is not what it should be."""
+    """A sample does not meet the expectations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a field of a sample must be; None is not checked.
+    """Requirements on a field of a sample; None is not checked.
 
     Parameters
     ----------
     shape : tuple of int or None, optional
-        Lengths of the axes; None takes any.
+        Lengths of the axes; None accepts any.
     dtype : str, optional
         Name of the type, such as ``float32``.
     low, high : float, optional
@@ -53,10 +53,10 @@ def guard(
     on_bad: Literal["skip", "raise"] = "skip",
     log: str | Path | None = None,
 ) -> Callable[[Sequence[Any]], Any]:
-    """Return a collate function that looks at every sample first.
+    """Return a collate function that checks every sample first.
 
     NaN and infinite numbers and empty arrays are always bad; shape, type and range are checked
-    where they are stated. Bad samples are logged with their ids, then skipped or raised.
+    if given. Bad samples are logged with their ids, then skipped or raised.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ def guard(
     expected : mapping of str to Expected, optional
         By field: ``camera.front``, ``0`` for sequences, "" for a sample that is an array itself.
     id_of : callable, optional
-        Id of a sample; default its ``clip_id``, ``__key__`` or ``id``, else its place in the batch.
+        Id of a sample; default its ``clip_id``, ``__key__`` or ``id``, else its index in the batch.
     on_bad : {"skip", "raise"}
-        A batch of which nothing is left raises in any case.
+        A batch without any good sample raises in any case.
     log : str or Path, optional
-        JSON Lines file that gets one row a bad sample.
+        JSON Lines file that gets one row per bad sample.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def guard(
     Raises
     ------
     BadSampleError
-        By the returned function: a bad sample, or no good one left.
+        Raised by the returned function for a bad sample, or if no good one is left.
     """
     if on_bad not in ("skip", "raise"):
         raise UsageError(f"on_bad is '{on_bad}', expected 'skip' or 'raise'")
@@ -108,9 +108,9 @@ def guard(
 
 
 def bisect(samples: Sequence[_Sample], breaks: Callable[[list[_Sample]], object]) -> list[_Sample]:
-    """Return a smallest part of a batch that still breaks a function.
+    """Return a minimal part of a batch that still breaks a function.
 
-    Halves at first, then ever smaller parts are left out (delta debugging; Zeller, Hildebrandt,
+    Leaves out halves at first, then ever smaller parts (delta debugging; Zeller, Hildebrandt,
     "Simplifying and isolating failure-inducing input", IEEE Trans. Software Engineering 28, 2002).
     One guilty sample among n takes about 2 log2(n) calls.
 
@@ -119,12 +119,12 @@ def bisect(samples: Sequence[_Sample], breaks: Callable[[list[_Sample]], object]
     samples : sequence
         The batch.
     breaks : callable
-        Takes a list of samples; breaks by raising or by returning something not finite.
+        Takes a list of samples; breaks by raising or by returning non-finite values.
 
     Returns
     -------
     list
-        Leaving out any one of them mends it; empty where the whole batch does not break.
+        Removing any one of these samples fixes it; empty if the whole batch does not break.
     """
     if not _breaks(breaks, list(samples)):
         return []
@@ -155,7 +155,7 @@ def _first(
 def _breaks(function: Callable[[list[Any]], object], samples: list[Any]) -> bool:
     try:
         result = function(samples)
-    except Exception:  # noqa: BLE001  # whatever it raises is what is looked for
+    except Exception:  # noqa: BLE001  # any exception counts as breaking
         return True
     return any(_is_bad_number(array) for _, array in _arrays(result))
 
@@ -204,7 +204,7 @@ def _misfits(array: np.ndarray[Any, Any], wanted: Expected) -> Iterator[str]:
 
 
 def _arrays(value: Any, field: str = "") -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    """Yield (dotted name, array) of every number and array in a nested sample."""
+    """Yield (dotted name, array) for every number and array in a nested sample."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _arrays(item, f"{field}.{key}" if field else str(key))

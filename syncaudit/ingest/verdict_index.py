@@ -1,4 +1,4 @@
-"""Look up the verdict of a clip: what every data loader asks."""
+"""Look up the verdicts of clips for data loaders."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from syncaudit.model import Verdict
 
 __all__ = ["UnknownClipError", "VerdictIndex", "find_verdicts"]
 
-# The quick one first.
+# The faster one first.
 _NAMES = ("verdicts.parquet", "verdicts.jsonl")
 
 
 class UnknownClipError(SyncAuditError, KeyError):
-    """A sample belongs to a clip that no audit has seen; it is never let through silently."""
+    """A sample belongs to a clip that was not audited; it is never let through silently."""
 
     __str__ = SyncAuditError.__str__
 
@@ -29,16 +29,16 @@ class VerdictIndex:
     Parameters
     ----------
     verdicts : iterable of (str, str)
-        Clip id and verdict; where a clip comes twice the later counts.
+        Clip id and verdict; if a clip occurs twice, the later one counts.
     admit : collection of str
-        Verdicts that may train; by default only those that passed.
+        Verdicts that are admitted; by default only a pass.
     unknown : {"raise", "drop"}
-        What a clip without a verdict does: stop the loader, or be left out and counted.
+        Treatment of a clip without a verdict: stop the loader, or leave it out and count it.
     without : collection of str
-        Clips that never train, whatever their verdict: those that another split shares
+        Clips that are never admitted, whatever their verdict: those shared with another split
         (`syncaudit check-split --leaks`).
     place : str
-        Where the verdicts come from, for messages.
+        Origin of the verdicts, for messages.
     """
 
     def __init__(
@@ -81,21 +81,21 @@ class VerdictIndex:
         Parameters
         ----------
         path : str or Path
-            Folder, ``verdicts.parquet`` (read by column, the quick way) or ``verdicts.jsonl``;
+            Folder, ``verdicts.parquet`` (read by column, which is faster) or ``verdicts.jsonl``;
             local or any fsspec URL.
         admit, unknown
             As for the class.
         without : collection of str, str or Path
-            As for the class, or the file that lists them.
+            As for the class, or a file that lists them.
         partial : bool
-            Take what is there of a run that was not finished, or that no summary tells of; in a
-            folder of ``verdicts.jsonl``, for the Parquet file may be of the run before.
+            Accept the verdicts so far of a run that was not finished, or has no summary; in a
+            folder read ``verdicts.jsonl``, as the Parquet file may be from the previous run.
 
         Raises
         ------
         UsageError
             If there are no verdicts; unless `partial`, also if no ``summary.json`` beside them
-            says that the run was finished, or there are fewer or others than it counts.
+            states that the run was finished, or they differ from those it counts.
         """
         from syncaudit.readers.runs import FoundVerdicts, finished_run  # heavy
 
@@ -119,11 +119,11 @@ class VerdictIndex:
         return len(self._verdicts)
 
     def verdict(self, clip_id: str) -> Verdict | None:
-        """Return the verdict of a clip; None where it has none."""
+        """Return the verdict of a clip; None if it has none."""
         return self._verdicts.get(clip_id)
 
     def admits(self, clip_id: str) -> bool:
-        """Return whether samples of a clip may train; count those that may not.
+        """Return whether samples of a clip are admitted; count those that are not.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class VerdictIndex:
         return False
 
     def admitted(self) -> Iterator[str]:
-        """Yield the clips that may train, in the order of the verdicts."""
+        """Yield the admitted clips, in the order of the verdicts."""
         return (
             clip_id
             for clip_id, verdict in self._verdicts.items()
@@ -154,9 +154,9 @@ class VerdictIndex:
 
 
 def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
-    """Return the verdict file of an output folder, or the file that was named itself.
+    """Return the verdict file in an output folder, or the file itself if one is given.
 
-    With `partial` the one that verdicts are appended to as they come, where there are two.
+    If there are two, `partial` selects the one to which verdicts are appended during a run.
     """
     from syncaudit.readers.uris import resolve  # heavy
 
@@ -218,7 +218,7 @@ def _json_lines(place: str) -> Iterator[tuple[str, str]]:
 
 
 def _surviving(place: str) -> Iterable[tuple[str, str]]:
-    """Return the verdicts of whole lines; a clip whose last line is damaged has none."""
+    """Return the verdicts of intact lines; a clip whose last line is damaged has none."""
     from syncaudit.readers.runs import clip_of_row, is_intact
     from syncaudit.readers.uris import open_file
 

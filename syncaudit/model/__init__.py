@@ -1,4 +1,4 @@
-"""Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
+"""Types passed between the pipeline steps; numpy only, no behaviour beyond checks."""
 
 from syncaudit.model.arrays import MOST_VALUE, is_usable
 from syncaudit.model.audits import (

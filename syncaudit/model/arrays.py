@@ -24,8 +24,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 _T = TypeVar("_T", bound=np.generic)
 MOST_VALUE = 1e30
-"""No quantity in any unit reaches it: larger numbers are damaged bytes, a wrong type, or a mark for
-"no value" (the largest float32, 3.4e38, is one). Fourth powers of smaller ones stay finite."""
+"""No quantity in any unit reaches this: larger numbers are damaged bytes, a wrong type or a marker
+for "no value" (such as the largest float32, 3.4e38). Fourth powers of smaller ones stay finite."""
 
 
 def stamps(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ def finite_matrix(
 
 
 def freeze_columns(record: object, *names: str, n: int | None = None) -> None:
-    """Check columns of a frozen record, but for those that are None, and make them read-only."""
+    """Check columns of a frozen record, except those that are None, and make them read-only."""
     for name in names:
         if (values := getattr(record, name)) is not None:
             object.__setattr__(record, name, finite_column(name, values, n=n))
@@ -118,7 +118,7 @@ def _frozen(array: NDArray[_T]) -> NDArray[_T]:
 
 
 def is_usable(values: ArrayLike) -> NDArray[np.bool_]:
-    """Return where `values` are neither NaN nor beyond what can be calculated with.
+    """Return where `values` are neither NaN nor too large to calculate with.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the stamps of one source say without any content, and how its images look."""
+"""Audits of one source without its content: its timestamps alone, and faults of its frames."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = [
 
 
 class PictureFault(StrEnum):
-    """Ways in which images train nothing."""
+    """Faults that make frames useless for training."""
 
     FROZEN = "frozen"  # the same image again although time goes on
     BLANK = "blank"  # one colour: black, grey, green, white
     COVERED = "covered"  # noise, and nothing behind it
     WHITE = "white"  # nearly all pixels clipped
-    GREY = "grey"  # large parts in the grey that decoders put where they have nothing
+    GREY = "grey"  # large parts in the grey that decoders fill in where data are missing
     HALF = "half"  # the lower rows repeat one row
-    DAMAGED = "damaged"  # the decoder had to conceal damage, or what it refers to was damaged
+    DAMAGED = "damaged"  # the decoder had to conceal damage, or a reference frame was damaged
     UNDECODED = "undecoded"  # no image came out
     SIZE = "size"  # another size than the first image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureSpell:
-    """A run of images with one fault.
+    """A run of frames with one fault.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class PictureSpell:
     first, last : int
         Positions in the file of the first and last of them.
     frames : int
-        How many of the images between show it.
+        How many of the frames between show it.
     start_s, stop_s : float
-        Their stamps, counted from the first image looked at.
+        Their timestamps, counted from the first frame examined.
     duration_s : float
-        Frames times the usual period: does not depend on doubtful stamps.
+        Frames times the usual period: does not depend on doubtful timestamps.
     level : float, optional
-        Luma, of blank and covered images.
+        Luma, for blank and covered frames.
     """
 
     fault: PictureFault
@@ -66,25 +66,25 @@ class PictureSpell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureAudit:
-    """Faults of the images of one camera.
+    """Faults of the frames of one camera.
 
     Parameters
     ----------
     frames : int
-        Images decoded.
+        Frames decoded.
     counts : mapping of str to int
-        Images with each fault, where there are any.
+        Frames with each fault that occurs.
     spells : tuple of PictureSpell
-        In order of time; of each fault at most 20, the longest.
+        In order of time; at most the 20 longest of each fault.
     errors : int
         Packets and image files that could not be decoded.
     first_error : str, optional
         What was wrong with the first of them.
     new_share : float, optional
-        Share of frames that show a new image, where the camera is slower than the file and its
-        images are repeated to fill it up; those repeats are no fault of single frames.
+        Share of frames that show a new image, if the camera is slower than the file and its
+        images are repeated to fill it up; those repeats are not faults of single frames.
     light : float, optional
-        Median over the images of their mean luma, 0 to 255.
+        Median over the frames of their mean luma, 0 to 255.
     """
 
     frames: int
@@ -116,18 +116,18 @@ class PictureAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StampRemark:
-    """One thing about the stamps that is worth a sentence.
+    """One observation about the timestamps that is worth a sentence.
 
     Parameters
     ----------
     code : ReasonCode
         What it is about.
     text : str
-        For people.
+        For display.
     is_figure : bool
-        Whether it only words, with the place, what the figures of the audit count already.
+        Whether it only words, and locates, what the figures of the audit already count.
     is_defect : bool
-        Whether no policy could accept it: stamps in a wrong unit.
+        Whether no policy could accept it: timestamps in a wrong unit.
     """
 
     code: ReasonCode
@@ -147,10 +147,10 @@ class StampRemark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalAudit:
-    """How the stamps of a source lie to the times at which the recorder got its samples.
+    """Timestamps of a source compared with the times at which the recorder received its samples.
 
-    The delay is receive stamp minus capture stamp: transport, plus whatever the two clocks
-    differ by.
+    The delay is receive minus capture timestamp: the transport latency, plus any difference
+    between the two clocks.
 
     Parameters
     ----------
@@ -159,20 +159,20 @@ class ArrivalAudit:
     span_s : float
         Time they cover.
     floor_s, floor_std_s : float
-        Least delay (median where delays are symmetric) in the middle, and its error.
+        Least delay (median if delays are symmetric) in the middle, and its error.
     spread_s : float
-        From the floor to the delay that 95 % of the samples keep.
+        From the floor to the delay that 95 % of the samples do not exceed.
     drift_ppm, drift_std_ppm : float, optional
-        Slope of that floor: what has to be added to the rate of the capture clock to run with
-        the recorder's. None where the recording is too short.
+        Slope of that floor: what to add to the rate of the capture clock to match the
+        recorder's. None if the recording is too short.
     wander_s : float
         Range of the floor about the straight line.
     negative : int
         Samples that were received before they were captured.
     steps : tuple of (int, float)
-        (receive stamp in ns, size in s) of sudden, lasting changes of the delay.
+        (receive timestamp in ns, size in s) of sudden, lasting changes of the delay.
     transport_growth_s : float, optional
-        By how much receive minus publish stamp is longer in the last quarter than in the first.
+        By how much receive minus publish time is longer in the last quarter than in the first.
     """
 
     samples: int
@@ -199,42 +199,42 @@ class ArrivalAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StampAudit:
-    """Figures of the stamps alone (design 3.5).
+    """Figures of the timestamps alone (design 3.5).
 
     Parameters
     ----------
     samples : int
-        Stamps.
+        Timestamps.
     rate_hz : float, optional
-        Rate found from the stamps; None with fewer than three.
+        Rate estimated from the timestamps; None with fewer than three.
     jitter_s : float, optional
-        Robust standard deviation of the stamps around a regular clock; where it wanders, around
-        its neighbourhood. Where there is no regular clock, the errors of single stamps as far as
-        neighbouring intervals show them; None where they do not.
+        Robust standard deviation of the timestamps around a regular clock; where that wanders,
+        around its neighbourhood. Without a regular clock, the errors of single timestamps as far
+        as neighbouring intervals show them; None if they do not.
     jitter_max_s : float, optional
         Largest excursion.
     buffering_s : float, optional
-        Mean one-sided delay above the lower hull; None where the jitter is symmetric.
+        Mean one-sided delay above the lower hull; None if the jitter is symmetric.
     clock_fit : str, optional
-        ``hull`` or ``least_squares``: which fit the floor test chose.
+        ``hull`` or ``least_squares``: the fit that the floor test chose.
     gaps, duplicates, backwards, missing, doubled : int
-        Gaps in time, equal stamps, steps back, samples missing in gaps, surplus samples.
+        Gaps in time, equal timestamps, steps back, samples missing in gaps, surplus samples.
     max_gap_s : float, optional
         Longest interval between neighbours.
     lost_s : float, optional
-        Time lost in the longest gap: what its interval has beyond the usual one, if that is half
-        of it and more; 0 where there is no gap.
+        Time lost in the longest gap: the excess of its interval over the usual one, if that is at
+        least half of it; 0 if there is no gap.
     steps : tuple of (int, float)
-        (stamp in ns, size in s) of jumps of the clock against its own rate.
+        (timestamp in ns, size in s) of steps of the clock against its own rate.
     is_synthetic : bool
-        Whether the stamps lie exactly on index / rate: made up afterwards.
+        Whether the timestamps lie exactly on index / rate: made up afterwards.
     is_irregular : bool
-        Whether no regular clock stands behind the samples: their rate changes, or every interval
-        begins anew where the last one ended. The stamps may be true all the same.
+        Whether there is no regular clock behind the samples: their rate changes, or every interval
+        starts where the last one ended. The timestamps may still be true.
     remarks : tuple of StampRemark
-        What the figures do not say, and where what they count begins.
+        What the figures do not show, and where what they count begins.
     arrival : ArrivalAudit, optional
-        How the stamps lie to the times of arrival, where those are known.
+        Comparison of the timestamps with arrival times, if those are known.
     """
 
     samples: int
@@ -258,13 +258,13 @@ class StampAudit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The remarks in words."""
+        """The remarks as text."""
         return tuple(remark.text for remark in self.remarks)
 
     def to_json(self) -> dict[str, object]:
         """Return the `timing` object of formats.md section 3."""
         own = fields_of(self)
-        del own["remarks"]  # which the record of the clip keeps
+        del own["remarks"]  # kept by the record of the clip
         return own | {
             "steps": _steps_to_json(self.steps),
             "arrival": None if self.arrival is None else self.arrival.to_json(),

@@ -1,7 +1,7 @@
-"""What a manifest row says: one clip and where each of its sources lies.
+"""Model of a manifest row: one clip and where each of its sources is.
 
 The classes are plain frozen dataclasses; `syncaudit.datasets.manifest` validates rows against
-their annotations (unknown keys are refused through `__pydantic_config__`).
+their annotations (unknown keys are rejected through `__pydantic_config__`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MOST_EPISODES = 2_000_000
-"""Twice the largest data set that is known (AgiBot World); ``keep.json`` lists every one."""
+"""Twice the largest known data set (AgiBot World); ``keep.json`` lists every episode."""
 
 _STRICT: dict[str, Any] = {"extra": "forbid", "strict": True}
 
@@ -60,8 +60,8 @@ class SourceKind(StrEnum):
 class _AnySpec:
     """Keys that every kind of source takes.
 
-    `units` says what a table is in that is neither nanoseconds nor SI: ``stamps``, a triple of an
-    IMU, or a role of a bus, to its unit (`syncaudit.model.units`).
+    `units` gives the units of a table that are neither nanoseconds nor SI: it maps ``stamps``, a
+    triple of an IMU, or a role of a bus to its unit (`syncaudit.model.units`).
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
@@ -74,7 +74,7 @@ class _AnySpec:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle in half the time that dataclasses take: clips travel to every worker."""
+        """Pickle in half the time that dataclasses take: clips are sent to every worker."""
         kind: type[DataclassInstance] = type(self)
         return _unpickled, (kind, attrgetter(*field_names(kind))(self))
 
@@ -90,10 +90,10 @@ def _unpickled(kind: type[DataclassInstance], values: tuple[object, ...]) -> obj
 class _TableSpec(_AnySpec):
     """Keys of sources that are columns of a table.
 
-    `stamps` names the column of stamps where it is not ``timestamp_ns``: integers are
-    nanoseconds, floats seconds. `rows` is the half-open range of rows that belong to the clip,
-    where a file holds several. `is_start_assumed` says that the stamps count from a start of their
-    own, of which nothing states when it was.
+    `stamps` names the column of timestamps if it is not ``timestamp_ns``: integers are
+    nanoseconds, floats seconds. `rows` is the half-open range of rows that belong to the clip, if
+    a file holds several. `is_start_assumed` means that the timestamps count from a start of their
+    own that is not stated.
     """
 
     stamps: str | None = None
@@ -103,13 +103,14 @@ class _TableSpec(_AnySpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraSpec(_AnySpec):
-    """A video file, a folder or glob of images, with one stamp a frame.
+    """A video file, or a folder or glob of images, with one timestamp per frame.
 
-    `stamps` and `rows` speak of the table `timestamps`, as for other tables. `pts_ns` is the
-    half-open range of the container's presentation times, in ns, that belongs to the clip where a
-    video holds several. `pictures` is the column of a Parquet file (`uri`) that holds them
-    encoded, `picture_rows` the half-open range of its rows that belongs to the clip.
-    `is_start_assumed` says that nothing states `start_ns`: whoever wrote the row took it.
+    `stamps` and `rows` refer to the table `timestamps`, as for other tables. `pts_ns` is the
+    half-open range of the container's presentation times, in ns, that belongs to the clip if a
+    video holds several. `pictures` is the column of a Parquet file (`uri`) that holds the encoded
+    images, `picture_rows` the half-open range of its rows that belongs to the clip.
+    `is_start_assumed` means that `start_ns` is not stated anywhere: whoever wrote the row assumed
+    it.
     """
 
     kind: Literal["camera"] = "camera"
@@ -152,10 +153,10 @@ class CanSpec(_TableSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioSpec(_AnySpec):
-    """A sound file or the audio track of a video; `is_start_assumed` as of a camera.
+    """A sound file or the audio track of a video; `is_start_assumed` as for a camera.
 
-    `start_at` says what `start_ns` is the time of: the first sample, or presentation time 0 of the
-    container, as of a camera.
+    `start_at` defines what `start_ns` is the time of: the first sample, or presentation time 0 of
+    the container, as for a camera.
     """
 
     kind: Literal["audio"] = "audio"
@@ -190,8 +191,8 @@ class EventsSpec(_TableSpec):
 class StateSpec(_TableSpec):
     """Robot state or action channels; `columns` maps a group name to its columns.
 
-    `is_command` tells what the robot was told from what it did, `is_rate` velocities or steps
-    from positions; None is guessed by name.
+    `is_command` distinguishes commands to the robot from its measured state, `is_rate` velocities
+    or steps from positions; None is guessed by name.
     """
 
     kind: Literal["state"] = "state"
@@ -206,12 +207,12 @@ SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | Event
 SPEC_OF_KIND: Mapping[str, type] = {
     spec.__dataclass_fields__["kind"].default: spec for spec in get_args(SourceSpec)
 }
-"""What a row says of a source, by its kind."""
+"""Specification class of a source, by its kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a clip comes from, for those who hand the verdict back; it judges nothing.
+    """Where a clip comes from, for handing the verdict back; no verdict depends on it.
 
     Parameters
     ----------
@@ -249,8 +250,8 @@ class Clip:
     sources : mapping of str to SourceSpec
         Name to source.
     about : mapping of str to str
-        What it was recorded with: vehicle, rig, software version ... No verdict depends on it;
-        the report compares by it.
+        What it was recorded with: vehicle, rig, software version ... No verdict depends on it; the
+        report compares by it.
     base_uri : str
         Folder that relative URIs are relative to ("" for the working folder).
     """
@@ -271,7 +272,7 @@ class Clip:
 def clock_of(name: str, spec: SourceSpec) -> str:
     """Return the clock that stamps source `name`: the one it states, or its own.
 
-    A transcript's times are read from its audio's clock only through the text, so it is a
-    clock of its own like every other source.
+    A transcript's times relate to its audio's clock only through the text, so it is a clock of
+    its own like every other source.
     """
     return spec.clock if spec.clock is not None else name

@@ -1,4 +1,4 @@
-"""The map from a clock's stamps to reference time: the one place that holds its formula."""
+"""Map a clock's timestamps to reference time: the only place that holds this formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit.model.time import difference_ns, nanoseconds
 __all__ = ["ClockMap"]
 
 _LIMITS = np.iinfo(np.int64)
-# An oscillator's drift is no constant over longer times.
+# An oscillator's drift is not constant over longer times.
 _REACH_NS = 86_400 * 10**9
 # A recording that begins within reach is over after 30 days: conventions, section 1.
 _LONGEST_NS = 31 * _REACH_NS
@@ -24,27 +24,27 @@ _ROUNDED_NS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMap:
-    """Map of one clock: what is added to its stamps `t` to get reference time.
+    """Map of one clock: what to add to its timestamps `t` to get reference time.
 
     ``offset_s + drift_ppm * 1e-6 * (t - at) + step_s * ((t >= step_at) - is_step_past)``
 
-    So the offset holds at the stamp `at_ns`, and a step moves only what lies on the other side of
-    it. On which side `at_ns` lies is said by `is_step_past` and by nothing else: the stamps of a
-    clock that jumps repeat or leave a hole, and those of one that is far off reach the step earlier
-    or later, so that near it own stamps and reference time do not agree.
+    So the offset holds at the timestamp `at_ns`, and a step moves only what lies on the other side
+    of it. Only `is_step_past` determines on which side `at_ns` lies: the timestamps of a clock that
+    steps repeat or leave a gap, and those of one that is far off reach the step earlier or later,
+    so that near it own timestamps and reference time do not agree.
 
     Parameters
     ----------
     offset_s : float
-        Added to every stamp; positive where the stamps are too early.
+        Added to every timestamp; positive if the timestamps are too early.
     drift_ppm : float, optional
-        None where it is unknown: then only the offset counts.
+        None if unknown: then only the offset counts.
     at_ns : int, optional
-        Stamp of the clock itself at which the offset holds; drift needs it.
+        The clock's own timestamp at which the offset holds; required with a drift.
     step_s : float
         Change of the correction at the step.
     step_at_ns : int, optional
-        Stamp of the step; None without one.
+        Timestamp of the step; None without one.
     is_step_past : bool
         Whether the offset holds after the step.
     """
@@ -66,11 +66,11 @@ class ClockMap:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it changes no stamp."""
+        """Whether it changes no timestamp."""
         return self.offset_s == 0.0 and not self.drift_ppm and not self.step_s
 
     def since(self, epoch_ns: int) -> ClockMap:
-        """Return the same map for stamps that are counted from `epoch_ns`."""
+        """Return the same map for timestamps that are counted from `epoch_ns`."""
         return replace(
             self,
             at_ns=None if self.at_ns is None else self.at_ns - epoch_ns,
@@ -78,9 +78,9 @@ class ClockMap:
         )
 
     def inverse(self) -> ClockMap:
-        """Return the map from reference time back to the clock's stamps.
+        """Return the map from reference time back to the clock's timestamps.
 
-        Near a step it is true but for what the drift does until there.
+        Near a step it is exact except for the effect of the drift up to there.
         """
         after_ns = nanoseconds(self.offset_s)
         drift_ppm = self.drift_ppm
@@ -94,12 +94,12 @@ class ClockMap:
         )
 
     def change_s(self, times_s: ArrayLike) -> Floats:
-        """Return what is added to stamps, in seconds.
+        """Return what to add to timestamps, in seconds.
 
         Parameters
         ----------
         times_s : array_like of float, any shape
-            Stamps in seconds from where `at_ns` counts from (`since`).
+            Timestamps in seconds from where `at_ns` counts from (`since`).
         """
         times = np.asarray(times_s, dtype=np.float64)
         after_s = times - 1e-9 * (self.at_ns or 0)
@@ -110,13 +110,13 @@ class ClockMap:
         return np.asarray(change_s, dtype=np.float64)
 
     def change_at(self, time_ns: int) -> float:
-        """Return what is added to one stamp, in seconds."""
+        """Return what to add to one timestamp, in seconds."""
         return float(self.since(time_ns).change_s(0.0))
 
     def near(self, time_ns: int) -> ClockMap:
-        """Return what of it counts for stamps around `time_ns`.
+        """Return the part of it that applies to timestamps around `time_ns`.
 
-        Drift counts only within a day of `at_ns`: an oscillator's drift is no constant over
+        Drift counts only within a day of `at_ns`: an oscillator's drift is not constant over
         longer times.
         """
         if not self.drift_ppm or self.at_ns is None or abs(time_ns - self.at_ns) <= _REACH_NS:
@@ -124,15 +124,15 @@ class ClockMap:
         return replace(self, drift_ppm=None, at_ns=None)
 
     def apply(self, time_ns: ArrayLike) -> Ints:
-        """Return corrected stamps.
+        """Return corrected timestamps.
 
-        Stamps never pass through float: only the change does, whose error stays below 1 ns as
-        long as it is shorter than 100 days. What would leave int64 stays at its end.
+        Timestamps never pass through float: only the change does, whose error stays below 1 ns as
+        long as it is shorter than 100 days. What would overflow int64 is clipped to its range.
 
         Parameters
         ----------
         time_ns : array_like of int64, any shape
-            Stamps of the clock in nanoseconds.
+            Timestamps of the clock in nanoseconds.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class ClockMap:
         Raises
         ------
         TypeError
-            If the stamps are not integers.
+            If the timestamps are not integers.
         """
         given = np.asarray(time_ns)
         if given.dtype.kind not in "iu":
@@ -165,10 +165,10 @@ class ClockMap:
         return np.asarray(np.where(has_left, ends, moved), dtype=np.int64)
 
     def before(self, corrected_ns: int) -> tuple[int, int]:
-        """Return the lowest and the highest stamp that may become `corrected_ns`.
+        """Return the lowest and the highest timestamp that may become `corrected_ns`.
 
-        They differ where it is not known yet whether the drift counts (`near`), by the step, and
-        by what `apply` rounds.
+        They differ if it is not known yet whether the drift counts (`near`), by the step, and by
+        the rounding of `apply`.
         """
         plain_ns = corrected_ns - round(Fraction(self.offset_s) * 10**9)
         found = [plain_ns]

@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEstimate:
-    """Correction of one clock: add it to the clock's stamps to get reference time.
+    """Correction of one clock: add it to the clock's timestamps to get reference time.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class ClockEstimate:
     offset_s, offset_std_s : float, optional
         Correction at `at_ns` of the solution and its standard error.
     drift_ppm, drift_std_ppm : float, optional
-        None where unobservable.
+        None if unobservable.
     step_s, step_std_s : float, optional
-        Change of the correction at `step_at_ns`, where a step was found.
+        Change of the correction at `step_at_ns`, if a step was found.
     step_at_ns : int, optional
-        The clock's own stamp of the step.
+        The clock's own timestamp of the step.
     step_at_std_s : float
         Standard error of that instant.
     is_step_past : bool
@@ -62,7 +62,7 @@ class ClockEstimate:
     n_measurements: int = 0
 
     def clock_map(self, at_ns: int) -> ClockMap:
-        """Return the map of the clock's stamps; none where it is not observable.
+        """Return the map of the clock's timestamps; the identity if it is not observable.
 
         Parameters
         ----------
@@ -81,16 +81,16 @@ class ClockEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockJump:
-    """A step that the measurements lay at the door of one clock, the reference included.
+    """A step that the measurements attribute to one clock, possibly the reference.
 
-    A `ClockEstimate` is relative to the reference: where that one jumps, all others mirror it.
+    A `ClockEstimate` is relative to the reference: if that one steps, all others mirror it.
 
     Parameters
     ----------
     step_s, step_std_s : float
-        Change of what has to be added to the clock's own stamps, and its standard error.
+        Change of what to add to the clock's own timestamps, and its standard error.
     at_ns : int
-        Stamp of the step.
+        Timestamp of the step.
     is_past : bool
         Whether it lies before the instant at which the offsets hold (`ClockEstimate.is_step_past`).
     """
@@ -103,7 +103,7 @@ class ClockJump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeResidual:
-    """How one accepted measurement fits the solution.
+    """Fit of one accepted measurement to the solution.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ class EdgeResidual:
         Whether redundant measurements contradict it: it may be wrong.
     is_outlier : bool
         Whether it alone is to blame for the contradiction: the others agree without it, and the
-        solution left it out. Contradicted without being an outlier means that nobody can tell
-        which of several measurements is wrong.
+        solution left it out. Contradicted without being an outlier means that it cannot be
+        determined which of several measurements is wrong.
     drift_residual_ppm, drift_z : float, optional
-        The same for the measured drift; None where it carries none or drift is unobservable.
+        The same for the measured drift; None if it has none or drift is unobservable.
     """
 
     index: int
@@ -167,7 +167,7 @@ class ClockSolution:
     Parameters
     ----------
     reference : str, optional
-        Clock whose correction is zero; None where nothing could be solved.
+        Clock whose correction is zero; None if nothing could be solved.
     is_reference_stated : bool
         Whether the manifest named it (else consensus chose it).
     at_ns : int
@@ -186,7 +186,7 @@ class ClockSolution:
         Clocks that consensus would correct (also when the manifest names one of them as the
         reference): the smallest set that explains the offsets.
     jumps : mapping of str to ClockJump
-        Of the clocks that step, the reference included.
+        Of the clocks that step, possibly including the reference.
     """
 
     reference: str | None
@@ -203,7 +203,7 @@ class ClockSolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CourseStep:
-    """A jump of a clock between two clips of a recording, as a reboot makes it.
+    """A step of a clock between two clips of a recording, for example after a reboot.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class ClockCourse:
     drift_ppm, drift_std_ppm : float, optional
         Steady part of its change; None with fewer than two measured clips.
     wander_s : float
-        Unsteady part: one-sigma change per root second, as of a random walk.
+        Unsteady part: one-sigma change per root second, as for a random walk.
     steps : tuple of CourseStep
         In order of time.
     """
@@ -259,7 +259,7 @@ class ClockCourse:
             raise ValueError(f"is_measured must have shape ({self.at_ns.size},)")
 
     def is_bracketed(self, k: int) -> bool:
-        """Tell whether clip `k`, or clips on both sides of it with no step between, measured it."""
+        """Return whether clip `k` measured it, or clips on both sides with no step between did."""
         if self.is_measured[k]:
             return True
         before, after = np.flatnonzero(self.is_measured[:k]), np.flatnonzero(self.is_measured[k:])

@@ -1,4 +1,4 @@
-"""What the clips of one data set have in common: a constant offset is one cause, not a hundred."""
+"""Offsets that the clips of a data set share: a constant offset is one cause, not a hundred."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["CommonOffset", "CommonOffsets", "DataSetClocks"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOffsets:
-    """Offsets that the clips of a data set share, for choosing who is trusted in each of them.
+    """Offsets shared by the clips of a data set, used to choose which clocks to trust in each.
 
     Parameters
     ----------
     reference : str
-        Clock that they are read from, the same one for all clips.
+        Clock that they are relative to, the same one for all clips.
     offset_s : mapping of str to float
         By clock.
     """
@@ -45,7 +45,7 @@ class CommonOffset:
     sources : tuple of str
         Sources that it stamps.
     offset_s, offset_std_s : float
-        What its clips have in common, relative to the set's reference, with its standard error.
+        Offset that its clips share, relative to the set's reference, with its standard error.
     between_s : float
         Standard deviation between recordings, beyond the errors of single measurements.
     between_chance : float
@@ -61,7 +61,7 @@ class CommonOffset:
     n_alike : int
         Of these, clips that share the common offset.
     unlike : tuple of (str, float or None)
-        Clips that do not, with what was measured there against the reference; the first ones.
+        Clips that do not, with the offset measured there against the reference; the first ones.
     """
 
     clock: str
@@ -80,25 +80,25 @@ class CommonOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetClocks:
-    """The clocks of a data set: one reference for all clips, and what is common to them.
+    """The clocks of a data set: one reference for all clips, and their common offsets.
 
     Parameters
     ----------
     dataset : str, optional
-        Where its clips come from, if the manifest says so.
+        Where its clips come from, if stated in the manifest.
     n_clips : int
         Clips that were measured.
     reference : str
-        Clock that offsets are read from.
+        Clock that offsets are relative to.
     reference_sources : tuple of str
         Sources that it stamps.
     is_undecided : bool
-        Whether nothing tells which side is wrong, the reference or those outside of their limits.
+        Whether it is undetermined which side is wrong, the reference or those outside limits.
     clocks : tuple of CommonOffset
         Every other clock that enough recordings agree on.
     common : CommonOffsets, optional
-        What choosing the reference of each clip takes into account; None where no clock is
-        commonly outside its limit.
+        Input to choosing the reference of each clip; None if no clock is commonly outside its
+        limit.
     """
 
     dataset: str | None

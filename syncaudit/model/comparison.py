@@ -1,4 +1,4 @@
-"""What shows an offset best: a source over its counterpart in the second that tells most."""
+"""Show an offset: a source over its counterpart, around the second that constrains it most."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from syncaudit.model.pair_evidence import EventResiduals
 __all__ = ["Comparison", "compare_pair", "pair_to_show"]
 
 
-# Part of what is seen that an offset shall take, and the shortest and longest view.
+# Share of the view that an offset should take, and the shortest and longest view.
 OFFSET_SHARE = 1.0 / 12.0
 SPAN_S = (0.5, 1.0)
-# Farther apart raw and corrected are not seen together: only corrected is drawn.
+# If raw and corrected are farther apart they do not fit in one view: only corrected is drawn.
 MAX_APART_S = 2.0
-# Part of the telling second at either end in which nothing is pointed at.
+# Share of the informative second at either end in which nothing is marked.
 INNER = 0.15
-# A lower peak, as a part of all that is seen, is less conspicuous than a flank.
+# A lower peak, as a share of the visible range, is less conspicuous than a flank.
 LEAST_HEIGHT = 0.25
 _SHOWN = {
     "rotation": "turn rate",
@@ -44,17 +44,17 @@ class Comparison:
     source, target : str
         Names.
     quantity : str
-        What both measured, in words.
+        What both measured, for display.
     source_s, target_s : ndarray, shape (n,)
-        Timestamps in seconds since the epoch that was asked for.
+        Timestamps in seconds since the requested epoch.
     values : tuple of ndarray, shape (n,) each, or None
-        What source and target measured; None for events.
+        Samples of source and target; None for events.
     offset_s : float
-        What is to be added to the source's timestamps here to have the target's.
+        What to add to the source's timestamps here to get the target's.
     visible_s : tuple of float
-        First and last time that is shown, by the target's timestamps.
+        First and last time shown, by the target's timestamps.
     peak_s : float
-        What is most conspicuous, by the target's timestamps.
+        Most conspicuous instant, by the target's timestamps.
     """
 
     source: str
@@ -69,11 +69,11 @@ class Comparison:
 
     @property
     def is_seen_raw(self) -> bool:
-        """Whether the raw timestamps lie near enough to be shown beside the target's."""
+        """Whether the raw timestamps are close enough to be shown next to the target's."""
         return abs(self.offset_s) <= MAX_APART_S
 
     def extremes(self) -> tuple[float, float]:
-        """Return the least and the largest value that is seen of either, raw or corrected."""
+        """Return the least and the largest visible value of either, raw or corrected."""
         if self.values is None:
             return 0.0, 1.0
         start_s, stop_s = self.visible_s
@@ -95,18 +95,18 @@ class Comparison:
 def pair_to_show(
     pairs: Iterable[PairMeasurement], source: str, reference: str | None, rejected: Collection[str]
 ) -> PairMeasurement | None:
-    """Return the measurement that shows best where a source is; None where none was kept.
+    """Return the measurement that best shows the offset of a source; None if none was kept.
 
     Parameters
     ----------
     pairs : iterable of PairMeasurement
         Of the clip.
     source : str
-        Source; the measurement leads from it.
+        Source; the measurement is turned to start from it.
     reference : str, optional
         Clock whose source is the first choice.
     rejected : collection of str
-        Sources that are the last choice; the sharpest measurement of those left is taken.
+        Sources that are the last choice; of the others the most precise measurement is taken.
     """
     own = [
         pair if pair.source == source else pair.turned()
@@ -124,7 +124,7 @@ def pair_to_show(
 def compare_pair(
     pair: PairMeasurement, epoch_ns: int, offset_at: Callable[[float], float] | None = None
 ) -> Comparison | None:
-    """Return what a measurement shows; None where nothing of it was kept.
+    """Return the comparison to show for a measurement; None if no data of it were kept.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _of_signals(
 
 
 def _conspicuous(values: Floats, is_inner: Bools, beside: int) -> int:
-    """Return the sample to point at: a peak or valley, of a flank its steepest part.
+    """Return the sample to mark: a peak or valley, or the steepest part of a flank.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _conspicuous(values: Floats, is_inner: Bools, beside: int) -> int:
     is_inner : ndarray of bool, shape (n,)
         Where it may lie.
     beside : int
-        Samples to either side that are seen with it, over which a peak must fall off.
+        Samples visible to either side, over which a peak must fall off.
     """
     index = np.arange(values.size)
     before, after = (

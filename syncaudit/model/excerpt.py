@@ -1,4 +1,4 @@
-"""Both signals of a measurement where they tell most of its offset, as people look at them."""
+"""Excerpt of both signals of a measurement where they constrain its offset most, for display."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SignalExcerpt"]
 
 
 N_POINTS = 81
-N_LEVELS = 127  # of either sign: what a signed byte holds
+N_LEVELS = 127  # of either sign: the range of a signed byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class SignalExcerpt:
     step_s : float
         From one sample to the next, on either clock.
     tells_s : tuple of float
-        Seconds after the first instant between which the signals tell most of the offset.
+        Seconds after the first instant between which the signals constrain the offset most.
     peak : float
         Size of the largest sample.
     source, target : bytes
@@ -60,7 +60,7 @@ class SignalExcerpt:
         apart_s: float,
         tells_s: tuple[float, float],
     ) -> SignalExcerpt | None:
-        """Return the excerpt of samples at some instants; None where there is nothing to see.
+        """Return the excerpt of samples at some instants; None if there is nothing to show.
 
         Parameters
         ----------
@@ -73,12 +73,12 @@ class SignalExcerpt:
         apart_s : float
             Target time minus source time at which the target was sampled.
         tells_s : tuple of float
-            Instants between which the signals tell most.
+            Instants between which the signals constrain the offset most.
         """
         peak = float(np.max(np.abs(np.concatenate([source, target])), initial=0.0))
         if times_s.size < 2 or not 0.0 < peak < math.inf:
             return None
-        peak = float(f"{peak:.4g}")  # a row shall not hold digits that nobody sees
+        peak = float(f"{peak:.4g}")  # do not store digits that are never visible
         at_s = np.linspace(times_s[0], times_s[-1], N_POINTS)
         levels = [
             np.rint(N_LEVELS / peak * np.interp(at_s, times_s, x)).astype(np.int8).tobytes()
@@ -135,7 +135,7 @@ class SignalExcerpt:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If it is not an excerpt.
         """
         source, target = (b64decode(item[key], validate=True) for key in ("source", "target"))
         begin_s, end_s = (float(x) for x in item["tells_s"])

@@ -1,4 +1,4 @@
-"""The fields of dataclasses, and what of a JSON object belongs to them."""
+"""The fields of dataclasses, and the keys of a JSON object that match them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def field_names(kind: type[DataclassInstance]) -> tuple[str, ...]:
 
 
 def known_fields(kind: type[DataclassInstance], item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an object holds of the fields; other versions wrote fewer keys, or more."""
+    """Return the keys of an object that are fields; other versions wrote fewer keys, or more."""
     return {name: item[name] for name in field_names(kind) if name in item}
 
 
 def fields_of(value: DataclassInstance) -> dict[str, Any]:
-    """Return what a record holds by the names of its fields, in their order, and nothing copied."""
+    """Return the values of a record by the names of its fields, in their order, without copying."""
     return {name: getattr(value, name) for name in field_names(type(value))}

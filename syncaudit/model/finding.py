@@ -1,4 +1,4 @@
-"""What can be wrong with a clip: stable reason codes and the findings that carry them."""
+"""Findings on a clip, and the stable reason codes that they carry."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReasonCode(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a finding does to the verdict."""
+    """Effect of a finding on the verdict."""
 
     DEFECT = "defect"  # rejects the source
     DOUBT = "doubt"  # rejects nothing, but keeps the source from passing
@@ -51,14 +51,14 @@ _MOST_CHARACTERS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing found wrong, in words and with its number where it has one.
+    """One thing found wrong, as a sentence and with its figure if it has one.
 
     Parameters
     ----------
     code : ReasonCode
         Stable code that programs branch on.
     message : str
-        Sentence for people: place, what was found, what to do.
+        Sentence for users: place, what was found, what to do.
     source : str, optional
         Source concerned; None for the clip as a whole.
     value, limit : float, optional
@@ -75,13 +75,13 @@ class Finding:
     severity: Severity = Severity.DEFECT
 
     def __post_init__(self) -> None:
-        """Cut what nobody would read."""
+        """Truncate excessively long messages."""
         if len(self.message) > _MOST_CHARACTERS:
             object.__setattr__(self, "message", f"{self.message[:_MOST_CHARACTERS]}...")
 
     @property
     def is_lack(self) -> bool:
-        """Whether it says what is missing to tell, rather than what is wrong."""
+        """Whether it reports missing evidence, rather than something wrong."""
         return self.severity is Severity.DOUBT or self.code is ReasonCode.UNOBSERVABLE
 
     def to_json(self) -> dict[str, object]:
@@ -92,12 +92,12 @@ class Finding:
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> Finding:
-        """Return the finding of a verdict row; a row does not hold what severity it had.
+        """Return the finding of a verdict row; a row does not hold its severity.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If it is not a finding.
         """
         own = {
             "code": ReasonCode(item["code"]),

@@ -1,4 +1,4 @@
-"""What a lens does to directions: where in the image a ray lands."""
+"""Model the distortion of a lens: where in the image a ray lands."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Distortion:
         Parameters
         ----------
         angle_rad : ndarray
-            Angles from the optical axis; of ``radtan`` below a right angle.
+            Angles from the optical axis; for ``radtan`` below a right angle.
         """
         if self.model == "fisheye":
             square, even = angle_rad**2, self.k

@@ -1,4 +1,4 @@
-"""Who is how far from whom: the measurement of one pair of sources by one method."""
+"""The measurement of the offset of one pair of sources by one method."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ class PairMeasurement:
     method : str
         Estimator: ``rotation``, ``yaw_rate``, ``lateral_accel``, ``gcc_phat`` ...
     at_ns : int
-        Source stamp at which `offset_s` holds.
+        Source timestamp at which `offset_s` holds.
     offset_s, offset_std_s : float, optional
         Estimate and one-sigma error (random and systematic together). None: nothing measured.
     systematic_std_s : float
         Systematic part of `offset_std_s`.
     drift_ppm, drift_std_ppm : float, optional
-        None where the clip is too short to tell.
+        None if the clip is too short to estimate it.
     step_s, step_std_s : float, optional
-        Size of a clock step inside the clip (change of the offset), where one was found.
+        Size of a clock step inside the clip (change of the offset), if one was found.
     step_at_ns : int, optional
-        Source stamp of that step.
+        Source timestamp of that step.
     accepted : bool
         Whether the solution may use it.
     why : str, optional
-        Reason of the refusal, in words.
+        Reason of the refusal, for display.
     is_baseline_only : bool
         The offset contains physics of the vehicle (steering, wheel speed): it is judged only
         against a baseline, never against zero, and stays out of the clock graph.
     diagnostics : mapping of str to float
         Figures of the fit (likelihood gap, gain, number of samples, ...).
     evidence : AgreementCurve or EventResiduals, optional
-        What the estimator saw; None where it came to see nothing.
+        What the estimator saw; None if it did not get that far.
     excerpt : SignalExcerpt, optional
-        Both signals where they tell most, of an accepted measurement of signals.
+        Both signals where they constrain the offset most, for an accepted measurement of signals.
     """
 
     source: str
@@ -78,7 +78,7 @@ class PairMeasurement:
     excerpt: SignalExcerpt | None = None
 
     def __post_init__(self) -> None:
-        """Refuse contradictory records."""
+        """Reject contradictory records."""
         if self.offset_std_s is not None and not self.offset_std_s > 0.0:
             raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
         if self.accepted and (self.offset_s is None or self.offset_std_s is None):
@@ -88,11 +88,11 @@ class PairMeasurement:
 
     @property
     def nearness(self) -> tuple[bool, float, float]:
-        """Return how near a refused pair came to a measurement: the largest tells users most.
+        """Return how near a refused pair came to a measurement: show users the largest.
 
-        An offset that was found and not believed, then how unlikely it is that chance brought
-        about what agrees (an offset known but for a period is no chance; half where it was searched
-        for and no figure says), then how many events both sides saw.
+        First an offset that was found but refused, then how unlikely it is that the agreement is
+        due to chance (an offset known up to a period is not; one half if it was searched for and
+        no figure exists), then how many events both sides saw.
         """
         figures = self.diagnostics
         seen = [figures[name] for name in ("source_events", "target_events") if name in figures]
@@ -102,13 +102,13 @@ class PairMeasurement:
         return self.offset_s is not None, 1.0 - chance, min(seen, default=0.0)
 
     def offset_at(self, time_ns: int) -> float | None:
-        """Return the offset in seconds at a source stamp: with drift, and past a step with it."""
+        """Return the offset in seconds at a source timestamp, including drift and any step."""
         return None if self.offset_s is None else self.clock_map().change_at(time_ns)
 
     def clock_map(self) -> ClockMap:
-        """Return the map from the source's stamps to the target's.
+        """Return the map from the source's timestamps to the target's.
 
-        Of a refused measurement, as far as it is known.
+        For a refused measurement, as far as it is known.
         """
         offset_s, step_at_ns = self.offset_s, self.step_at_ns
         return ClockMap(
@@ -121,7 +121,7 @@ class PairMeasurement:
         )
 
     def offset_std_at(self, time_ns: int) -> float:
-        """Return the standard error in seconds of `offset_at`: its drift and step err, too."""
+        """Return the standard error of `offset_at` in seconds, including drift and step."""
         drifted_s = 1e-15 * (self.drift_std_ppm or 0.0) * (time_ns - self.at_ns)
         stepped_s = 0.0
         if self.step_at_ns is not None:
@@ -162,7 +162,7 @@ class PairMeasurement:
         is_baseline_only: bool = False,
         evidence: PairEvidence | None = None,
     ) -> PairMeasurement:
-        """Return a refused measurement that says why."""
+        """Return a refused measurement with its reason."""
         return cls(
             source=source,
             target=target,
@@ -175,14 +175,14 @@ class PairMeasurement:
         )
 
     def withdrawn(self, why: str, figures: Mapping[str, float] | None = None) -> PairMeasurement:
-        """Return the same pair, refused for what was found afterwards.
+        """Return the same pair, refused because of a later finding.
 
         Parameters
         ----------
         why : str
             The reason.
         figures : mapping of str to float, optional
-            In place of the diagnostics.
+            Replaces the diagnostics.
         """
         return PairMeasurement.refused(
             self.source,
@@ -199,12 +199,12 @@ class PairMeasurement:
     def from_json(cls, row: Mapping[str, Any]) -> PairMeasurement:
         """Return the measurement that `to_json` gave a verdict row.
 
-        An offset that is not finite has no say, and no row can hold it: that is read as refused.
+        A measurement whose offset is not finite is read as refused: it cannot be used or stored.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If it is not a measurement.
         """
         evidence, excerpt = row.get("evidence"), row.get("excerpt")
         seen = {
@@ -219,7 +219,7 @@ class PairMeasurement:
         return cls(**own)
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields of formats.md section 3, and what is known beyond."""
+        """Return the fields of formats.md section 3, and anything else that is known."""
         left_out = () if self.step_s is not None else ("step_s", "step_std_s", "step_at_ns")
         row = {name: value for name, value in fields_of(self).items() if name not in left_out}
         row["diagnostics"] = dict(self.diagnostics)

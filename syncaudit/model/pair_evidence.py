@@ -1,4 +1,4 @@
-"""What a measurement rests on, as people look at it: small enough to be kept with the verdict."""
+"""Evidence behind a measurement, for display: small enough to keep with the verdict."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from syncaudit.model.arrays import Floats
 __all__ = ["AgreementCurve", "EventResiduals", "PairEvidence", "evidence_from_json"]
 
 
-# Points of a curve, and levels of its values: finer than the screen that shows it.
+# Points of a curve, and levels of its values: finer than the screen resolution.
 MAX_POINTS = 121
 N_LEVELS = 250
 UNKNOWN_LEVEL = 255
 _FLOAT_BYTES = 4
-# Events that are kept: evenly chosen where there are more.
+# Events that are kept: evenly chosen if there are more.
 MAX_EVENTS = 100
 
 
@@ -31,11 +31,11 @@ class AgreementCurve:
     Parameters
     ----------
     start_s, step_s : float
-        First offset, and the distance from one to the next.
+        First offset, and the spacing between offsets.
     peak_s : float
-        Where the agreement is best, between the offsets as well.
+        Where the agreement is best, interpolated between the offsets.
     levels : bytes
-        Agreement at each offset in units of 1 / 250; 255 where too little overlaps.
+        Agreement at each offset in units of 1 / 250; 255 if too little overlaps.
     """
 
     start_s: float
@@ -47,19 +47,19 @@ class AgreementCurve:
     def around(
         cls, offsets_s: Floats, agreement: Floats, centre_s: float, *, near_s: float
     ) -> AgreementCurve | None:
-        """Return what is worth seeing of a curve; None where it is nowhere known.
+        """Return the part of a curve worth showing; None if it is not known anywhere.
 
         Parameters
         ----------
         offsets_s : ndarray, shape (n,)
             Evenly spaced.
         agreement : ndarray, shape (n,)
-            Correlation in [0, 1]; NaN where too little overlaps.
+            Correlation in [0, 1]; NaN if too little overlaps.
         centre_s : float
             Offset in the middle.
         near_s : float
-            Half of what is kept, more where zero would only just be out of sight. Of many offsets
-            the best of each few is kept.
+            Half of what is kept, more if zero would only just be out of view. If there are many
+            offsets, they are grouped and the best of each group is kept.
         """
         reach_s = near_s
         if abs(centre_s) < 2.0 * near_s:
@@ -70,7 +70,7 @@ class AgreementCurve:
             return None
         peak = int(np.nanargmax(agreement))
         step_s = float(offsets_s[1] - offsets_s[0]) if offsets_s.size > 1 else 0.0
-        # An odd number together, the peak in the middle of its own.
+        # An odd number per group, the peak in the middle of its own.
         half = max(0, -(-offsets_s.size // MAX_POINTS) // 2)
         together = 2 * half + 1
         before, after = (
@@ -95,7 +95,7 @@ class AgreementCurve:
 
     @property
     def agreement(self) -> Floats:
-        """Correlation in [0, 1] at each offset, shape (n,); NaN where too little overlaps."""
+        """Correlation in [0, 1] at each offset, shape (n,); NaN if too little overlaps."""
         levels = np.frombuffer(self.levels, dtype=np.uint8)
         return np.where(levels == UNKNOWN_LEVEL, np.nan, levels / N_LEVELS)
 
@@ -120,7 +120,7 @@ class AgreementCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventResiduals:
-    """How far events that both sources noticed lie apart once the source is corrected.
+    """How far apart events seen by both sources are after the source is corrected.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ PairEvidence = AgreementCurve | EventResiduals
 
 
 def evidence_from_json(item: Mapping[str, Any]) -> PairEvidence:
-    """Return what a measurement of a verdict row rests on.
+    """Return the evidence of a measurement of a verdict row.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _finite(value: float) -> float:
 
 
 def _beside_peak(agreement: Floats, peak: int) -> float:
-    """Return how far beside its highest point a curve is highest, in steps, by a parabola."""
+    """Return the distance in steps from the highest sample to the peak of a fitted parabola."""
     if not 0 < peak < agreement.size - 1:
         return 0.0
     low, top, high = agreement[peak - 1 : peak + 2]

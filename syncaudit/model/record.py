@@ -15,7 +15,7 @@ __all__ = ["ClipRecord"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipRecord:
-    """Everything a verdict depends on beside the manifest row and the policy.
+    """Everything a verdict depends on except the manifest row and the policy.
 
     Parameters
     ----------
@@ -27,23 +27,23 @@ class ClipRecord:
         Search range that the pairs were measured with.
     stamps : mapping of str to StampAudit
         By source.
-    images : mapping of str to PictureAudit
+    pictures : mapping of str to PictureAudit
         By camera.
     findings : tuple of Finding
-        Of readers and detectors.
+        From readers and detectors.
     measurements : tuple of PairMeasurement
         Accepted and refused, as measured.
     stages : mapping of str to float
         CPU seconds per stage.
     fallbacks : mapping of str to str
-        Of cameras that the CPU decoded in place of the back end that was asked for: why.
+        Why the CPU decoded a camera instead of the requested back end, by camera.
     extents : mapping of str to (int, int)
-        First and last stamp of every source in or near the window that the manifest states, or
-        of all its stamps where none is near; empty where it states none.
+        First and last timestamp of every source in or near the window stated in the manifest, or
+        of all its timestamps if none is near; empty if no window is stated.
     conditions : mapping of str to float
-        What the clip is like, as far as its sources show it: mean ``speed`` (m/s), root mean square
-        of the ``turning`` (rad/s), mean ``light`` of the images (0 to 255). No verdict depends on
-        them; the report compares by them.
+        Conditions of the clip, as far as its sources show them: mean ``speed`` (m/s), root mean
+        square of the ``turning`` (rad/s), mean ``light`` of the frames (0 to 255). No verdict
+        depends on them; the report compares by them.
     """
 
     at_ns: int
@@ -60,11 +60,11 @@ class ClipRecord:
 
     @property
     def is_screened(self) -> bool:
-        """Whether only the stamps were looked at, so that the clip can never pass."""
+        """Whether only the timestamps were examined, so that the clip can never pass."""
         return any(f.code is ReasonCode.UNOBSERVABLE and f.source is None for f in self.findings)
 
     def to_json(self) -> dict[str, object]:
-        """Return what a verdict row does not hold anyway in its pairs, timings and stages."""
+        """Return what a verdict row does not already hold in its pairs, timings and stages."""
         return {
             "at_ns": self.at_ns,
             "span_s": self.span_s,
@@ -100,7 +100,7 @@ class ClipRecord:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If it is not a record.
         """
         of_estimators = set(item.get("baseline_pairs", ()))
         return cls(

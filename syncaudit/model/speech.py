@@ -1,4 +1,4 @@
-"""What a tier says was spoken and when, and what a sound holds: the two sides of speech."""
+"""The two sides of speech: what a tier states was spoken and when, and what the audio contains."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class SpokenTier:
     Parameters
     ----------
     source, audio : str
-        Transcript, and the microphone that its times hang on.
+        Transcript, and the microphone that its times refer to.
     tier : str
         Name of the tier.
     start_s, stop_s : ndarray, shape (n,)
         Each sound, in order, disjoint, in seconds of the audio file.
     is_stated : ndarray of bool, shape (n,)
-        Whether the tier itself says when the sound starts; else that was guessed (the burst of a
+        Whether the tier itself states when the sound starts; else that was guessed (the burst of a
         stop, sounds inside a word).
     classes : tuple of str, length n
         Broad class of each (`syncaudit.speech.phonetics.PhoneClass`).
     is_words : bool
-        Whether sounds were spread over words, and their borders are guesses.
+        Whether sounds were spread over words, so that their boundaries are guesses.
     n_labels : int
-        Words or phones that the tier holds, silences apart.
+        Words or phones in the tier, without silences.
     """
 
     source: str
@@ -62,14 +62,14 @@ class SpokenTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BandEnergies:
-    """Log energies of a sound in frequency bands, at even steps of the audio file.
+    """Log energies of audio in frequency bands, at even steps of the audio file.
 
     Parameters
     ----------
     source : str
         Microphone.
     epoch_ns : int
-        Stamp of second 0 of the audio file, on the microphone's clock.
+        Timestamp of second 0 of the audio file, on the microphone's clock.
     start_s : float
         Middle of the first frame, in seconds of the audio file.
     hop_s : float

@@ -1,4 +1,4 @@
-"""What was stamped: the streams of a clip as the readers found them, unrepaired."""
+"""The streams of a clip with their timestamps as the readers found them, unrepaired."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Channel:
-    """One stamped signal: a triple of an IMU, a role of a CAN bus.
+    """One timestamped signal: a triple of an IMU, a role of a CAN bus.
 
     Parameters
     ----------
     name : str
         ``gyro``, ``accel``, or the role of the contract (``yaw_rate``, ``speed`` ...).
     time_ns : ndarray of int64, shape (n,)
-        Stamps in file order, on the source's own clock.
+        Timestamps in file order, on the source's own clock.
     values : ndarray of float64, shape (n, d)
         Samples; NaN and inf are kept: they are evidence.
     unit : str
-        Unit of the values as read ("" where the file does not say).
+        Unit of the values as read ("" if the file does not state it).
     """
 
     name: str
@@ -70,11 +70,11 @@ class Arrivals:
     Parameters
     ----------
     capture_ns : ndarray of int64, shape (n,)
-        The source's own stamps.
+        The source's own timestamps.
     receive_ns : ndarray of int64, shape (n,)
-        When the recorder got the samples, on its own clock.
+        When the recorder received the samples, on its own clock.
     publish_ns : ndarray of int64, shape (n,), optional
-        When they were sent, on the clock of whoever sent them.
+        When they were sent, on the sender's clock.
     """
 
     capture_ns: Ints
@@ -82,7 +82,7 @@ class Arrivals:
     publish_ns: Ints | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the stamps and check that they belong together."""
+        """Freeze the timestamps and check that they belong together."""
         for name in ("capture_ns", "receive_ns", "publish_ns"):
             stamps = getattr(self, name)
             if stamps is None:
@@ -96,7 +96,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stream:
-    """What every stream has.
+    """Fields that every stream has.
 
     Parameters
     ----------
@@ -105,17 +105,17 @@ class Stream:
     kind : SourceKind
         Kind of the source.
     time_ns : ndarray of int64, shape (n,)
-        Every stamp of the source in file order (frames, samples, messages, events).
+        Every timestamp of the source in file order (frames, samples, messages, events).
     uri : str
         Where it was read from, for messages.
     stamp_kind : str
-        ``capture``, ``receive``, ``counter`` or ``index``: what the manifest says the stamps are.
+        ``capture``, ``receive``, ``counter`` or ``index``: kind of timestamps per the manifest.
     findings : tuple of Finding
         What was found wrong while reading; the rest is still usable.
     arrivals : Arrivals, optional
-        When the samples reached the recorder, where the manifest says so.
+        When the samples reached the recorder, if stated in the manifest.
     is_start_assumed : bool
-        Whether nothing states when it began, so that its stamps hold among themselves only.
+        Whether its start is not stated, so that its timestamps are only relative to each other.
     """
 
     name: str
@@ -129,23 +129,23 @@ class Stream:
     is_start_assumed: bool = False
 
     def __post_init__(self) -> None:
-        """Freeze the stamps."""
+        """Freeze the timestamps."""
         object.__setattr__(self, "time_ns", arrays.stamps(f"{self.name}.time_ns", self.time_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SignalStream(Stream):
-    """IMU, CAN or robot state: one or more stamped channels.
+    """IMU, CAN or robot state: one or more timestamped channels.
 
-    `time_ns` of the stream holds the stamps that are audited: the samples of an IMU, all
-    decoded messages of a bus in file order. Each channel has stamps of its own.
+    `time_ns` of the stream holds the timestamps that are audited: the samples of an IMU, all
+    decoded messages of a bus in file order. Each channel has its own timestamps.
 
     Parameters
     ----------
     channels : tuple of Channel
         As read.
     is_command, is_rate : bool, optional
-        Of robot state, as the manifest says; None is left to names.
+        For robot state, as stated in the manifest; None: decided by names.
     """
 
     channels: tuple[Channel, ...] = ()
@@ -159,7 +159,7 @@ class SignalStream(Stream):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFiles:
-    """Where the images of a camera lie, as local paths that decoders open.
+    """Where the frames of a camera are, as local paths that decoders open.
 
     Parameters
     ----------
@@ -170,16 +170,16 @@ class FrameFiles:
     stream : int
         Index among the video streams of the file.
     span_ns : tuple of int, optional
-        Half-open range of the container's presentation times, in ns, that is looked at; None is
-        the whole video.
+        Half-open range of the container's presentation times, in ns, to decode; None is the whole
+        video.
     first : int
-        Index that the first image of the span has.
+        Index of the first frame of the span.
     column : str, optional
-        The images lie encoded in this column of a Parquet file, the one path.
+        Column of a Parquet file, the only path, that holds the encoded images.
     rows : tuple of int, optional
-        Half-open range of rows that is looked at; None is all.
+        Half-open range of rows to decode; None is all.
     n_bytes : int, optional
-        Size of the one file when it was read, where that was looked at.
+        Size of the only file when it was read, if checked.
     """
 
     paths: tuple[str, ...]
@@ -194,18 +194,18 @@ class FrameFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CameraStream(Stream):
-    """A camera: one stamp a frame in order, and where the frames are.
+    """A camera: one timestamp per frame in order, and where the frames are.
 
     Parameters
     ----------
     files : FrameFiles
-        Images, decoded later and once.
+        Frames, decoded later and once.
     n_frames_container : int, optional
         Frames (packets) that the container holds, counted without decoding.
     pts_s : ndarray of float64, shape (m,), optional
         Presentation times of the container's frames in seconds, sorted.
     width_px, height_px : int
-        Image size.
+        Frame size.
     stamp_at, line_delay_s, exposure_s
         As in the manifest; None is unknown.
     focal_px : float, optional
@@ -228,14 +228,14 @@ class CameraStream(Stream):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AudioStream(Stream):
-    """Sound, mixed down to one channel for evidence.
+    """Audio, mixed down to one channel.
 
     Parameters
     ----------
     time_ns
-        Stamps of `anchors`, or the one stamp of sample 0.
+        Timestamps of `anchor_samples`, or the only timestamp, of sample 0.
     anchor_samples : ndarray of int64, shape (n,)
-        Sample index that each stamp belongs to ([0] without a stamp table).
+        Sample index that each timestamp belongs to ([0] without a timestamp table).
     rate_hz : float
         Sampling rate from the header.
     samples : ndarray of float32, shape (m,)
@@ -243,9 +243,9 @@ class AudioStream(Stream):
     n_channels : int
         Channels in the file.
     first_sample : int
-        Position in the file of the first of `samples`: a window may have cut off what lies before.
+        Position in the file of the first of `samples`: a window may have cut off what is before.
     file_seconds : float, optional
-        Length of the whole file where a window has cut it.
+        Length of the whole file if a window has cut it.
     """
 
     rate_hz: float
@@ -277,7 +277,7 @@ class Tier:
 class TranscriptStream(Stream):
     """Words or phones with times, from any aligner, ASR or hand.
 
-    `time_ns` is empty: a transcript's times hang on its audio.
+    `time_ns` is empty: a transcript's times are relative to its audio.
     """
 
     audio: str
@@ -288,4 +288,4 @@ class TranscriptStream(Stream):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EventStream(Stream):
-    """Instants without values: `time_ns` says it all."""
+    """Instants without values: only `time_ns`."""

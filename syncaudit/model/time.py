@@ -19,7 +19,7 @@ __all__ = [
 
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
-# Differences below this surely fit int64, whatever the rounding of float64 says of them.
+# Differences below this surely fit int64, whatever the rounding of float64.
 _EXACT_NS = 9.0e18
 
 
@@ -29,7 +29,7 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     Parameters
     ----------
     time_ns : array_like of int64, shape (n,)
-        Stamps in nanoseconds.
+        Timestamps in nanoseconds.
     epoch_ns : int
         Where zero is, in the same clock.
 
@@ -41,9 +41,9 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     Raises
     ------
     TypeError
-        If the stamps are not integers.
+        If the timestamps are not integers.
     OverflowError
-        If a stamp lies more than 30 days from the epoch.
+        If a timestamp lies more than 30 days from the epoch.
     """
     stamps = np.asarray(time_ns)
     if stamps.dtype.kind not in "iu":
@@ -62,7 +62,7 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
 
 
 def difference_ns(later: Ints, earlier: Ints | int) -> Floats:
-    """Return stamps minus others, shape (n,), subtracted as integers wherever int64 holds that."""
+    """Return differences of timestamps, shape (n,), subtracted as integers if int64 holds that."""
     rough = later.astype(np.float64) - np.asarray(earlier, dtype=np.float64)
     with np.errstate(over="ignore"):
         exact = (later - np.asarray(earlier, dtype=np.int64)).astype(np.float64)
@@ -70,9 +70,9 @@ def difference_ns(later: Ints, earlier: Ints | int) -> Floats:
 
 
 def seconds_after(time_ns: Ints, zero_ns: int) -> Floats:
-    """Return seconds after `zero_ns`, shape (n,), for any span; `seconds_since` refuses long ones.
+    """Return seconds after `zero_ns`, shape (n,), for any span; `seconds_since` rejects long ones.
 
-    Of stamps of a clock that counts from elsewhere, or of nonsense.
+    For timestamps of a clock of another epoch, or nonsense.
     """
     return difference_ns(time_ns, zero_ns) * 1e-9
 
@@ -83,10 +83,10 @@ def nanoseconds(seconds: float) -> int:
 
 
 def stamps_of_seconds(times_s: ArrayLike) -> Ints:
-    """Return float seconds as stamps in whole nanoseconds, rounded to nearest.
+    """Return float seconds as timestamps in whole nanoseconds, rounded to nearest.
 
-    For files that hold no integers. The step of the floats stays in the stamps: at 100 s it is
-    7.6 us in float32 and 1.4e-14 s in float64.
+    For files without integers. The resolution of the floats remains in the timestamps: at 100 s it
+    is 7.6 us in float32 and 1.4e-14 s in float64.
 
     Parameters
     ----------
@@ -111,5 +111,5 @@ def stamps_of_seconds(times_s: ArrayLike) -> Ints:
 
 
 def spans_too_long(time_ns: Ints) -> bool:
-    """Tell whether stamps lie more than 30 days apart: such stamps place nothing anywhere."""
+    """Return whether timestamps lie more than 30 days apart: such ones cannot place anything."""
     return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S

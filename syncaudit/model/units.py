@@ -1,4 +1,4 @@
-"""Units that timestamps and signals may be in, and what one of each is in nanoseconds or SI."""
+"""Units that timestamps and signals may be in, and their size in nanoseconds or SI units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 __all__ = ["NS_PER_UNIT", "STAMPS_KEY", "si_per_unit", "units_of"]
 
 STAMPS_KEY = "stamps"
-"""What a manifest's ``units`` calls the timestamps of a source."""
+"""Key of a manifest's ``units`` for the timestamps of a source."""
 
 NS_PER_UNIT: Mapping[str, int] = MappingProxyType(
     {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
@@ -33,7 +33,7 @@ _SPEEDS = {
 }
 _ANGLES = {"rad": 1.0, **dict.fromkeys(("deg", "degree", "degrees", "°"), _DEGREE)}
 _SI_PER_UNIT = {**_RATES, **_ACCELERATIONS, **_SPEEDS, **_ANGLES}
-# What a channel of an IMU or a bus is in; of others any unit will do.
+# Units that a channel of an IMU or a bus may be in; for others any unit is allowed.
 _UNITS_OF_CHANNEL = {
     "gyro": _RATES,
     "yaw_rate": _RATES,
@@ -46,11 +46,11 @@ _UNITS_OF_CHANNEL = {
 
 
 def si_per_unit(unit: str) -> float | None:
-    """Return how many of the SI unit one of `unit` is; None where it is not known."""
+    """Return how many SI units one `unit` is; None if unknown."""
     return _SI_PER_UNIT.get(unit.strip().lower())
 
 
 def units_of(channel: str) -> tuple[str, ...]:
-    """Return the units that a channel or CAN role may be in; those of all where it is no motion."""
+    """Return the units that a channel or CAN role may be in; all units if it is not motion."""
     known = {**_SPEEDS, **_RATES} if channel.startswith("wheel_speed") else None
     return tuple(known or _UNITS_OF_CHANNEL.get(channel, _SI_PER_UNIT))

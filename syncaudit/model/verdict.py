@@ -1,4 +1,4 @@
-"""Is that good enough: the verdict on a clip and on each of its sources."""
+"""The verdict on a clip and on each of its sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syncaudit.model.record import ClipRecord
 __all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
 
 
-# What a row holds of the clock of a source by all clips of its recording.
+# Figures that a row holds of a source's clock as pooled over the clips of its recording.
 _POOLED = ("offset_s", "offset_std_s", "drift_ppm", "drift_std_ppm")
 
 
@@ -34,8 +34,8 @@ class Verdict(StrEnum):
 class SourceVerdict:
     """Verdict on one source with the figures behind it (formats, section 3).
 
-    `recording` is its clock at this clip by all clips of the recording, where those were pooled.
-    `why_unmeasured` says why no measurement tells of its clock, where one was tried and refused.
+    `recording` is its clock at this clip by all clips of the recording, if those were pooled.
+    `why_unmeasured` explains why no measurement constrains its clock, if one was tried and refused.
     """
 
     verdict: Verdict
@@ -76,7 +76,7 @@ class SourceVerdict:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If it is not a verdict.
         """
         clock = item.get("clock") or name
         timing, pooled = item.get("timing"), item.get("recording")
@@ -99,7 +99,7 @@ class SourceVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipVerdict:
-    """Everything the tool says about one clip.
+    """Everything the tool reports on one clip.
 
     Parameters
     ----------
@@ -122,11 +122,11 @@ class ClipVerdict:
     stages : mapping of str to float
         CPU seconds per stage (read, decode, detect, estimate, solve).
     record : ClipRecord, optional
-        What was measured, so that another policy can judge it; None where nothing was.
+        What was measured, so that another policy can judge it; None if nothing was.
     common : CommonOffsets, optional
         Offsets of its whole data set that the reference was chosen by.
     about : mapping of str to str
-        What the manifest says that it was recorded with.
+        What it was recorded with, as stated in the manifest.
     """
 
     clip_id: str
@@ -146,7 +146,7 @@ class ClipVerdict:
 
     @property
     def middle_ns(self) -> int | None:
-        """Middle of the clip's window, where it was opened."""
+        """Middle of the clip's window, if it was opened."""
         return self.at_ns if self.record is None else self.record.at_ns
 
     def to_json(self) -> dict[str, object]:
@@ -172,13 +172,13 @@ class ClipVerdict:
     def from_row(cls, row: Mapping[str, Any]) -> ClipVerdict:
         """Return the verdict that `to_json` gave a row of ``verdicts.jsonl``.
 
-        A finding among `reasons` and `warnings` comes without its severity, which no row holds.
+        A finding among `reasons` and `warnings` comes without its severity, which rows do not hold.
         Rows of other versions may lack keys, or have more of them.
 
         Raises
         ------
         KeyError, TypeError, ValueError, AttributeError
-            If it is no verdict row.
+            If it is not a verdict row.
         """
         record, common = row.get("record"), row.get("common_offsets")
         remarks = {} if record is None else record.get("remarks", {})

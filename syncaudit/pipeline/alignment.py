@@ -1,4 +1,4 @@
-"""Put text in time and judge what came out, before anyone believes it."""
+"""Align text with audio and judge the result before it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AUTO", "Choice", "JudgedAlignment", "align_and_judge", "choose_align
 AUTO = "auto"
 # The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.
 _LIMIT_S = 0.045
-# From here on the estimator finds no gross error and misses no tier that fits.
+# From this duration the estimator makes no gross errors and misses no tier that fits.
 _TELLING_S = 8.0
 _WITH_SCORE = "pocketsphinx"
 # Two aligners that mean the same words are this close (median of the words' starts).
@@ -27,7 +27,7 @@ _SAME_S, _OTHER_S = 0.050, 0.100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Aligners to try, in order, and why the others are not.
+    """Aligners to try, in order, and why the others are not used.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedAlignment:
-    """An alignment that was held against its audio.
+    """An alignment that was compared with its audio.
 
     Parameters
     ----------
     alignment : Alignment
-        What the aligner says.
+        Result of the aligner.
     measurement : PairMeasurement
-        The tier against the audio, by the estimator that knows nothing of the aligner.
+        The tier against the audio, by an estimator that is independent of the aligner.
     is_verified : bool
-        Whether anything vouches for it.
+        Whether anything confirms it.
     why : str
-        What does, or why nothing can.
+        What confirms it, or why nothing can.
     """
 
     alignment: Alignment
@@ -77,14 +77,14 @@ def choose_aligners(
     is_phones : bool
         Whether the text is given as phones.
     is_one_enough : bool
-        Whether to stop at the first that can be used: to ask the others takes seconds.
+        Whether to stop at the first that can be used: checking the others takes seconds.
 
     Raises
     ------
     UsageError
-        If no aligner is called so.
+        If no aligner has that name.
     SyncAuditError
-        If it, or every one, cannot be used here; it says what to install.
+        If it, or every one, cannot be used here; the error names what to install.
     """
     if name != AUTO and name not in ALIGNERS:
         raise UsageError(
@@ -124,8 +124,8 @@ def align_and_judge(
     Returns
     -------
     list
-        For each utterance a judged alignment, or the error that says why there is none that can
-        be believed.
+        For each utterance a judged alignment, or the error that explains why there is no usable
+        one.
     """
     outcomes: list[JudgedAlignment | AlignmentError | None] = [None] * len(utterances)
     for aligner in choice.aligners:
@@ -191,7 +191,7 @@ def _by_measurement(
 def _by_another(
     result: Alignment, found: PairMeasurement, utterance: Utterance
 ) -> JudgedAlignment | AlignmentError:
-    """Hold a short alignment without a score against that of the aligner that has one."""
+    """Compare a short alignment without a score with that of the aligner that has one."""
     other = ALIGNERS[_WITH_SCORE]()
     is_usable = other.unavailable_reason(utterance.language, is_phones=False) is None
     second = other.align([utterance])[0] if is_usable else None
@@ -217,7 +217,7 @@ def _by_another(
 
 
 def _apart(first: Alignment, second: Alignment) -> float | None:
-    """Return the median distance of the words' starts, None where they are not the same words."""
+    """Return the median distance of the words' starts, None unless the words are the same."""
     mine, others = first.words.intervals, second.words.intervals
     if not mine or len(mine) != len(others):
         return None

@@ -1,4 +1,4 @@
-"""Run the detectors of pictures over one camera, which is decoded once."""
+"""Run the frame detectors over one camera, which is decoded once."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from syncaudit.pipeline.window import part_of
 
 __all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
 
-# Fewer rotations say nothing about a clock.
+# Fewer rotations do not constrain a clock.
 MIN_INCREMENTS = 8
 
 
 class _Watcher(Protocol):
-    """A detector that looks at every picture of a camera."""
+    """A detector that looks at every frame of a camera."""
 
     def update(self, picture: Picture) -> None:
-        """Take one picture."""
+        """Process one frame."""
 
 
 def find_in_pictures(
@@ -56,20 +56,20 @@ def find_in_pictures(
     wanted: Mapping[str, NDArray[np.bool_]],
     decoder: str,
 ) -> tuple[ClipEvidence, PictureLook | None]:
-    """Return what happened in one camera, and how its pictures look.
+    """Return what happened in one camera, and the audit of its frames.
 
     Parameters
     ----------
     stream : CameraStream
         The camera.
     stages : Stages
-        Gets the time of ``decode`` and ``detect``.
+        Receives the time of ``decode`` and ``detect``.
     gyro : Activity, optional
-        Angular rate that says where rotation tells most; None: it is tracked throughout.
+        Angular rate that shows where rotation is most informative; None: track it throughout.
     is_robot : bool
-        Whether the motion of pictures is to be held against a robot's state.
+        Whether the motion in the frames is to be compared with a robot's state.
     wanted : mapping of str to ndarray of bool, shape (n_frames,)
-        Frames to look at, of cameras of which not all are.
+        Frames to look at, for cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
 
@@ -78,7 +78,7 @@ def find_in_pictures(
     evidence : ClipEvidence
         Of this camera alone.
     look : PictureLook or None
-        None where there are no pictures, or they cannot be read.
+        None if there are no frames, or they cannot be read.
     """
     part = ClipEvidence()
     seen = wanted.get(stream.name)
@@ -116,7 +116,7 @@ def find_rotation(
 
 
 def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, PictureLook | None]:
-    """Return the light pulses that one camera saw, and how its pictures look."""
+    """Return the light pulses that one camera saw, and the audit of its frames."""
     part = ClipEvidence()
     flash = FlashDetector(stream)
     look = _watch(stream, (flash,), part, stages)
@@ -155,7 +155,7 @@ def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> No
 
 
 def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
-    """Doubt a camera of which is stated what its flashes contradict."""
+    """Add a doubt about a camera whose flashes contradict the manifest."""
     flashes = evidence.flashes.get(stream.name)
     if isinstance(flashes, FlashEdges) and (why := why_bands_contradict(flashes)) is not None:
         evidence.findings.append(
@@ -187,11 +187,11 @@ def _decode_once(
     wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
 ) -> tuple[PictureLook | None, list[Finding]]:
-    """Decode a camera once, hand every frame to its detectors and look at it."""
+    """Decode a camera once, pass every frame to its detectors and audit it."""
     if stream.time_ns.size == 0 or not stream.files.paths:
-        return None, []  # nothing to look at: no frames, or stamps alone
+        return None, []  # nothing to look at: no frames, or timestamps alone
     if spans_too_long(stream.time_ns):
-        return None, []  # the stamp audit says so; such stamps place no picture anywhere
+        return None, []  # reported by the timestamp audit; such timestamps cannot place a frame
     auditor = PictureAuditor(stream)
     watchers = (*detectors, auditor)
     try:
@@ -222,7 +222,7 @@ def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
     if stream.files.is_images:
-        return []  # each has its own stamp: the look at the pictures tells which are no pictures
+        return []  # each has its own timestamp: the frame audit finds files that are not images
     n_stamps = stream.time_ns.size
     is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
     if n_decoded == n_stamps or is_said:

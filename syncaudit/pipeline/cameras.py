@@ -1,4 +1,4 @@
-"""Look at the cameras of a clip: in turn on the CPU, several at once where a GPU decodes."""
+"""Process the cameras of a clip: in turn on the CPU, several at once where a GPU decodes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from syncaudit.pipeline.stages import Stages
 
 __all__ = ["CAMERAS_AT_ONCE", "look_at_each"]
 
-# Python works on the pictures of one at a time, and hands over many times a frame: on an H100 two
+# Python processes the frames of one camera at a time, with many handovers per frame: on an H100 two
 # or four threads decode 4,050 frames/s of 854 x 480, eight 2,330, eight processes of two 15,070
-# (`benchmarks/gpu.py`). So more is for more processes (`--workers`).
+# (`benchmarks/gpu.py`). Further parallelism is therefore left to processes (`--workers`).
 CAMERAS_AT_ONCE = 4
 _WAKE_S = 0.5
 
@@ -38,18 +38,18 @@ def look_at_each(
 ) -> list[_Found]:
     """Return what a function finds in every camera.
 
-    The CPU's decoder runs in the thread of the caller: there is a process for every core. Other
-    back ends get threads that live as long as the process, for each of them reuses its decoder
-    from clip to clip.
+    The CPU decoder runs in the caller's thread, as there is one process per core. Other back ends
+    get threads that live as long as the process, because each reuses its decoder from clip to
+    clip.
 
     Parameters
     ----------
     look : callable
-        Gets a camera, and the stages to add its time to; changes nothing that others see.
+        Called with a camera and the stages to add its time to; must not change shared state.
     cameras : sequence of CameraStream
         In any order.
     stages : Stages
-        Gets the CPU time of all of them, by stage.
+        Receives the CPU time of all of them, by stage.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
 
@@ -78,7 +78,7 @@ def look_at_each(
     running: list[Future[_Found]] = []
     try:
         for camera, own in zip(cameras, spent, strict=True):  # an interrupt finds those begun
-            # What the caller holds files to (`within_roots`) holds in the thread as well.
+            # Limits on files set by the caller (`within_roots`) apply in the thread as well.
             context = copy_context()
             running.append(_threads().submit(context.run, look, camera, own))
         found = [_result(future) for future in running]
@@ -93,7 +93,7 @@ def look_at_each(
 
 
 def _result(future: Future[_Found]) -> _Found:
-    # A signal that comes just before a thread begins to wait does not wake it.
+    # A signal that arrives just before a thread begins to wait does not wake it.
     while wait((future,), timeout=_WAKE_S).not_done:
         pass
     return future.result()

@@ -25,7 +25,7 @@ __all__ = ["conclude", "lasting_clocks", "mark_baseline_only", "solve_record"]
 def conclude(
     clip: Clip, record: ClipRecord, policy: Policy, common: CommonOffsets | None = None
 ) -> tuple[ClockSolution, ClipVerdict]:
-    """Return clocks and verdict of a clip that was measured before; no file is opened.
+    """Return clocks and verdict of a clip that was already measured; no file is opened.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def conclude(
     record : ClipRecord
         What was measured on it.
     policy : Policy
-        What is judged by.
+        What to judge by.
     common : CommonOffsets, optional
-        Offsets that all clips of its data set share: who departs from them is to blame.
+        Offsets shared by all clips of its data set: a clock that departs from them is blamed.
     """
     began = time.process_time()
     solution = solve_record(clip, record, policy, common=common)
@@ -65,10 +65,10 @@ def solve_record(
     reference: str | None = None,
     common: CommonOffsets | None = None,
 ) -> ClockSolution:
-    """Return the clocks of a clip, read from the clip's reference or another one."""
+    """Return the clocks of a clip, relative to the clip's reference or another one."""
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     reference = clip.reference if reference is None else reference
-    if not record.measurements:  # nobody has to be trusted more than others
+    if not record.measurements:  # no clock needs to be preferred
         return solve_clocks((), clocks, at_ns=record.at_ns, tolerance_s={}, reference=reference)
     return solve_clocks(
         mark_baseline_only(record, policy),
@@ -87,8 +87,8 @@ def solve_record(
 def _preference(clip: Clip, policy: Policy, common: CommonOffsets | None) -> tuple[str, ...]:
     """Return the clocks of a clip, the most trusted first.
 
-    Before all others comes the reference of its data set, and then those that agree with it in the
-    set, so that a clip that lacks the reference blames nobody else than the other clips do.
+    The reference of its data set comes first, then the clocks that agree with it across the set,
+    so that a clip without the reference blames the same clocks as the other clips do.
     """
     ranked = policy.clock_preference(clip)
     if common is None:
@@ -103,7 +103,7 @@ def _preference(clip: Clip, policy: Policy, common: CommonOffsets | None) -> tup
 
 
 def mark_baseline_only(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
-    """Return a clip's measurements, marked where the policy wants a baseline for them."""
+    """Return a clip's measurements, marked where the policy requires a baseline for them."""
     return tuple(
         replace(pair, is_baseline_only=True)
         if policy.is_baseline_only(pair) and not pair.is_baseline_only
@@ -117,7 +117,7 @@ def _expected_offsets(clip: Clip) -> Mapping[str, float]:
 
 
 def lasting_clocks(clip: Clip) -> set[str]:
-    """Return the clocks that stamp more than transcripts: each of those is made for its clip."""
+    """Return the clocks that stamp more than transcripts, which are made for one clip each."""
     return {
         clock_of(name, spec)
         for name, spec in clip.sources.items()

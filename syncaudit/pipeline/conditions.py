@@ -1,4 +1,4 @@
-"""What a clip is like: how fast it goes, how much it turns, how light it is."""
+"""Describe the conditions of a clip: how fast it moves, how much it turns, how light it is."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from syncaudit.model import Activity, ClipEvidence, Quantity
 
 __all__ = ["conditions_of"]
 
-# Noise of cheap gyroscopes is a few degrees a second from sample to sample, and little of means.
+# Cheap gyroscopes have sample-to-sample noise of a few degrees per second; means have little.
 _BLOCK_S = 0.5
 
 
 def conditions_of(evidence: ClipEvidence) -> dict[str, float]:
     """Return the conditions of a clip (`ClipRecord.conditions`), as far as its sources show them.
 
-    Turning is measured by a gyroscope about any axis, without its mean: a zero that is off turns
-    nothing. The strongest source of each counts.
+    Turning is measured by a gyroscope about any axis, without its mean, so that a bias does not
+    count as turning. The strongest source of each counts.
     """
     found: dict[str, list[float]] = {"speed": [], "turning": [], "light": []}
     for motion in evidence.motion.values():

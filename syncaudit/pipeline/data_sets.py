@@ -3,7 +3,7 @@
 Every clip is a set of pair offsets. What recordings agree on (`fit_random_effects`) is, pair by
 pair, a measurement of the data set as a whole, and `solve_clocks` turns those into clocks as it
 does for a clip: one reference for all, by the same consensus. Clips of one recording are fitted
-first, and the recordings then, so that a long one counts once.
+first and then the recordings, so that a long one counts once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from syncaudit.policy import Policy, is_outside, is_undecided
 
 __all__ = ["DataSet"]
 
-# Clips that are listed for not sharing the common offset.
+# Maximum number of clips listed for not sharing the common offset.
 MAX_UNLIKE = 1000
 # A majority of fewer recordings may be chance.
 MIN_RECORDINGS = 4
@@ -40,7 +40,7 @@ MIN_RECORDINGS = 4
 
 @dataclass(slots=True)
 class _PairOffsets:
-    """What clips, by their numbers, say of two clocks: offsets from the first to the second."""
+    """Measurements by clips, given by number, of two clocks: offsets from first to second."""
 
     clips: list[int] = field(default_factory=list)
     offsets_s: list[float] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _PairOffsets:
     systematic_s: list[float] = field(default_factory=list)
 
     def add(self, clip: int, offset_s: float, std_s: float, systematic_s: float) -> None:
-        """Take what one more clip says."""
+        """Add one clip's measurement."""
         self.clips.append(clip)
         self.offsets_s.append(offset_s)
         self.stds_s.append(std_s)
@@ -66,9 +66,9 @@ class _Agreement:
     systematic_s : float
         Typical systematic part of an error.
     share : dict of int to float
-        By clip: probability of sharing what is common.
+        By clip: probability that it shares the common offset.
     offset_s : dict of int to float
-        By clip: what it measured.
+        By clip: the offset that it measured.
     """
 
     effects: RandomEffects
@@ -78,14 +78,14 @@ class _Agreement:
 
 
 class DataSet:
-    """Gathers the measurements of the clips of one data set, row by row.
+    """The measurements of the clips of one data set, added row by row.
 
     Parameters
     ----------
     name : str, optional
         Where its clips come from.
     policy : Policy
-        What is judged by.
+        What to judge by.
     """
 
     def __init__(self, name: str | None, policy: Policy) -> None:
@@ -103,10 +103,10 @@ class DataSet:
         self._pairs: defaultdict[tuple[str, str], _PairOffsets] = defaultdict(_PairOffsets)
 
     def add(self, clip: Clip, measurements: Sequence[PairMeasurement]) -> None:
-        """Take one clip and what was measured of it.
+        """Add one clip and what was measured on it.
 
-        Refused measurements and those with a step of the clock say nothing of an offset that is
-        common. Intended offsets are taken off.
+        Refused measurements and those with a clock step do not constrain a common offset.
+        Intended offsets are subtracted.
         """
         number = len(self._clip_ids)
         self._clip_ids.append(clip.clip_id)
@@ -131,7 +131,7 @@ class DataSet:
     def _sharpest(
         self, clip: Clip, clocks: Mapping[str, str], measurements: Sequence[PairMeasurement]
     ) -> dict[tuple[str, str], tuple[float, float, float]]:
-        """Return the sharpest measurement of each two clocks: offset, its error, its systematic."""
+        """Return the most precise measurement of each two clocks: offset, error, systematic."""
         found: dict[tuple[str, str], tuple[float, float, float]] = {}
         for pair in measurements:
             source, target = clocks[pair.source], clocks[pair.target]
@@ -155,7 +155,7 @@ class DataSet:
         return found
 
     def clocks(self) -> DataSetClocks | None:
-        """Return the clocks of the data set, or None where too few recordings agree on any."""
+        """Return the clocks of the data set, or None if too few recordings agree on any."""
         if len(set(self._recordings)) < MIN_RECORDINGS:
             return None
         width_s = 2.0 * self._policy.max_offset_s
@@ -245,7 +245,7 @@ class DataSet:
 
 
 def _shares(commons: Sequence[_Agreement]) -> dict[int, float]:
-    """Return how far each clip shares what is common, by the pair that says so best."""
+    """Return how far each clip shares the common offset, by the pair that shows it best."""
     shares: dict[int, float] = {}
     for common in commons:
         for clip, part in common.share.items():
@@ -256,7 +256,7 @@ def _shares(commons: Sequence[_Agreement]) -> dict[int, float]:
 def _measured(
     direct: Sequence[tuple[tuple[str, str], _Agreement]], name: str, clip: int
 ) -> float | None:
-    """Return what a clip measured of a clock against the reference, if it did."""
+    """Return a clip's measurement of a clock against the reference, if it has one."""
     for (source, _), common in direct:
         if clip in common.offset_s:
             return common.offset_s[clip] * (1.0 if source == name else -1.0)
@@ -266,11 +266,11 @@ def _measured(
 def _agreement(
     pair: _PairOffsets, recordings: Sequence[str], *, width_s: float
 ) -> _Agreement | None:
-    """Return what recordings agree on; None where too few do, or no majority.
+    """Return what recordings agree on; None if too few do, or not a majority.
 
     Errors count in full here: whether a systematic part is the same in all recordings is not
-    known, so that it must neither be told as scatter between them nor averaged away by whoever
-    uses the mean.
+    known, so it must neither be reported as scatter between them nor averaged away by users of
+    the mean.
     """
     offsets_s, stds_s = np.array(pair.offsets_s), np.array(pair.stds_s)
     places: defaultdict[str, list[int]] = defaultdict(list)
@@ -280,7 +280,7 @@ def _agreement(
         return None
     means_s, mean_stds_s = np.empty(len(places)), np.empty(len(places))
     for k, own in enumerate(places.values()):
-        if len(own) == 1:  # most data sets have nothing else, and many of them
+        if len(own) == 1:  # most data sets have only such recordings, and many of them
             means_s[k], mean_stds_s[k] = offsets_s[own[0]], stds_s[own[0]]
         else:
             fit = fit_random_effects(offsets_s[own], stds_s[own], width=width_s)

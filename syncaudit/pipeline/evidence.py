@@ -1,4 +1,4 @@
-"""Run every detector over the streams of a clip; pictures are decoded once."""
+"""Run every detector over the streams of a clip; frames are decoded once."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def find_evidence(
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
-    Where a gyroscope is on board, the rotation of cameras is tracked only where that says most of
-    their delay (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest.
+    With a gyroscope on board, the rotation of cameras is tracked only where it constrains their
+    delay most (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest.
 
     Parameters
     ----------
     streams : mapping of str to Stream
         By source name.
     stages : Stages
-        Gets the time of ``decode`` and ``detect``.
+        Receives the time of ``decode`` and ``detect``.
     wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
-        Frames to look at, of cameras of which not all are.
+        Frames to look at, for cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
     is_thorough : bool
@@ -65,7 +65,7 @@ def find_evidence(
     Returns
     -------
     ClipEvidence
-        Damaged pictures become findings; what could be decoded is used.
+        Damaged frames become findings; whatever could be decoded is used.
     """
     evidence = ClipEvidence()
     looks: list[PictureLook] = []
@@ -118,7 +118,7 @@ def track_all_frames(
     Parameters
     ----------
     evidence : ClipEvidence
-        Gets the rotations in place of those that it has.
+        Receives the rotations, replacing those that it has.
     names : iterable of str
         Cameras of `streams`.
     streams, stages, wanted, decoder
@@ -133,7 +133,7 @@ def track_all_frames(
 
 
 def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
-    """Find flashes, strobes, triggers, clicks and taps alone: what a calibration goes by.
+    """Find only flashes, strobes, triggers, clicks and taps, which a calibration relies on.
 
     Parameters and result as for `find_evidence`.
     """
@@ -162,7 +162,7 @@ def _motion_of(stream: SignalStream) -> dict[Quantity, Activity]:
 
 
 def _gyroscope(evidence: ClipEvidence) -> Activity | None:
-    """Return the angular rate of the first source that has one and is dated as the others are."""
+    """Return the angular rate of the first source that has one and a known start."""
     rates = (
         motion.get(Quantity.ANGULAR_RATE)
         for name, motion in evidence.motion.items()
@@ -172,13 +172,13 @@ def _gyroscope(evidence: ClipEvidence) -> Activity | None:
 
 
 def _is_robot(streams: Mapping[str, Stream]) -> bool:
-    """Tell whether pictures are to be held against a robot's state: no clip of a car has to pay."""
+    """Return whether to compare frames with a robot's state, a cost no clip of a car must bear."""
     kinds = {stream.kind for stream in streams.values()}
     return SourceKind.STATE in kinds and SourceKind.CAN not in kinds
 
 
 def _detect(stream: Stream, evidence: ClipEvidence, *, leaving_out: Collection[str]) -> None:
-    """Run the detectors of samples over one stream, but for those that fill some fields."""
+    """Run the sample detectors over one stream, except those that fill the fields left out."""
     if isinstance(stream, AudioStream) and not stream.samples.size:
         return
     for detector in all_detectors():

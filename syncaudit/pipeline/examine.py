@@ -1,4 +1,4 @@
-"""Examine one clip: read, audit stamps, find evidence, measure, solve, judge."""
+"""Examine one clip: read, audit timestamps, find evidence, measure, solve, judge."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ SCREENED = Finding(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """Everything that was found out about one clip.
+    """Everything found in one clip.
 
     Parameters
     ----------
     clip : Clip
-        What was asked.
+        The clip examined.
     verdict : ClipVerdict
-        The answer.
+        The result.
     streams : mapping of str to Stream
         What could be read.
     stamps : mapping of str to StampAudit
-        What the stamps alone say.
+        What the timestamps alone show.
     evidence : ClipEvidence
         What happened in the streams.
     measurements : tuple of PairMeasurement
@@ -113,24 +113,24 @@ def audit(
     calibration : mapping, optional
         Known corrections (formats, section 4), subtracted before judging.
     is_screen : bool
-        Look at the stamps alone: no picture is decoded and nothing is measured, so that a clip
-        is rejected for its stamps, or `unverified`, and never passes.
+        Look at the timestamps alone: no frame is decoded and nothing is measured, so that a clip
+        is rejected for its timestamps, or `unverified`, and never passes.
     decoder : str
-        Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
+        Back end that decodes frames, a key of `syncaudit.decode.DECODERS`.
     is_thorough : bool
-        Track the rotation of every camera through all of its frames: dearer, with smaller errors.
+        Track the rotation of every camera through all of its frames: slower, with smaller errors.
 
     Returns
     -------
     ClipVerdict
-        Bad data become reasons of the verdict; nothing that a clip holds raises.
+        Bad data become reasons of the verdict; nothing in a clip's data raises.
 
     Raises
     ------
     UsageError
         If the calibration breaks its contract.
     MachineError
-        If the machine, its storage or the network fails: nothing can be said of the clip then.
+        If the machine, its storage or the network fails: the clip then has no verdict.
     """
     return examine(
         clip,
@@ -159,7 +159,7 @@ def examine(
     Returns
     -------
     Examination
-        Streams, stamps, evidence, measurements, clocks and the verdict.
+        Streams, timestamps, evidence, measurements, clocks and the verdict.
     """
     policy = load_policy() if policy is None else policy
     if calibration is not None:
@@ -246,10 +246,10 @@ def examine(
 def _of_dated(
     measured: Sequence[PairMeasurement], streams: Mapping[str, Stream]
 ) -> Iterator[PairMeasurement]:
-    """Yield measurements; those that hang on an assumed start say nothing against zero.
+    """Yield measurements; those relying on an assumed start are only for baselines.
 
-    A transcript's times hang on its sound, whenever that began. Of samples that are only numbered
-    no lag in seconds is known, so nothing of them is held against anything.
+    A transcript's times are relative to its audio, whenever that began. For samples that are only
+    numbered no lag in seconds is known, so they are not compared with anything.
     """
     assumed = {name for name, stream in streams.items() if stream.is_start_assumed}
     numbered = {name for name, stream in streams.items() if stream.stamp_kind == "index"}
@@ -264,10 +264,10 @@ def _of_dated(
 
 
 def rotations_throughout(examination: Examination) -> dict[str, RotationIncrements]:
-    """Return what every camera of a clip saw turn from frame to frame, for the eye.
+    """Return the rotation of every camera of a clip between all frames, for display.
 
-    An audit tracks the frames of a camera that tell most. The others are decoded again for this;
-    the figures stay those of the audit.
+    An audit tracks only the most informative frames of a camera. The others are decoded again for
+    this; the audit's figures do not change.
     """
     found, streams = examination.evidence, examination.streams
     seen = ClipEvidence(rotations=dict(found.rotations), sampled=set(found.sampled))
@@ -277,7 +277,7 @@ def rotations_throughout(examination: Examination) -> dict[str, RotationIncremen
 
 
 def _wanted(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, NDArray[np.bool_]]:
-    """Return which frames the clip's window needs, of cameras of which it does not need all."""
+    """Return the frames that the clip's window needs, for cameras of which not all are needed."""
     return {
         name: frames
         for name, stream in streams.items()

@@ -1,4 +1,4 @@
-"""Subtract corrections that are known before a clip is judged: a calibration."""
+"""Apply corrections that are known before a clip is judged: a calibration."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream, clock
 
 __all__ = ["apply_calibration", "check_calibration", "windows_before"]
 
-# 30 years: from unix time to any recorder's own start. No clock is wrong by a hundredth.
+# 30 years: from unix time to any recorder's own start. No clock drifts by 1 %.
 _MOST_S = 1e9
 _MOST_PPM = 1e4
 
 
 def check_calibration(calibration: Mapping[str, object]) -> None:
-    """Refuse a calibration that breaks the contract (formats, section 4).
+    """Reject a calibration that breaks the contract (formats, section 4).
 
     Raises
     ------
@@ -60,11 +60,11 @@ def _is_number(value: object, most: float) -> bool:
 def apply_calibration(
     stream: Stream, calibration: Mapping[str, object], clip: Clip | None = None
 ) -> Stream:
-    """Return `stream` with its stamps corrected by what the calibration knows of it.
+    """Return `stream` with its timestamps corrected by the calibration.
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at)``. Drift counts only where the
-    calibration states `at_ns` and the stamp lies within a day of it: an oscillator's drift is
-    no constant over longer times.
+    calibration states `at_ns` and the timestamp lies within a day of it: an oscillator's drift is
+    not constant over longer times.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def apply_calibration(
     calibration : mapping
         As formats, section 4.
     clip : Clip, optional
-        Tells who shares the stream's clock, and which offsets are intended: those stay in.
+        Determines who shares the stream's clock, and which offsets are intended: those stay in.
     """
     correction = _correction(stream.name, stream.clock, calibration, clip)
     if correction is None or stream.time_ns.size == 0:
@@ -94,12 +94,12 @@ def apply_calibration(
 def windows_before(
     near_ns: tuple[int, int], calibration: Mapping[str, object] | None, clip: Clip
 ) -> dict[str, tuple[int, int]]:
-    """Return, by source, the stamps as written that a calibration may move into a window.
+    """Return, by source, the uncorrected timestamps that a calibration may move into a window.
 
     Parameters
     ----------
     near_ns : tuple of two int
-        The window, ``[low, high)``, of corrected stamps.
+        The window, ``[low, high)``, of corrected timestamps.
     calibration : mapping, optional
         As formats, section 4.
     clip : Clip
@@ -118,7 +118,7 @@ def windows_before(
 def _correction(
     name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
 ) -> ClockMap | None:
-    """Return the correction of a source; None where the calibration does not know it."""
+    """Return the correction of a source; None if the calibration does not cover it."""
     known = _known(name, clock, calibration, clip)
     if known is None:
         return None
@@ -134,7 +134,7 @@ def _correction(
 def _known(
     name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
 ) -> Mapping[str, Any] | None:
-    """Return what the calibration says of a source, or of another one with the same clock."""
+    """Return the calibration's entry for a source, or for another one with the same clock."""
     sources = calibration.get("sources")
     if not isinstance(sources, Mapping):
         return None

@@ -1,4 +1,4 @@
-"""Ask whether the files of a clip belong to it: same window, and every source its own file."""
+"""Check that the files of a clip belong to it: same window, and one file per source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from syncaudit.pipeline.window import NEAR_S, Window
 
 __all__ = ["find_misplaced_files"]
 
-# What parts sources that share a file; all else in a row may differ and the data be the same.
+# Keys that distinguish sources sharing a file; the data may be the same whatever else differs.
 _PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
 # Fewer sources do not outvote one.
 MIN_SOURCES = 3
@@ -39,10 +39,10 @@ _SAMPLE_BYTES = 65536
 def find_misplaced_files(
     clip: Clip, streams: Mapping[str, Stream], window: Window
 ) -> tuple[Finding, ...]:
-    """Return warnings about files that may be of another clip or another source.
+    """Return warnings about files that may belong to another clip or another source.
 
     Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
-    states the window, `syncaudit.policy.coverage` tells what does not cover it.
+    states the window, `syncaudit.policy.coverage` finds what does not cover it.
     """
     findings: list[Finding] = []
     if clip.start_ns is not None or clip.end_ns is not None:
@@ -66,7 +66,7 @@ def _ends(time_ns: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _usual(ends: Sequence[tuple[int, int]]) -> Window | None:
-    """Return when most sources begin and end; None where too few are there to tell."""
+    """Return when most sources begin and end; None if there are too few."""
     if len(ends) < MIN_SOURCES:
         return None
     starts, stops = (sorted(column) for column in zip(*ends, strict=True))
@@ -86,7 +86,7 @@ def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -
         )
         return [_warning(ReasonCode.LENGTH_MISMATCH, name, text, away_s, 0.0)]
     if isinstance(stream, EventStream):
-        return []  # nothing need happen at the ends
+        return []  # nothing has to happen at the ends
     found = []
     for lacks_s, words in ((late_s, "begins {} after the clip"), (early_s, "ends {} before it")):
         if lacks_s > NEAR_S:
@@ -122,7 +122,7 @@ def _part(spec: SourceSpec) -> list[object]:
 
 
 def _main_file(stream: Stream) -> str | None:
-    """Return the local file that a stream was read from (of many pictures the middle one)."""
+    """Return the local file that a stream was read from (the middle one of many images)."""
     if isinstance(stream, CameraStream):
         paths = stream.files.paths
         return paths[len(paths) // 2] if paths else None
@@ -130,12 +130,12 @@ def _main_file(stream: Stream) -> str | None:
 
 
 def _size_known(stream: Stream) -> int | None:
-    """Return the size in bytes of a stream's file where reading it has told it."""
+    """Return the size in bytes of a stream's file if it is known from reading it."""
     return stream.files.n_bytes if isinstance(stream, CameraStream) else None
 
 
 def _size_of_file(path: str) -> int:
-    """Return the size in bytes of a regular file; 0 for whatever else."""
+    """Return the size in bytes of a regular file; 0 for anything else."""
     try:
         status = os.stat(path)  # noqa: PTH116  # for every source of every clip
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Say where logs belong that count from a start of their own."""
+"""Find where logs belong that count from a start of their own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["find_own_starts"]
 def find_own_starts(
     evidence: ClipEvidence, measured: Iterable[PairMeasurement]
 ) -> Iterator[Finding]:
-    """Yield a doubt for every source of which nothing states when it began.
+    """Yield a doubt for every source whose start is not stated.
 
-    The most certain measurement of it, or of another source that one clock stamps, tells by how
+    The most precise measurement of it, or of another source on the same clock, determines by how
     much to move it.
     """
     pairs = [each for pair in measured if pair.accepted for each in (pair, pair.turned())]

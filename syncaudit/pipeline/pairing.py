@@ -1,8 +1,8 @@
-"""Measure every pair of sources that can vouch for one another, and say what to look at again.
+"""Measure every pair of sources that can be compared, and select the cameras to track in full.
 
-First only the telling frames of a camera are tracked. Whether all are needed is decided by the
-measurements alone, never by a policy: what is measured on a clip must not depend on who judges it,
-or judging again would not give what auditing again gives.
+At first only the informative frames of a camera are tracked. Whether all are needed depends on the
+measurements alone, never on a policy: what is measured on a clip must not depend on who judges it,
+or judging again would differ from auditing again.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from syncaudit.model import Activity, ClipEvidence, PairMeasurement, Quantity, R
 
 __all__ = ["cameras_to_track", "measure_pairs"]
 
-# Figures that a search leaves: without any, a measurement was refused before.
+# Diagnostics that a search leaves: without any, a measurement was refused before the search.
 _OF_A_SEARCH = ("searched_s", "runner_up", "margin")
-# A delay that explains more than half of the motion was found, whatever it was refused for.
+# A delay that explains more than half of the motion was found, whatever the reason for refusal.
 _FOUND_SHARE = 0.5
 _MIN_GAP = 8.0
-# Means over so long scatter as noise does, or several times more where something moves: at least
-# so many times, which a slowly wandering zero does not reach.
+# If something moves, means over this long scatter several times more than noise alone explains: at
+# least this factor, which a slowly wandering zero does not reach.
 _BLOCK_S = 0.25
 _MIN_EXCESS = 4.0
 # A camera moved where most of its increments are this many times their error, about any axis.
 # Noise alone gives a median of 0.7.
 MOVING_Z = 3.0
-# No quartz runs this wrong: a delay that changes so fast is hardly that of a clock.
+# No quartz runs this wrong: a delay that changes this fast is unlikely to be that of a clock.
 ODD_DRIFT_PPM = 200.0
 # Twice what the choice of frames aims at (`syncaudit.detectors.choose_increments`: 0.6 ms): these
-# pictures are so poor that the frames chosen did not tell enough, and all would halve the error.
+# frames are so poor that those chosen were not enough, and tracking all would halve the error.
 POOR_S = 0.0012
-# What exposure and read-out explain: stamps at their beginning are early by half of each, and
-# neither lasts longer than 20 ms in moving pictures that can be tracked. More is a fault of some
-# clock or recorder, whose kind (a step, a wander, frames lost) shows in all frames only.
+# What exposure and readout explain: timestamps of their beginning are early by half of each, and
+# neither lasts longer than 20 ms in moving video that can be tracked. More is a fault of some
+# clock or recorder, whose kind (a step, wander, lost frames) shows in all frames only.
 APART_S = 0.010
-# Standard errors by which a camera must be further off than that.
+# Standard errors by which a camera must exceed that.
 SURE = 3.0
 
 
 def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMeasurement]:
-    """Measure what every estimator can compare of a clip."""
+    """Measure everything that the estimators can compare in a clip."""
     measured: list[PairMeasurement] = []
     for estimator in all_estimators():
         measured += estimator.measure(evidence, measured, max_offset_s)
@@ -54,17 +54,17 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
 def with_range(
     pair: PairMeasurement, max_offset_s: float, still: Collection[str] = ()
 ) -> PairMeasurement:
-    """Return a measurement whose refusal tells the range of its search, and how to widen it.
+    """Return a measurement whose refusal states the search range and how to widen it.
 
     Parameters
     ----------
     pair : PairMeasurement
-        Accepted or refused. An estimator that could not search all of the range states half of
-        what it did search as ``searched_s`` of its diagnostics.
+        Accepted or refused. An estimator that could not search the whole range gives half of
+        what it did search as ``searched_s`` in its diagnostics.
     max_offset_s : float
         Range of the policy, either sign.
     still : collection of str
-        Sources of which nothing moves: no other range makes more of them.
+        Sources in which nothing moves: a different range would not help them.
     """
     figures = pair.diagnostics
     if pair.accepted or pair.why is None or not any(name in figures for name in _OF_A_SEARCH):
@@ -85,7 +85,7 @@ def with_range(
 
 
 def still_sources(evidence: ClipEvidence) -> set[str]:
-    """Return the cameras, IMUs and buses of which nothing moves, as in a parked car."""
+    """Return the cameras, IMUs and buses in which nothing moves, as in a parked car."""
     cameras = {name for name, seen in evidence.rotations.items() if not _turns(seen)}
     others = {
         name
@@ -96,23 +96,23 @@ def still_sources(evidence: ClipEvidence) -> set[str]:
 
 
 def _has_runner_up(pair: PairMeasurement) -> bool:
-    """Tell whether a second lobe explains as much but for a likelihood ratio of e^8."""
+    """Return whether a second lobe explains as much, up to a likelihood ratio of e^8."""
     figures = pair.diagnostics
     gap = figures.get("log_likelihood", 0.0) - figures.get("runner_up", 0.0)
     return gap < _MIN_GAP * figures.get("correlation_factor", 1.0)
 
 
 def _turns(seen: RotationIncrements) -> bool:
-    """Tell whether a camera turns by more than the errors of its angles."""
+    """Return whether a camera turns by more than the errors of its angles."""
     squares = (seen.angles_rad / np.maximum(seen.std_rad, 1e-9)) ** 2
     return bool(squares.size) and float(squares.mean(axis=0).max()) >= _MIN_EXCESS
 
 
 def _moves(activity: Activity) -> bool:
-    """Tell whether a signal is more than a constant and noise: means over blocks tell it.
+    """Return whether a signal is more than a constant plus noise, judging by block means.
 
-    Of white noise they have the variance of single samples over the samples of a block, both by
-    differences of neighbours, so that a zero that wanders counts for little.
+    For white noise, their variance is that of single samples divided by the samples per block.
+    Both are taken from differences of neighbours, so that a wandering zero counts for little.
     """
     values = activity.values.reshape(activity.times_s.size, -1)
     if activity.times_s.size < 2:
@@ -120,7 +120,7 @@ def _moves(activity: Activity) -> bool:
     n_block = round(_BLOCK_S / float(np.median(np.diff(activity.times_s))))
     n_blocks = values.shape[0] // max(n_block, 1)
     if n_block < 2 or n_blocks < 3:
-        return True  # too coarse to tell
+        return True  # too coarse to decide
     means = values[: n_block * n_blocks].reshape(n_blocks, n_block, -1).mean(axis=1)
     of_blocks = np.mean(np.diff(means, axis=0) ** 2, axis=0)
     of_samples = np.mean(np.diff(values, axis=0) ** 2, axis=0) / n_block
@@ -132,12 +132,12 @@ def cameras_to_track(
     measured: Sequence[PairMeasurement],
     expected_offset_s: Mapping[str, float],
 ) -> list[str]:
-    """Return cameras for which the frames tracked so far do not decide; empty once they do.
+    """Return cameras for which the frames tracked so far are not enough; empty once they are.
 
     Parameters
     ----------
     evidence : ClipEvidence
-        With the cameras that were tracked in part.
+        With the cameras that were tracked partially.
     measured : sequence of PairMeasurement
         What was measured with it.
     expected_offset_s : mapping of str to float
@@ -147,9 +147,9 @@ def cameras_to_track(
     -------
     list of str
         First the cameras that move but agree with no gyroscope, whose delay changes oddly or is
-        poorly known, or that are apart from the other clocks: what kind of error it is, and how a
-        delay wanders, shows in all frames only. Those that still agree with none are held
-        against other cameras, which must be tracked throughout for it: the liveliest few.
+        poorly known, or that are apart from the other clocks: the kind of error, and how a delay
+        wanders, shows in all frames only. Those that still agree with none are compared with
+        other cameras, which must then be tracked throughout: the few that move most.
     """
     if not evidence.sampled:
         return []
@@ -177,9 +177,9 @@ def _poor(told: Mapping[str, PairMeasurement]) -> set[str]:
 
 
 def _apart(told: Mapping[str, PairMeasurement], expected_offset_s: Mapping[str, float]) -> set[str]:
-    """Return the cameras whose clock is not that of most clocks, a gyroscope's among them.
+    """Return the cameras whose clock differs from most clocks, including the gyroscope's.
 
-    A gyroscope that all of its cameras are away from alike is itself the one that is wrong.
+    If all of its cameras differ equally from a gyroscope, the gyroscope is the one that is wrong.
     """
     apart = set()
     for target in {pair.target for pair in told.values()}:

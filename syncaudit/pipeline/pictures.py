@@ -1,4 +1,4 @@
-"""Finish the look at each camera's pictures with what the other sources say of the time."""
+"""Complete the audit of each camera's frames with the motion that other sources show."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from syncaudit.model import (
 
 __all__ = ["PictureLook", "audit_pictures"]
 
-# What moves by this much moves the picture of every camera on board by pixels.
+# Motion by this much shifts the image of every camera on board by pixels.
 TURNED_RAD = 0.02
 ROLLING_M_S = 1.0
-# Of a robot's state: share of its range in the clip.
+# For a robot's state: share of its range in the clip.
 STATE_SHARE = 0.1
-# Clocks are not known yet: what happens this close to the ends of a still may lie outside it.
+# Clocks are not known yet: events this close to the ends of a still may lie outside it.
 AWAY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLook:
-    """A camera whose pictures were all decoded.
+    """A camera whose frames were all decoded.
 
     Parameters
     ----------
     auditor : PictureAuditor
-        Saw every one.
+        Has seen every frame.
     frames : LumaFrames
-        Exhausted: its tally counts.
+        Exhausted, so that its tally is complete.
     wanted : ndarray of bool, shape (n,), optional
-        Frames that were looked at, where not all were.
+        Frames that were examined, unless all were.
     """
 
     auditor: PictureAuditor
@@ -57,11 +57,11 @@ def audit_pictures(
     motion: Mapping[str, Mapping[Quantity, Activity]],
     rotations: Mapping[str, RotationIncrements],
 ) -> dict[str, PictureAudit]:
-    """Return what is wrong with the pictures of each camera.
+    """Return what is wrong with the frames of each camera.
 
-    A still that neither begins nor ends within motion of its own is frozen where something else
+    A still that neither begins nor ends within motion of its own is frozen if something else
     moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, the vehicle
-    rolled, a robot's state changed by a tenth of its range. A camera that shows one picture
+    rolled, or a robot's state changed by a tenth of its range. A camera that shows one image
     throughout may stand in a laboratory: there only the speed of a vehicle counts.
 
     Parameters
@@ -102,7 +102,7 @@ def _movers(
     *,
     is_all: bool,
 ) -> Iterator[bool]:
-    """Yield for every other source whether it moved within a span of stamps."""
+    """Yield, for every other source, whether it moved within a span of timestamps."""
     for activities in motion.values():
         speed, rate = activities.get(Quantity.SPEED), activities.get(Quantity.ANGULAR_RATE)
         if speed is not None:
@@ -135,7 +135,7 @@ def _within(
 def _turned(
     times_s: NDArray[np.float64], rate: NDArray[np.float64], bias: NDArray[np.float64]
 ) -> bool:
-    """Tell whether a gyroscope turned, its bias (median of the clip) taken off."""
+    """Return whether a gyroscope turned, with its bias (median of the clip) subtracted."""
     if times_s.size < 2:
         return False
     angle = np.cumsum((rate[1:] - bias) * np.diff(times_s)[:, None], axis=0)

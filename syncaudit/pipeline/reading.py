@@ -28,14 +28,14 @@ _LOOK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadClip:
-    """The streams of a clip and what was wrong with the rest.
+    """The streams of a clip and the findings about those that could not be read.
 
     Parameters
     ----------
     streams : mapping of str to Stream
         By source name; sources that could not be read are absent.
     findings : tuple of Finding
-        Of the readers, all sources together.
+        From the readers, all sources together.
     """
 
     streams: Mapping[str, Stream]
@@ -55,10 +55,10 @@ def read_clip(
     clip : Clip
         From the manifest.
     is_tolerant : bool
-        Also where the machine is to blame that a source cannot be read, go on with the others:
-        to look at, not to judge.
+        Go on with the other sources even if the machine is the reason that one cannot be read:
+        for display, not for judging.
     near_ns : mapping of str to tuple of two int, optional
-        By source, as of `read_source`.
+        By source, as in `read_source`.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def read_clip(
             continue
         streams[name] = stream
         findings += [replace(finding, source=name) for finding in stream.findings]
-        # Transcripts hang on their audio and have no stamps of their own.
+        # Transcripts are relative to their audio and have no timestamps of their own.
         if stream.time_ns.size == 0 and spec.kind != "transcript" and not stream.findings:
             findings.append(
                 Finding(
@@ -100,7 +100,7 @@ def read_clip(
 
 
 def _placed(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, Stream]:
-    """Return the streams that nothing dates, begun with the others, where any other is dated."""
+    """Return undated streams moved to the start of the dated ones, if there are any."""
     undated = {
         name
         for name, stream in streams.items()
@@ -116,7 +116,7 @@ def _placed(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, Stream]:
 
 
 def from_manifest(finding: Finding, base_uri: str) -> Finding:
-    """Return `finding` with paths as the manifest has them: relative to its folder.
+    """Return `finding` with paths as in the manifest: relative to its folder.
 
     A verdict then does not depend on where a data set lies, and is easier to read.
     """
@@ -133,10 +133,10 @@ def without_base(text: str | None, base_uri: str) -> str | None:
 def refuse_machine_fault(
     error: BaseException, path: str | None, *, source: str | None = None
 ) -> None:
-    """Raise where the machine is to blame for an error, which is then no finding of a clip.
+    """Raise if the machine caused an error, which is then not a finding about a clip.
 
-    Libraries in C often say nothing but that a file cannot be opened; the file is opened plainly
-    then, and read at both ends, to hear why.
+    C libraries often report only that a file cannot be opened; the file is then opened directly,
+    and read at both ends, to find out why.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _plain_error(path: str | None) -> OSError | None:
 
 
 def unreadable(source: str, error: SyncAuditError) -> Finding:
-    """Return the finding that an expected error of a reader or decoder stands for."""
+    """Return the finding for an expected error of a reader or decoder."""
     code = error.code if isinstance(error, ClipInputError) else ReasonCode.UNREADABLE
     known = {str(member) for member in ReasonCode}
     return Finding(

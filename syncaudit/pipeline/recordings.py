@@ -40,7 +40,7 @@ class Recording:
     recording_id : str
         As in the manifest.
     reference : str, optional
-        Clock that reference time is read from; None where no clip measured anything.
+        Clock that reference time is read from; None if no clip measured anything.
     clocks : mapping of str to ClockCourse
         Every other clock that a clip measured.
     verdicts : tuple of ClipVerdict
@@ -68,7 +68,7 @@ def pool_clips(
     records : sequence of ClipRecord
         What was measured on each.
     policy : Policy
-        What is judged by.
+        What to judge by.
     common : CommonOffsets, optional
         Offsets that all clips of their data set share.
 
@@ -131,7 +131,7 @@ def pool_clips(
 def _reference(
     clips: Sequence[Clip], solutions: Sequence[ClockSolution], policy: Policy
 ) -> str | None:
-    """Return the clock that most clips can be read from and fewest clips would correct."""
+    """Return the clock to which most clips can be referred and that fewest clips would correct."""
     seen: Counter[str] = Counter()
     for clip, solution in zip(clips, solutions, strict=True):
         if solution.reference is None:
@@ -151,7 +151,7 @@ def _reference(
 def _read_from(
     reference: str, clip: Clip, record: ClipRecord, policy: Policy, own: ClockSolution
 ) -> ClockSolution | None:
-    """Return a clip's clocks as read from the recording's reference; None where it lacks it."""
+    """Return a clip's clocks relative to the recording's reference; None if it lacks it."""
     if own.reference == reference:
         return own
     try:

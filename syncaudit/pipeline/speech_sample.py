@@ -18,7 +18,7 @@ __all__ = ["draw_utterances"]
 
 MAX_UTTERANCE_S = 4.0
 MARGIN_S = 0.25
-# Pauses this long part utterances.
+# Pauses this long separate utterances.
 PAUSE_S = 0.25
 _PAUSE_LABELS = frozenset(
     {"", "sil", "sp", "spn", "<sil>", "<eps>", "silence", "pau", "#", "h#", "_"}
@@ -34,8 +34,8 @@ def draw_utterances(
 ) -> tuple[list[Utterance], list[str]]:
     """Draw `n` utterances, spread evenly over the clips.
 
-    Clips come in random order and each gives its share before any gives more, so a long clip does
-    not crowd out short ones; only clips that are needed are read.
+    Clips come in random order and each gives its share before any gives more, so that a long clip
+    does not crowd out short ones; only clips that are needed are read.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def draw_utterances(
     n : int
         How many are wanted.
     rng : numpy.random.Generator
-        Decides.
+        Source of randomness.
     verdicts : mapping of str to mapping, optional
         Rows of ``verdicts.jsonl`` by clip.
 
@@ -95,7 +95,7 @@ def _utterances(clip: Clip, name: str, verdict: Mapping[str, Any] | None) -> lis
     Raises
     ------
     SyncAuditError
-        If the transcript or its sound cannot be read or shown.
+        If the transcript or its audio cannot be read or shown.
     """
     transcript = read_source(name, clip.sources[name], clip.base_uri)
     if not isinstance(transcript, TranscriptStream):
@@ -138,7 +138,7 @@ def _utterances(clip: Clip, name: str, verdict: Mapping[str, Any] | None) -> lis
 
 
 def _shown_tiers(transcript: TranscriptStream) -> list[Tier]:
-    """Return words above phones of one speaker, or the one tier that there is."""
+    """Return words above phones of one speaker, or the only tier."""
     timed = [t for t in transcript.tiers if any(not _is_pause(i) for i in t.intervals)]
     if not timed:
         raise SyncAuditError(
@@ -152,7 +152,7 @@ def _shown_tiers(transcript: TranscriptStream) -> list[Tier]:
 
 
 def _speaker(name: str) -> str:
-    """Return a tier's name without what it holds: ``Ann - words`` and ``Ann - phones`` are kin."""
+    """Return a tier's name without its content: ``Ann - words`` and ``Ann - phones`` match."""
     return re.sub(r"(words?|phones?|phonemes?|segments?)", "", name.lower()).strip(" -_.:")
 
 
@@ -161,7 +161,7 @@ def _is_pause(interval: Interval) -> bool:
 
 
 def _spans(tier: Tier) -> list[tuple[float, float]]:
-    """Return runs of labelled intervals, parted by pauses and after `MAX_UTTERANCE_S`."""
+    """Return runs of labelled intervals, split at pauses and after `MAX_UTTERANCE_S`."""
     spoken = sorted(
         (i for i in tier.intervals if not _is_pause(i) and i.stop_s > i.start_s >= 0.0),
         key=lambda i: i.start_s,

@@ -1,4 +1,4 @@
-"""CPU time by stage, so that a user sees what an audit spends it on."""
+"""CPU time by stage, which shows a user where an audit spends it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Stages:
     seconds : dict of str to float
         Filled as stages end.
     on_stage : callable, optional
-        Told the name of every stage that begins: ``decode`` once a picture, by the thread that
-        decodes it.
+        Called with the name of every stage that begins: ``decode`` once per frame, from the
+        thread that decodes it.
     clock : callable
-        CPU time in seconds: of the process, or of the thread where several are at work.
+        CPU time in seconds: of the process, or of the thread where several run.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -44,10 +44,10 @@ class Stages:
             self._add(stage, self.clock() - begun)
 
     def split(self, getting: str, items: Iterable[_Item], using: str) -> Iterator[_Item]:
-        """Yield items; add what it takes to get them to one stage, to use them to another.
+        """Yield items; charge getting them to one stage and using them to another.
 
-        CPU time is asked for once, and shared out by the clock on the wall: asking for it costs
-        as much as some detectors do.
+        CPU time is read once and divided in proportion to wall-clock time: reading it costs as
+        much as some detectors do.
         """
         begun_s, now_s = self.clock(), time.perf_counter()
         getting_s = using_s = 0.0
@@ -73,7 +73,7 @@ class Stages:
             self._add(using, (1.0 - share) * spent_s)
 
     def share_out(self, spent_s: float, threads: Sequence[Stages]) -> None:
-        """Add what the process spent while threads were at work, by what each counted itself.
+        """Add the CPU time spent while threads ran, in proportion to what each counted itself.
 
         Libraries have threads of their own, whose time none of these counts.
         """

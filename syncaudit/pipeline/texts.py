@@ -1,4 +1,4 @@
-"""Judge transcripts that are only text: whether it is what the audio says."""
+"""Judge transcripts that are only text: whether the text matches the audio."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from syncaudit.speech.aligners import Utterance, words_of_text
 __all__ = ["METHOD", "AlignedTexts", "align_texts"]
 
 METHOD = "text"
-# What an aligner's tier may be off its audio as a whole, one sigma: where people and models begin
-# a sound differs by 8 to 15 ms.
+# Offset of an aligner's tier as a whole from its audio, one sigma: people and models differ by 8
+# to 15 ms on where a sound begins.
 _STD_S = 0.012
 
 
 @dataclass(slots=True)
 class AlignedTexts:
-    """What became of the texts of a clip.
+    """Results for the texts of a clip.
 
     Parameters
     ----------
     streams : dict of str to TranscriptStream
         With the tiers that were made.
     measurements : list of PairMeasurement
-        Of every text, accepted where it fits its audio.
+        One per text, accepted where it fits its audio.
     findings : list of Finding
         What a reader of the verdict should know about tiers made here.
     """
@@ -51,17 +51,17 @@ class AlignedTexts:
 def align_texts(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> AlignedTexts:
     """Align every text that has no times with its audio.
 
-    A tier that is made from the audio lies on it by construction: it proves nothing about stamps.
-    What is judged is whether the text fits.
+    A tier that is made from the audio matches it by construction: it proves nothing about
+    timestamps. What is judged is whether the text fits.
 
     Parameters
     ----------
     clip : Clip
         The manifest row.
     streams : mapping of str to Stream
-        As read, uncropped: texts are those of whole files.
+        As read, uncropped: texts cover whole files.
     stages : Stages
-        Gets the time of ``align``.
+        Receives the time of ``align``.
     """
     texts = AlignedTexts()
     for name, stream in streams.items():

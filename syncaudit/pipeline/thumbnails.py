@@ -1,4 +1,4 @@
-"""Take a few small pictures of a clip, for the page to show."""
+"""Make a few small images of a clip for the report page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["take_pictures"]
 
 _MAX_PICTURES = 3
 _WIDTH_PX = 320
-_QUALITY = 72  # of JPEG: some 10 kB a picture
+_QUALITY = 72  # of JPEG: some 10 kB per image
 
 
 def take_pictures(clip: Clip, sources: Sequence[str]) -> list[Picture]:
-    """Return up to three pictures of a clip, each of the middle of its recording.
+    """Return up to three images of a clip, each from the middle of its recording.
 
     Only local files are opened: a page is not worth a download.
 
@@ -37,7 +37,7 @@ def take_pictures(clip: Clip, sources: Sequence[str]) -> list[Picture]:
     Returns
     -------
     list of Picture
-        Of the cameras whose pictures can be had; nothing is raised where they cannot.
+        From the cameras whose frames can be decoded; nothing is raised if they cannot.
     """
     found = []
     for name in sources:

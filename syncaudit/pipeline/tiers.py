@@ -1,4 +1,4 @@
-"""Measure one tier against one sound: what a transcript's clip does, without the clip."""
+"""Measure one tier against one audio file, as is done for a transcript, but without a clip."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = ["measure_tier"]
 def measure_tier(
     tier: Tier, audio: AudioStream, *, name: str = "tier", max_offset_s: float = 2.0
 ) -> PairMeasurement:
-    """Measure how far a tier of phones or words is off its audio.
+    """Measure the offset of a tier of phones or words from its audio.
 
     Parameters
     ----------
     tier : Tier
         In seconds of the audio file.
     audio : AudioStream
-        Sound.
+        Audio to measure it against.
     name : str
-        What the tier is called in the answer.
+        Name of the tier in the result.
     max_offset_s : float
-        Largest offset searched for, either sign.
+        Largest offset to search, either sign.
 
     Returns
     -------
     PairMeasurement
-        `offset_s` is what is added to the tier's times; refused with a reason where it cannot be
-        told, or where the tier does not belong to the sound.
+        `offset_s` is what to add to the tier's times; refused with a reason if it cannot be
+        determined, or if the tier does not belong to the audio.
     """
     at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
     spoken = spoken_tier(tier, source=name, audio=audio.name)

@@ -1,4 +1,4 @@
-"""Restrict streams to the window that a clip judges."""
+"""Restrict streams to the window over which a clip is judged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 # Kept of signals on either side of a stated window, so that shifted clocks still overlap.
 MARGIN_S = 6.0
-# The same for frames, sound and the stamps that are judged: clocks may be off by this much.
+# The same for frames, audio and the timestamps that are judged: clocks may be off by this much.
 NEAR_S = 1.0
 
 _LOWEST, _HIGHEST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
@@ -68,9 +68,9 @@ class Window:
 def window_of(clip: Clip, streams: Mapping[str, Stream]) -> Window:
     """Return the window of a clip: as stated, else the overlap of all sources.
 
-    Where they do not all overlap (one clock of another epoch) it is the overlap of most of them,
-    the longest if several are of as many: Marzullo, "Maintaining the Time in a Distributed System",
-    1984. A log that counts from a start of its own has no part in it, unless there is nothing else.
+    If they do not all overlap (one clock of another epoch), it is the overlap of most of them, the
+    longest in case of a tie: Marzullo, "Maintaining the Time in a Distributed System", 1984. A log
+    that counts from a start of its own is left out unless there is nothing else.
     """
     dated = [stream for stream in streams.values() if not _has_own_start(stream)]
     extents = [
@@ -98,7 +98,7 @@ def _common_extent(extents: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _has_own_start(stream: Stream) -> bool:
-    """Tell whether the stamps of a signal have nothing to do with those of other sources."""
+    """Return whether the timestamps of a signal are unrelated to those of other sources."""
     return isinstance(stream, SignalStream) and stream.is_start_assumed
 
 
@@ -112,23 +112,23 @@ def _extent(stream: Stream) -> tuple[int, int] | None:
 
 
 def _end_of(stream: AudioStream) -> int:
-    """Return when the last sample of a sound ends, counted from its last stamp."""
+    """Return when the last sample of an audio stream ends, counted from its last timestamp."""
     left = stream.samples.size - int(stream.anchor_samples[-1])
     return int(stream.time_ns[-1]) + round(max(0, left) / stream.rate_hz * 1e9)
 
 
 def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, int]]:
-    """Return first and last stamp of every source in or near the clip's stated window.
+    """Return the first and last timestamp of every source in or near the clip's stated window.
 
-    Of a source without any there, those of all its stamps: how far off it is is then to be told.
-    Nothing where the manifest states no window, which is then what all sources cover.
+    For a source without any there, those of all its timestamps, to show how far off it is. Empty
+    where the manifest states no window, which is then what all sources cover.
 
     Parameters
     ----------
     clip : Clip
         With its window.
     streams : mapping of str to Stream
-        As read; sources without stamps of their own, or with an assumed start, are left out.
+        As read; sources without timestamps of their own, or with an assumed start, are left out.
     """
     near = stated(clip, MARGIN_S)
     if near is None:
@@ -150,8 +150,8 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
 def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
     """Return `stream` without what lies outside the clip's stated window.
 
-    Nothing is cropped where the manifest states no window, or where it would leave nothing (a
-    clock of another epoch). Frames of a camera are told by `wanted_frames` instead: they are
+    Nothing is cropped where the manifest states no window, or where nothing would be left (a
+    clock of another epoch). Frames of a camera are selected by `wanted_frames` instead: they are
     decoded by position.
 
     Parameters
@@ -181,7 +181,7 @@ def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
 
 
 def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
-    """Tell which frames lie in or near the clip's stated window; None: all of them."""
+    """Return which frames lie in or near the clip's stated window; None if all do."""
     window = stated(clip, NEAR_S)
     return None if window is None else _inside(stream.time_ns, *window)
 
@@ -189,16 +189,16 @@ def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
 def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
     """Return the files of a camera reduced to the run of frames that are wanted.
 
-    Frames keep their index. A long recording of many clips is then sought in, not decoded from
-    its beginning for each of them. Videos whose frames do not match the stamps stay whole: there
-    the place of a frame says nothing about its presentation time.
+    Frames keep their index. In a long recording of many clips this allows seeking, instead of
+    decoding from the beginning for each clip. Videos whose frames do not match the timestamps
+    stay whole: there the index of a frame does not determine its presentation time.
 
     Parameters
     ----------
     stream : CameraStream
         As read.
     wanted : ndarray of bool, shape (n_frames,)
-        At least one is.
+        At least one is true.
     """
     files = stream.files
     first, last = (int(index) for index in np.flatnonzero(wanted)[[0, -1]])
@@ -215,7 +215,7 @@ def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
 
 
 def stamps_in_window(stream: Stream, clip: Clip) -> Stream:
-    """Return `stream` with the stamps that a clip is judged by: those in or near its window."""
+    """Return `stream` with only the timestamps in or near the clip's window, which are judged."""
     if not isinstance(stream, CameraStream):
         return crop(stream, clip)
     keep = wanted_frames(stream, clip)
@@ -237,8 +237,8 @@ def stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
 def _inside(time_ns: NDArray[np.int64], low: int, high: int) -> NDArray[np.bool_] | None:
     """Return the run of samples from the first in ``[low, high)`` to the last; None: all.
 
-    Absurd stamps within the run stay in it: they are what the audit is about. Where no stamp
-    lies inside (a clock of another epoch), all are kept.
+    Absurd timestamps within the run stay in it: they are what the audit is about. Where none lies
+    inside (a clock of another epoch), all are kept.
     """
     inside = np.flatnonzero((time_ns >= low) & (time_ns < high))
     if inside.size == 0 or inside[-1] - inside[0] + 1 == time_ns.size:
@@ -249,7 +249,7 @@ def _inside(time_ns: NDArray[np.int64], low: int, high: int) -> NDArray[np.bool_
 
 
 def _crop_audio(stream: AudioStream, low: int, high: int) -> AudioStream:
-    """Cut sound that has one stamp; a table of stamps keeps what it belongs to."""
+    """Crop audio that has one timestamp; audio with a table of timestamps is left whole."""
     if stream.time_ns.size != 1 or not stream.rate_hz > 0.0:
         return stream
     zero_ns = int(stream.time_ns[0]) - round(int(stream.anchor_samples[0]) / stream.rate_hz * 1e9)

@@ -1,4 +1,4 @@
-"""Is that good enough: limits from a policy file, and verdicts from figures (design, section 4)."""
+"""Judge clips: limits from a policy file, and verdicts from figures (design, section 4)."""
 
 from syncaudit.policy.case import Case
 from syncaudit.policy.data_sets import calibration_of, data_set_row, is_outside

@@ -1,4 +1,4 @@
-"""Judge how stamps lie to the times of arrival: warnings, since transport delays are unknown."""
+"""Compare timestamps with arrival times: warnings only, since transport latencies are unknown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from syncaudit.policy.case import Case, Findings, remark
 
 __all__ = ["check_arrivals"]
 
-# How much longer than that of its fellows the way of one source may be, before a wrong stamp is
-# the simpler explanation: encoding and network take ms to tens of ms, alike for fellows.
+# How much longer the latency of one source may be than that of its peers, before a wrong timestamp
+# is the simpler explanation: encoding and network take ms to tens of ms, the same for peers.
 _FLOOR_S = 0.02
-# No way takes that long.
+# No transport takes that long.
 _EPOCH_S = 60.0
-# Drift worth a word: this sure, and this much over the recording.
+# Drift worth reporting: this significant, and this much over the recording.
 _SURE = 4.0
 _DRIFTED_S = 1e-3
 _LEAST_PPM = 10.0
@@ -28,11 +28,11 @@ _GROWTH_S = 0.02
 
 
 def check_arrivals(case: Case) -> Findings:
-    """Return warnings about the stamps of sources whose times of arrival are known.
+    """Return warnings about the timestamps of sources whose arrival times are known.
 
-    Arrival proves nothing about capture: a source may take longer on its way, and the recorder's
-    clock may be the wrong one. So nothing here rejects; the content decides. Sources are held
-    against each other, and a drift or a floor that all share is the recorder's.
+    Arrival proves nothing about capture: a source may have a longer latency, and the recorder's
+    clock may be the wrong one. So nothing here rejects; the content decides. Sources are compared
+    with each other, and a drift or a floor that all share is attributed to the recorder.
     """
     audits = {
         name: audit.arrival
@@ -49,7 +49,7 @@ def check_arrivals(case: Case) -> Findings:
 
 
 def _usual_drift(audits: Mapping[str, ArrivalAudit]) -> float:
-    """Return the drift that most sources share: the recorder's own; 0 where they do not."""
+    """Return the drift that most sources share, which is the recorder's own; 0 if they do not."""
     known = [
         (audit.drift_ppm, audit.drift_std_ppm or 0.0)
         for audit in audits.values()
@@ -125,10 +125,10 @@ def _before(audit: ArrivalAudit) -> str:
 def _fellows(
     name: str, audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]
 ) -> tuple[list[float], str]:
-    """Return the floors to hold a source's against, and who they are in words.
+    """Return the floors to compare a source's with, and what to call them.
 
-    Those of its kind if there are two others; a source of small messages has no longer way than
-    the images of cameras.
+    Those of its kind if there are two others. Otherwise those of cameras: the latency of small
+    messages is not longer than that of images.
     """
     own = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == kinds[name]]
     if len(own) >= 2:
@@ -140,7 +140,7 @@ def _fellows(
 
 
 def _departure(audit: ArrivalAudit, fellows: list[float]) -> float | None:
-    """Return the offset of a floor from its fellows', where it is beyond their scatter."""
+    """Return the offset of a floor from its peers', if it is beyond their scatter."""
     if not fellows:
         return None
     middle = float(np.median(fellows))

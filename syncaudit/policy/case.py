@@ -33,13 +33,13 @@ class CheckResult:
     verdict : Verdict
         Of this check alone.
     defects : tuple of Finding
-        What rejects.
+        Findings that reject.
     gaps : tuple of Finding
-        What is missing to tell (code ``unobservable``).
+        Findings of missing evidence (code ``unobservable``).
     warnings : tuple of Finding
-        What decides nothing.
+        Findings that decide nothing.
     why_unmeasured : str, optional
-        Where no measurement tells of its clock: what was tried and refused.
+        If no measurement constrains its clock: what was tried and refused.
     """
 
     verdict: Verdict
@@ -51,20 +51,20 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a verdict follows from.
+    """Everything a verdict follows from.
 
     Parameters
     ----------
     clip : Clip
         The manifest row.
     policy : Policy
-        What is judged by.
+        What to judge by.
     record : ClipRecord
         What was measured.
     solution : ClockSolution
         All clocks, solved from `measurements` in this order.
     measurements : tuple of PairMeasurement
-        Accepted and refused, marked where the policy wants a baseline for them.
+        Accepted and refused, marked where the policy requires a baseline for them.
     """
 
     clip: Clip
@@ -82,7 +82,7 @@ class Case:
     """Standard errors of the confidence interval."""
 
     def __post_init__(self) -> None:
-        """Look up what the manifest and the policy say of every source."""
+        """Look up the manifest and policy entries of every source."""
         sources = self.clip.sources.items()
         derived = {
             "clocks": {name: clock_of(name, spec) for name, spec in sources},
@@ -94,12 +94,12 @@ class Case:
             object.__setattr__(self, name, value)
 
     def clock(self, source: str) -> ClockEstimate | None:
-        """Return the clock of a source, None where nothing ties it to the reference."""
+        """Return the clock of a source, None if nothing ties it to the reference."""
         estimate = self.solution.clocks.get(self.clocks.get(source, ""))
         return estimate if estimate is not None and estimate.is_observable else None
 
     def widest_limit_s(self, *sources: str) -> float:
-        """Return the largest offset limit of some sources; 0 for sources of no clip."""
+        """Return the largest offset limit of some sources; 0 if none are in the clip."""
         return max(
             (self.limits[name].offset_s for name in sources if name in self.limits), default=0.0
         )
@@ -116,9 +116,9 @@ class ClockCase:
     limits : Limits
         Of this source.
     solution : ClockSolution
-        All clocks; holds what is left after intended offsets are taken off.
+        All clocks; holds what is left after subtracting intended offsets.
     measurements : sequence of PairMeasurement
-        In the order given to the solver; refused ones tell why nothing is known.
+        In the order given to the solver; refused ones explain why nothing is known.
     clocks : mapping of str to str
         Clock of every source.
     expected_offset_s : float
@@ -128,11 +128,11 @@ class ClockCase:
     z : float
         Standard errors of the confidence interval.
     period_s : float, optional
-        Frame period of a camera: offsets and steps of whole periods are told as lost frames.
+        Frame period of a camera: offsets and steps of whole periods are reported as lost frames.
     is_counted : bool
-        Whether the stamps only count samples: then only the content can tell an offset.
+        Whether the timestamps only count samples: then only the content can show an offset.
     prior_ppm : float
-        Largest drift that such a clock has as a rule, for where none was measured.
+        Largest drift typical of such a clock, used if none was measured.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Findings:
     doubtful : frozenset of str
         Sources that cannot pass.
     verified : frozenset of str
-        Sources that pass where nothing ties their clock down.
+        Sources that pass although nothing constrains their clock.
     """
 
     findings: Sequence[Finding] = ()
@@ -198,7 +198,7 @@ def limited(
     word: Callable[[float], str] = word_duration,
     is_over: bool | None = None,
 ) -> Finding:
-    """Return a defect where a figure is over its limit, else a remark; a limit is told.
+    """Return a defect if a figure is over its limit, else a remark; either states the limit.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ def limited(
     limit : float, optional
         None: nothing is over it.
     word : callable
-        Words the limit.
+        Formats the limit.
     is_over : bool, optional
-        Whether it is, where the figure alone does not tell.
+        Whether it is over the limit, if the figure alone does not determine that.
     """
     if limit is None:
         return remark(code, source, message, value=value)
@@ -221,7 +221,7 @@ def limited(
 
 
 def percentage(share: float) -> str:
-    """Return a share for people: ``2.5 %``."""
+    """Format a share for display: ``2.5 %``."""
     return f"{100.0 * share:.3g} %"
 
 

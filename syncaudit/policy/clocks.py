@@ -26,12 +26,12 @@ from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable,
 
 __all__ = ["judge_clock"]
 
-# Errors of the instant below what its figure shows go without saying.
+# Uncertainty of the instant below what its figure shows is not reported.
 LEAST_STD_S = 0.05
 
-# Crystals of any make stay within 100 ppm; twice that is none's.
+# Crystals of any make stay within 100 ppm; none reaches twice that.
 _QUARTZ_PPM = 200.0
-# Share of a frame period that no error bar need be smaller than, to call it a whole period.
+# Share of a frame period within which a size is a whole number of periods, however small its error.
 _SAME_PERIOD = 0.02
 # Share of a frame period within which an offset of a counter is called a whole number of them.
 _NEAR_PERIOD = 0.25
@@ -113,7 +113,7 @@ def _judge_companions(case: ClockCase) -> CheckResult:
 
 
 def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
-    """Return the result on a drift by itself, and a warning where no oscillator has it."""
+    """Return the result on a drift by itself, and a warning if no oscillator drifts that much."""
     name, limit, z = case.name, case.limits.drift_ppm, case.z
     if limit is None or case.is_reference:
         return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
@@ -154,7 +154,7 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
 
 
 def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckResult:
-    """Return the result on the size of a jump by itself."""
+    """Return the result on the size of a step by itself."""
     name, limit, z = case.name, case.limits.step_s, case.z
     if limit is None or estimate.step_s is None:
         return CheckResult(verdict=Verdict.PASS)
@@ -172,7 +172,7 @@ def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckR
 
 
 def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
-    """Say when a clock jumps, counted from the start of the clip."""
+    """Format when a clock steps, counted from the start of the clip."""
     if estimate.step_at_ns is None:
         return "inside the clip"
     after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
@@ -184,7 +184,7 @@ def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
 def _judge_offset(
     case: ClockCase, estimate: ClockEstimate, course: Sequence[Course], moment: str
 ) -> CheckResult:
-    """Judge the offset at every instant; say which of offset, drift and step takes it out."""
+    """Judge the offset at every instant; find which of offset, drift and step exceeds the limit."""
     name, limit, z, period_s = case.name, case.limits.offset_s, case.z, case.period_s
     standings = [compare(point.value_s, point.std_s, limit, z) for point in course]
     overall = worst(standings)
@@ -201,7 +201,7 @@ def _judge_offset(
         and beyond_step
         and set(beyond_step) == {Equivalence.INSIDE}
     ):
-        # Good on the other side: the step alone is to blame.
+        # Within the limit on the other side: the step alone is to blame.
         point, code = course[0], ReasonCode.STEP
         figure = word_correction(point.value_s, point.std_s)
         message = (
@@ -211,7 +211,7 @@ def _judge_offset(
     elif standings[0] is Equivalence.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
         figure = word_correction(point.value_s, point.std_s)
-        # Too far off on both sides: of which one the figure is.
+        # Outside on both sides: state which side the figure is for.
         intended_s = case.expected_offset_s
         beyond = f" beyond the intended {word_duration(intended_s)}" if intended_s else ""
         told = f" {half}, as its clock jumps {moment}" if beyond_step else ""
@@ -273,7 +273,7 @@ def _too_uncertain(
 
 
 def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> str:
-    """Say that a size is a whole number of frame periods, where it is known well enough to tell.
+    """Report that a size is a whole number of frame periods, if it is known precisely enough.
 
     A chance hit is one in five at worst: the interval must be shorter than a tenth of the period
     to either side.
@@ -291,7 +291,7 @@ def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) ->
 
 
 def _word_hidden(size_s: float, period_s: float | None) -> str:
-    """Say that an offset hides behind stamps that count, in frames where it is about whole."""
+    """Report that counting timestamps hide an offset, in frames if it is about whole frames."""
     hidden = "which stamps that count cannot show"
     if period_s is None or not period_s > 0.0:
         return f", {hidden}"

@@ -23,17 +23,17 @@ __all__ = ["check_baselines", "check_contradictions"]
 # A loop that fails to close by fewer standard errors may do so by chance.
 _SIGNIFICANT = 4.0
 # Steering and wheel speed are read from the vehicle's bus, commands from the robot's; a camera
-# that is held against them is the likelier to be late.
+# compared with them is the more likely to be late.
 _VEHICLE_KINDS = ("can", "state")
 
 
 def check_contradictions(case: Case) -> Findings:
-    """Return what to say about contradictory measurements, and the sources left in doubt.
+    """Return findings about contradictory measurements, and the sources left in doubt.
 
-    A measurement that alone is to blame was left out by the solver: a warning. Where nobody can
-    tell which one is wrong, the data contradict themselves: by more than the widest tolerance of
-    the sources concerned it rejects the clip, by less it is a warning (the standard errors of the
-    solution have grown by it).
+    A measurement that alone is to blame was left out by the solver: a warning. If it cannot be
+    determined which one is wrong, the data contradict themselves: by more than the widest
+    tolerance of the sources concerned it rejects the clip, by less it is a warning (the standard
+    errors of the solution have grown by it).
     """
     solution, measurements = case.solution, case.measurements
     findings: list[Finding] = []
@@ -129,10 +129,11 @@ def _word_loop(loop: LoopClosure, measurements: Sequence[PairMeasurement]) -> st
 
 
 def check_baselines(case: Case) -> Findings:
-    """Return findings of measurements far from their baseline, and sources that one vouches for.
+    """Return findings of measurements far from their baseline, and sources confirmed by one.
 
-    What the solution knows of the two clocks is taken off first, so that a clock that is off is
-    not told twice. A source whose clock nothing else ties down is vouched for by its baseline.
+    The solution's offset between the two clocks is subtracted first, so that a clock that is off
+    is not reported twice. A source whose clock nothing else constrains is confirmed by its
+    baseline.
     """
     findings: list[Finding] = []
     verified: set[str] = set()

@@ -1,4 +1,4 @@
-"""Hold back sources that have no samples in a part of the clip's window: none vouch for it."""
+"""Hold back sources without samples in part of the clip's window: nothing confirms them there."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NEAR_S = 1.0
 
 
 def check_coverage(case: Case) -> Findings:
-    """Return a doubt for every source that does not cover the window which the manifest states.
+    """Return a doubt for every source that does not cover the window stated in the manifest.
 
-    What a source covers is counted on the reported time base: its own stamps plus the correction
+    Coverage is counted on the reported time base: a source's own timestamps plus the correction
     that was measured, if any was. A clock of another epoch therefore covers what its correction
-    maps into the window, and nothing where none could be measured. Where no source has a sample
-    in the window, that is a defect of the clip.
+    maps into the window, and nothing if none could be measured. If no source has a sample in the
+    window, that is a defect of the clip.
     """
     clip, record = case.clip, case.record
     if not record.extents:
@@ -44,7 +44,7 @@ def check_coverage(case: Case) -> Findings:
     away_s = {name: max(late_s, early_s) - span_s for name, (late_s, early_s) in lacks.items()}
     findings: list[Finding] = []
     for name, spec in clip.sources.items():
-        holder = spec.audio if isinstance(spec, TranscriptSpec) else name  # its times hang on that
+        holder = spec.audio if isinstance(spec, TranscriptSpec) else name  # times relative to audio
         if holder not in lacks:
             continue
         late_s, early_s = lacks[holder]
@@ -97,7 +97,7 @@ def _word_lack(late_s: float, early_s: float) -> str:
 
 
 def _correction_s(name: str, clip: Clip, solution: ClockSolution) -> float:
-    """Return what is to be added to a source's stamps, 0 where nothing is known."""
+    """Return what to add to a source's timestamps, 0 if nothing is known."""
     spec = clip.sources[name]
     estimate = solution.clocks.get(clock_of(name, spec))
     measured_s = None if estimate is None else estimate.offset_s

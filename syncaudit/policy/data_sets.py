@@ -1,4 +1,4 @@
-"""Say what the clips of a data set have in common, and what to do about it."""
+"""Describe what the clips of a data set have in common, and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _CURE = (
 )
 # Clips that are named in a sentence.
 _NAMED = 3
-# Scatter between recordings is told where chance alone shows as much less often than this.
+# Scatter between recordings is reported if chance alone shows as much less often than this.
 _CHANCE = 0.01
 
 
 def is_outside(policy: Policy, offset_s: float, std_s: float, limit_s: float) -> bool:
-    """Return whether an offset is shown to lie outside of a limit, as that of a clip is."""
+    """Return whether an offset is shown to lie outside of a limit, as for a clip."""
     return compare(offset_s, std_s, limit_s, quantile(policy.confidence)) is Equivalence.OUTSIDE
 
 
 def data_set_row(found: DataSetClocks) -> dict[str, Any]:
-    """Return a data set as `summary.json` holds it, with a sentence for each common offset."""
+    """Return a data set's row of `summary.json`, with a sentence for each common offset."""
     return {
         "dataset": found.dataset,
         "clips": found.n_clips,

@@ -1,4 +1,4 @@
-"""Compare a figure that has a standard error with a limit: inside, outside, or not to be told.
+"""Compare a figure that has a standard error with a limit: inside, outside or inconclusive.
 
 A three-way equivalence test (two one-sided tests, D. J. Schuirmann, 1987): the whole confidence
 interval must lie inside the limit to pass, and outside of it to be rejected. A figure that is too
@@ -26,13 +26,13 @@ __all__ = [
     "worst",
 ]
 
-# Quartz is good to 100 ppm whatever its temperature; a drift that is known no better and not
-# distinguishable from zero, or not known at all, says less than this does.
+# Quartz is good to 100 ppm whatever its temperature; a drift estimate that is less certain than
+# that and not distinguishable from zero, or no estimate at all, constrains it less.
 QUARTZ_PPM = 100.0
 
 
 class Equivalence(StrEnum):
-    """Where a figure stands towards its limit."""
+    """Position of a figure relative to its limit."""
 
     INSIDE = "inside"
     INCONCLUSIVE = "open"
@@ -65,14 +65,14 @@ def quantile(confidence: float) -> float:
 
 
 def compare(value: float, std: float, limit: float, z: float) -> Equivalence:
-    """Return where ``|value| ± z * std`` stands towards the limit."""
+    """Return the position of ``|value| ± z * std`` relative to the limit."""
     if abs(value) + z * std <= limit:
         return Equivalence.INSIDE
     return Equivalence.OUTSIDE if abs(value) - z * std > limit else Equivalence.INCONCLUSIVE
 
 
 def worst(standings: Iterable[Equivalence]) -> Equivalence:
-    """Return the worst of several standings; nothing at all is open."""
+    """Return the worst of several standings; inconclusive if there are none."""
     found = set(standings)
     for standing in (Equivalence.OUTSIDE, Equivalence.INCONCLUSIVE, Equivalence.INSIDE):
         if standing in found:
@@ -81,10 +81,10 @@ def worst(standings: Iterable[Equivalence]) -> Equivalence:
 
 
 def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float:
-    """Return when a clock jumps, seconds after the instant at which its offset holds.
+    """Return when a clock steps, in seconds after the instant at which its offset holds.
 
-    Told by the clock's own stamps, which the clip's window is stated in; only those of a clock of
-    another epoch are brought to reference time first.
+    By the clock's own timestamps, which the clip's window is stated in; only those of a clock of
+    another epoch are converted to reference time first.
     """
     own_s = ((clock.step_at_ns or 0) - at_ns) * 1e-9
     return own_s if abs(own_s) <= span_s else own_s + (clock.offset_s or 0.0)
@@ -95,8 +95,8 @@ def course_of(
 ) -> list[Course]:
     """Return the corrections of a clock where they are extreme: the middle, the ends, a step.
 
-    What a clip cannot exclude it does not vouch for: where no drift was measured, one that is
-    plausible widens the corrections at the ends.
+    A clip does not confirm what it cannot exclude: if no drift was measured, a plausible one
+    widens the corrections at the ends.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def course_of(
     span_s : float
         Length of the clip.
     prior_ppm : float
-        Largest drift that such a clock has as a rule; 0 for the reference itself.
+        Largest drift typical of such a clock; 0 for the reference itself.
     """
     offset_s, std_s = clock.offset_s or 0.0, clock.offset_std_s or 0.0
     drift, drift_std = _drift(clock, prior_ppm)
@@ -121,7 +121,7 @@ def course_of(
         if abs(step_after_s) < max(half_s, 1e-3):
             step_s, step_std_s = clock.step_s, clock.step_std_s or 0.0
             sign = -1.0 if clock.is_step_past else 1.0
-            # The other side of the step begins there and reaches to its end of the clip.
+            # The other side of the step begins there and extends to its end of the clip.
             instants = [p for p in instants if sign * p[0] <= 0.0]
             instants += [(step_after_s, True), (sign * half_s, True)]
             step_s *= sign
@@ -139,7 +139,7 @@ def course_of(
 
 
 def _drift(clock: ClockEstimate, prior_ppm: float) -> tuple[float, float]:
-    """Return drift and standard error, tempered by what is plausible where little is known."""
+    """Return drift and standard error, shrunk towards plausible values if poorly known."""
     if clock.drift_ppm is None:
         return 0.0, 0.5e-6 * prior_ppm  # the largest is two standard deviations
     drift, std = clock.drift_ppm, clock.drift_std_ppm or 0.0

@@ -1,8 +1,8 @@
-"""Learn what a fleet shows: baselines from the clips of a finished run.
+"""Learn baselines for a fleet from the clips of a finished run.
 
-What an arm, a vehicle or a controller adds to an offset is the same in every clip of a fleet, a
-clock that is off is not. So the median of the clips is the baseline, and what lies further from it
-than clips do is told by `judge_baselines`.
+What an arm, a vehicle or a controller adds to an offset is the same in every clip of a fleet; a
+clock error is not. So the median of the clips is the baseline, and `judge_baselines` reports what
+lies farther from it than clips do.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from syncaudit.policy.limits import Policy, pair_baseline
 
 __all__ = ["MIN_CLIPS", "Fleet", "FleetBaseline"]
 
-# Fewer clips do not tell what is usual from what is wrong in some of them.
+# Fewer clips do not separate what is usual from what is wrong in some of them.
 MIN_CLIPS = 8
-# Tolerance in robust standard deviations: 1.4 % of 8 normal clips lie further, 0.01 % of 200.
+# Tolerance in robust standard deviations: 1.4 % of 8 normal clips lie farther, 0.01 % of 200.
 N_SPREADS = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetBaseline:
-    """What a method shows in the clips of a fleet.
+    """Offsets measured by a method in the clips of a fleet.
 
     Parameters
     ----------
@@ -53,23 +53,23 @@ class FleetBaseline:
 
     @property
     def tolerance_s(self) -> float | None:
-        """Tolerance that clips as they are need; None where the limits of the sources are wider."""
+        """Tolerance that clips as they are need; None if the limits of the sources are wider."""
         needed_s = N_SPREADS * self.spread_s
         return needed_s if needed_s > self.limit_s else None
 
     @property
     def is_known(self) -> bool:
-        """Whether there are clips enough."""
+        """Whether there are enough clips."""
         return self.n_clips >= MIN_CLIPS
 
 
 class Fleet:
-    """Gathers the measurements that are judged by baselines, clip by clip.
+    """The measurements that are judged by baselines, added clip by clip.
 
     Parameters
     ----------
     policy : Policy
-        Tells which methods those are, and the limits of their sources.
+        Determines which methods those are, and the limits of their sources.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -79,10 +79,10 @@ class Fleet:
         self._n_clips: Counter[str] = Counter()
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take the verdict on one clip.
+        """Add the verdict on one clip.
 
-        Refused measurements and those with a step of the clock tell nothing usual. What the clip
-        knows of the two clocks is taken off, as it is when clips are judged.
+        Refused measurements and those with a clock step are not typical. The clip's own offset
+        between the two clocks is subtracted, as it is when clips are judged.
         """
         methods = set()
         for pair in clip.pairs:
@@ -107,7 +107,7 @@ class Fleet:
         self._n_clips.update(methods)
 
     def baselines(self) -> Iterator[FleetBaseline]:
-        """Yield what each method shows, then, where there are several, each pair of sources."""
+        """Yield the baseline of each method, then of each pair of sources if there are several."""
         for method in sorted(self._n_clips):
             own = {key: values for key, values in self._offsets_s.items() if key[0] == method}
             limit_s = max(self._limits_s[key] for key in own)

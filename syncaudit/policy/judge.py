@@ -41,9 +41,9 @@ CHECKS: tuple[Check, ...] = (
     check_pictures,
     check_units,
 )
-"""Every check of a clip; what they find is told in this order."""
+"""Every check of a clip; findings are reported in this order."""
 
-# Of a clock in a clip that was not looked at, which is said once, of the clip.
+# For a clock in a clip that was not examined, which is reported once, for the clip.
 _UNSEEN = CheckResult(verdict=Verdict.UNVERIFIED)
 
 
@@ -137,7 +137,7 @@ def _join(
     is_unseen: bool,
 ) -> CheckResult:
     """Join everything known about one source."""
-    # A jump that the content measures is told once, with its size at the ends of the clip.
+    # A step that the content measures is reported once, with its size at the ends of the clip.
     if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
         own = [f for f in own if f.code is not ReasonCode.STEP]
     told = tuple([f for f in own if f.is_lack])
@@ -149,12 +149,12 @@ def _join(
     if verdict is Verdict.UNVERIFIED and is_vouched_for:
         verdict, gaps = Verdict.PASS, ()
     if any(f.severity is Severity.DOUBT for f in own):
-        verdict, gaps = Verdict.UNVERIFIED, ()  # what it says comes before what could be measured
+        verdict, gaps = Verdict.UNVERIFIED, ()  # the doubt takes precedence over measurements
     if verdict is Verdict.PASS and is_doubtful:
         verdict = Verdict.UNVERIFIED
     why = of_clock.why_unmeasured
     if defects:
-        # What else is said of its samples stays; that its clock is unknown, its defect says why.
+        # Other findings on its samples stay; why its clock is unknown follows from its defect.
         return CheckResult(
             verdict=Verdict.REJECT,
             defects=defects,
@@ -164,7 +164,7 @@ def _join(
         )
     if verdict is Verdict.PASS:
         return CheckResult(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)
-    # That the clip as a whole was not looked at is said once, of the clip.
+    # That the clip as a whole was not examined is reported once, for the clip.
     gaps = () if is_unseen else (*told, *gaps)
     return CheckResult(verdict=verdict, gaps=gaps, warnings=warnings, why_unmeasured=why)
 
@@ -183,15 +183,15 @@ def _verdict_of_clip(
     ):
         return Verdict.UNVERIFIED
     if any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip):
-        return Verdict.UNVERIFIED  # the clip as a whole was not looked at
-    # A clip of which nothing at all was shown has not passed either.
+        return Verdict.UNVERIFIED  # the clip as a whole was not examined
+    # A clip in which nothing at all was shown has not passed either.
     return Verdict.PASS if Verdict.PASS in verdicts.values() else Verdict.UNVERIFIED
 
 
 def _sorted_findings(
     case: Case, results: Mapping[str, CheckResult], of_clip: Sequence[Finding], verdict: Verdict
 ) -> tuple[list[Finding], list[Finding]]:
-    """Part what decided from what did not."""
+    """Separate the findings that decided the verdict from the others."""
     decisive = {ReasonCode.UNOBSERVABLE} if verdict is Verdict.UNVERIFIED else set()
     reasons = [f for f in of_clip if _rejects(f) or f.code in decisive]
     warnings = [f for f in of_clip if f not in reasons]

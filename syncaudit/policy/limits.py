@@ -1,4 +1,4 @@
-"""What is good enough: the limits of one source and the policy of a clip."""
+"""Define what is good enough: the limits of one source and the policy of a clip."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Limits:
     offset_warning_s : float, optional
         Offset beyond which a transcript gets a warning.
     words_offset_s, words_offset_warning_s : float, optional
-        The same two for transcripts of words, whose times are vaguer than those of phones.
+        The same two for transcripts of words, whose times are less exact than those of phones.
     drift_ppm : float, optional
-        Largest drift. Demanding it makes a source whose drift is unknown unverified.
+        Largest drift. Requiring it makes a source whose drift is unknown unverified.
     step_s : float, optional
-        Largest jump of the clock inside the clip.
+        Largest step of the clock inside the clip.
     jitter_s, buffering_s : float, optional
-        Largest symmetric jitter (one sigma) and mean one-sided delay of the stamps.
+        Largest symmetric jitter (one sigma) and mean one-sided delay of the timestamps.
     max_gap_s : float, optional
-        Most time that one gap may lose: what an interval has beyond the usual one. One and a half
-        sample periods are always allowed: single samples are a matter of `missing_share`.
+        Most time that one gap may lose: the excess of an interval over the usual one. One and a
+        half sample periods are always allowed: single samples are covered by `missing_share`.
     max_gap_periods : float, optional
         Longest interval between neighbours in sample periods.
     missing_share, duplicate_share, backwards_share : float, optional
-        Largest share of samples missing, with equal stamps, and stamped before their forerunner.
-        Fewer, but not none, are a warning.
+        Largest share of samples missing, with equal timestamps, and stamped before their
+        predecessor. Fewer, but not none, are a warning.
     damaged_share : float, optional
-        Of a camera: largest share of images with each kind of damage (undecoded, concealed,
+        Of a camera: largest share of frames with each kind of damage (undecoded, concealed,
         grey, cut off, of another size). Fewer, but not none, are a warning.
     max_frozen_s, frozen_share : float, optional
         Of a camera: longest repetition of one image while time goes on, and largest share of
         frames that repeat the one before.
     max_blank_s : float, optional
-        Of a camera: longest spell of images of one colour, in a camera that shows others.
+        Of a camera: longest spell of images of one colour, if the camera also shows others.
     blank_share : float, optional
         Of a camera that shows hardly anything else: largest share of such images. None leaves it
         unverified, whatever the share.
@@ -91,7 +91,7 @@ class Baseline:
     Parameters
     ----------
     offset_s : float
-        Expected pair offset, signed as the measurement is.
+        Expected pair offset, with the sign of the measurement.
     tolerance_s : float, optional
         Allowed departure; default the wider offset limit of the two sources.
     """
@@ -126,8 +126,8 @@ class Policy:
     baseline_only : frozenset of str
         Methods that are never judged against zero.
     baselines : mapping of str to Baseline
-        What such a method shows on a healthy vehicle; one of a pair of sources (`pair_baseline`)
-        goes before that of its method.
+        Offset that such a method shows on a healthy vehicle; that of a pair of sources
+        (`pair_baseline`) takes precedence over that of its method.
     preference : tuple of str
         Kinds in order of trust, for ties of the consensus.
     """

@@ -31,7 +31,7 @@ class _Strict(BaseModel):
 
 
 class _LimitsFile(_Strict):
-    """Limits as people write them: milliseconds, and "off" for what is not checked."""
+    """Limits as users write them: milliseconds, and "off" for what is not checked."""
 
     offset_ms: _Positive | None = None
     offset_warning_ms: _Positive | _Off | None = None
@@ -105,7 +105,7 @@ def load_policy(path: str | None = None, *, profile: str | None = None) -> Polic
 
 
 def policy_from_plain(content: object) -> Policy:
-    """Return the policy that a ``summary.json`` states.
+    """Return the policy stated in a ``summary.json``.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def policy_from_plain(content: object) -> Policy:
     Raises
     ------
     PolicyError
-        If it is none of this version's.
+        If it is not a policy of this version.
     """
     try:
         return TypeAdapter(Policy).validate_python(content)
@@ -199,11 +199,11 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def _worded(error: ValidationError, place: str) -> PolicyError:
-    """Turn pydantic's first complaint into a sentence with place and cure."""
+    """Turn pydantic's first error into a sentence with place and remedy."""
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
     if where[0] in ("kinds", "sources", "baselines"):
-        # Beyond the field stand only names of union members.
+        # Beyond the field there are only names of union members.
         where = where[:3]
     else:
         where = where[:1] if where[0] != "required_kinds" else where[:2]
@@ -244,7 +244,7 @@ _IN_SECONDS = {name for name in _LimitsFile.model_fields if name.endswith("_ms")
 
 
 def _in_base_units(table: _LimitsFile) -> dict[str, float | None]:
-    """Return the limits that a table sets, in base units: the one place that knows of `_ms`."""
+    """Return the limits that a table sets, in base units: the only place that handles `_ms`."""
     limits: dict[str, float | None] = {}
     for key in table.model_fields_set:
         value = getattr(table, key)

@@ -1,4 +1,4 @@
-"""Judge what the images of one camera show of their own faults."""
+"""Judge the faults found in the frames of one camera."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["check_pictures", "judge_pictures"]
 
 # Spells that a message lists.
 _MOST_LISTED = 3
-# Share of blank frames from which a camera shows nothing at all: it did not go blank.
+# Share of blank frames above which a camera shows nothing at all: it did not go blank.
 _ALL_SHARE = 0.97
 _WORDS: Mapping[PictureFault, tuple[str, str]] = {
     PictureFault.DAMAGED: (
@@ -49,7 +49,7 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
 
 
 def check_pictures(case: Case) -> Findings:
-    """Return what is wrong with the images of every camera."""
+    """Return what is wrong with the frames of every camera."""
     findings: list[Finding] = []
     for name, audit in case.record.pictures.items():
         spec = case.clip.sources.get(name)
@@ -63,12 +63,12 @@ def check_pictures(case: Case) -> Findings:
 def judge_pictures(
     name: str, uri: str, audit: PictureAudit, limits: Limits, *, rate_hz: float | None = None
 ) -> list[Finding]:
-    """Return defects and remarks about the images of one camera.
+    """Return defects and remarks about the frames of one camera.
 
     Parameters
     ----------
     name, uri : str
-        Camera and where its images are.
+        Camera and where its frames are.
     audit : PictureAudit
         What was found.
     limits : Limits
@@ -137,7 +137,7 @@ def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
 
 
 def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None) -> list[Finding]:
-    """Tell that a camera is slower than its file, and what that does to its times."""
+    """Report that a camera is slower than its file, and how that affects its times."""
     if audit.new_share is None or not rate_hz:
         return []
     new_hz = audit.new_share * rate_hz

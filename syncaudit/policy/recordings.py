@@ -1,4 +1,4 @@
-"""Judge a clip by the clocks of its whole recording, beside its own."""
+"""Judge a clip by the clocks of its whole recording, in addition to its own."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def judge_with_recording(
     span_s: float,
     n_clips: int,
 ) -> ClipVerdict:
-    """Return the verdict on a clip when its recording has a say.
+    """Return the verdict on a clip with its recording taken into account.
 
-    The clocks of one recording are the same in all of its clips, so that many clips know them
-    better than one. A source is rejected where either shows it to be outside its limit. It
-    passes where its own clip could not tell and the recording can. A clip whose own evidence
-    rejects stays rejected: its file may be damaged where its neighbours are not.
+    The clocks of one recording are the same in all of its clips, so that many clips constrain them
+    better than one. A source is rejected if either shows it to be outside its limit. It passes if
+    its own clip is inconclusive and the recording is not. A clip whose own evidence rejects stays
+    rejected: its file may be damaged where its neighbours are not.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def judge_with_recording(
     policy : Policy
         Limits.
     pooled : ClockSolution
-        Clocks of the recording at this clip; unobservable where neither the clip nor clips on
-        both sides of it measured them.
+        Clocks of the recording at this clip; unobservable if neither the clip nor clips on both
+        sides of it measured them.
     span_s : float
         Length of the clip.
     n_clips : int
@@ -97,7 +97,7 @@ def judge_with_recording(
 
 
 def _is_unknown(name: str, verdict: ClipVerdict) -> bool:
-    """Tell whether lack of evidence alone keeps a source from passing."""
+    """Return whether lack of evidence alone keeps a source from passing."""
     own = [f for f in (*verdict.reasons, *verdict.warnings) if f.source == name]
     is_lacking = any(f.code is ReasonCode.UNOBSERVABLE for f in own)
     return is_lacking and not any(
@@ -116,7 +116,7 @@ def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
 def _dissent(
     name: str, own: SourceVerdict, estimate: ClockEstimate, whole: str, z: float
 ) -> list[Finding]:
-    """Say that the recording disagrees with the clip, where it does."""
+    """Report that the recording disagrees with the clip, if it does."""
     if own.offset_s is None or estimate.offset_s is None:
         return []
     apart = abs(own.offset_s - estimate.offset_s)
@@ -137,7 +137,7 @@ def _summed_up(
     reasons: list[Finding],
     warnings: list[Finding],
 ) -> ClipVerdict:
-    """Return the clip's verdict from those of its sources, reasons parted from warnings anew."""
+    """Return the clip's verdict from those of its sources, with reasons and warnings separated."""
     gaps = [f for f in reasons if f.is_lack]
     defects = [f for f in reasons if not f.is_lack]
     verdicts = {source.verdict for source in sources.values()}
@@ -173,5 +173,5 @@ def _is_screened(verdict: ClipVerdict) -> bool:
 
 
 def _still_true(gap: Finding, sources: Mapping[str, SourceVerdict]) -> bool:
-    """Tell whether a lack of evidence in the clip is still worth telling."""
+    """Return whether a lack of evidence in the clip is still worth reporting."""
     return gap.source is None or sources[gap.source].verdict is not Verdict.PASS

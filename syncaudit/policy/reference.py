@@ -56,9 +56,9 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
 def is_undecided(
     agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
 ) -> bool:
-    """Tell whether no majority says which clocks are wrong.
+    """Return whether no majority shows which clocks are wrong.
 
-    Sources of one kind are no witnesses of one another against those of other kinds: cameras pass
+    Sources of one kind do not confirm one another against those of other kinds: cameras pass
     through one computer, and what delays one delays all.
 
     Parameters
@@ -79,7 +79,7 @@ def is_undecided(
 def _stated_suspect(
     solution: ClockSolution, reference: str, tolerance_s: Mapping[str, float], z: float
 ) -> tuple[str, float] | None:
-    """Return sentence and offset if at least two others agree, and all of them against it."""
+    """Return sentence and offset if at least two others agree, and all of these contradict it."""
     others = {
         name: clock
         for name, clock in solution.clocks.items()

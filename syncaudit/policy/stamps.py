@@ -1,4 +1,4 @@
-"""Judge what the stamps of one source say by themselves."""
+"""Judge what the timestamps of one source show by themselves."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from syncaudit.policy.limits import Limits
 
 __all__ = ["check_stamps", "judge_stamps"]
 
-# Stamps made up as index / rate and rounded to 0.1 ms jitter less than this.
+# Timestamps made up as index / rate and rounded to 0.1 ms jitter less than this.
 _NO_COUNTER_S = 1e-4
 
-# One-sided delays below this are what every bus and every operating system does.
+# One-sided delays below this are normal for any bus and operating system.
 _WORTH_A_WORD_S = 5e-4
-# Standard errors of the stamps' part of the jitter, and what is added to them: the variances of
-# some hundred stamps are known to a twentieth, and on real motion parts were 0.2 off, once 0.5.
+# Standard errors of the timestamps' part of the jitter, and what to add to them: the variances of
+# some hundred timestamps are known to a twentieth, and on real motion parts were 0.2 off, once 0.5.
 _SURE, _SHARE_STD = 2.0, 0.1
-# So content rejects only where surely most of the variance is of the stamps.
+# So content rejects only if most of the variance is surely due to the timestamps.
 _MOST = 0.5
-# Fewer stamps do not show whether they scatter around a clock, or the sampling has none.
+# Fewer timestamps do not show whether they scatter around a clock, or the sampling has none.
 _FEW = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """What is known, beside the stamps, of whose jitter it is.
+    """What is known, apart from the timestamps, about the origin of the jitter.
 
     Parameters
     ----------
     is_device : bool
-        Whether the source samples by an oscillator of its own: whatever scatters, it is no
-        sampling.
+        Whether the source samples by an oscillator of its own: any scatter is then not due to
+        the sampling.
     least, most : float
-        Bounds of the part of the jitter's variance that is of the stamps, by content.
+        Bounds, by content, of the share of the jitter's variance that is due to the timestamps.
     """
 
     is_device: bool = False
@@ -49,7 +49,7 @@ _UNKNOWN = Witness()
 
 
 def check_stamps(case: Case) -> Findings:
-    """Return what the stamps of every source say, and the sources that they leave in doubt."""
+    """Return findings on the timestamps of every source, and the sources left in doubt."""
     findings = [
         finding
         for name, spec in case.clip.sources.items()
@@ -76,23 +76,23 @@ def judge_stamps(
     stamp_kind: str = "capture",
     witness: Witness = _UNKNOWN,
 ) -> list[Finding]:
-    """Return defects and remarks about the stamps of one source.
+    """Return defects and remarks about the timestamps of one source.
 
     Parameters
     ----------
     name : str
         Source.
     audit : StampAudit
-        Figures of its stamps.
+        Figures of its timestamps.
     limits : Limits
         What breaks a limit rejects; what merely exists is a warning.
     noun : str
-        What a stamp belongs to: ``frame`` or ``sample``.
+        What a timestamp belongs to: ``frame`` or ``sample``.
     stamp_kind : str
-        What the manifest says of the stamps; ``counter`` and ``index`` admit that they were made
-        up.
+        Kind of timestamps stated in the manifest; ``counter`` and ``index`` admit that they were
+        made up.
     witness : Witness
-        What else is known of whose jitter it is.
+        What else is known about the origin of the jitter.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def judge_stamps(
 
 
 def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
-    """Say where the stamps come from, if from a counter, and whether the manifest knows."""
+    """Report whether the timestamps come from a counter, and whether the manifest states it."""
     if stamp_kind == "index" or not (audit.is_synthetic or stamp_kind == "counter"):
-        return []  # of an index its reader told
+        return []  # reported by the reader for an index
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
@@ -149,7 +149,7 @@ def _share(
         return []
     share = n / max(total, 1)
     text = f"{name} {words} ({percentage(share)})"
-    # A single one tells no share: it would reject a short clip and pass a long one.
+    # A single one does not make a share: it would reject a short clip and pass a long one.
     is_single = n == 1 and code is ReasonCode.DUPLICATE and limit != 0.0
     is_over = False if is_single else None
     return [limited(code, name, text, share, limit, word=percentage, is_over=is_over)]
@@ -159,7 +159,7 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
     if not (audit.backwards or audit.duplicates or audit.doubled):
         return []
     n = audit.samples
-    # A stamp that was repeated is often a sample too many as well: told once, by the larger count.
+    # A repeated timestamp is often an extra sample as well: reported once, by the larger count.
     is_repeated = audit.duplicates >= audit.doubled
     return [
         *_share(
@@ -202,7 +202,7 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
             )
         return findings
     usual_s = 1.0 / audit.rate_hz if audit.rate_hz else 0.0
-    # Verdicts of older versions state no lost time.
+    # Verdicts of older versions do not state lost time.
     lost_s = longest_s - usual_s if audit.lost_s is None else audit.lost_s
     limit_s = _most_lost(limits, usual_s)
     if not audit.gaps and (limit_s is None or lost_s <= limit_s):
@@ -219,7 +219,7 @@ def _most_lost(limits: Limits, usual_s: float) -> float | None:
     """Return how much time one gap may lose beyond the usual interval; None: any."""
     allowed = []
     if limits.max_gap_s is not None:
-        # A limit in time never falls on a single sample: `missing_share` is for those.
+        # A limit in time never applies to a single sample: `missing_share` is for those.
         allowed.append(max(limits.max_gap_s, 1.5 * usual_s))
     if limits.max_gap_periods is not None and usual_s:
         allowed.append((limits.max_gap_periods - 1.0) * usual_s)
@@ -259,7 +259,7 @@ def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
 def _witness_of(
     name: str, kind: SourceKind | str, measurements: Sequence[PairMeasurement]
 ) -> Witness:
-    """Return what content, or the build of the device, says of a source's jitter."""
+    """Return what content, or the build of the device, shows about a source's jitter."""
     shares = [
         (pair.diagnostics["stamp_share_std"], pair.diagnostics["stamp_share"])
         for pair in measurements
@@ -277,10 +277,10 @@ def _witness_of(
 def _judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness) -> list[Finding]:
     """Return findings about the jitter of one source.
 
-    Jitter beyond a limit rejects only where so much of it is shown to be of the stamps: by content,
-    by the build of the device, or by delays that are one-sided, as those of transport are. Where
-    content shows that less is, it is a remark: the sampling is uneven. Where nothing shows either,
-    the source is left unverified.
+    Jitter beyond a limit rejects only if enough of it is shown to be due to the timestamps: by
+    content, by the build of the device, or by one-sided delays, as transport has. If content shows
+    that less is, it is a remark: the sampling is uneven. If nothing shows either, the source is
+    left unverified.
     """
     if audit.samples < _FEW:
         witness = replace(witness, is_device=False)
@@ -302,7 +302,7 @@ def _judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness
 def _weighed(
     name: str, text: str, value: float, limit: float, witness: Witness, *, is_shown: bool
 ) -> list[Finding]:
-    """Word jitter beyond its limit by what is known of its origin."""
+    """Word jitter beyond its limit according to what is known of its origin."""
     text = f"{text}; limit {word_duration(limit)}"
     least, most = (value * math.sqrt(share) for share in (witness.least, witness.most))
     if most <= limit:

@@ -19,7 +19,7 @@ def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str)
     Parameters
     ----------
     baselines : iterable of FleetBaseline
-        Those of too few clips are left to the policy below.
+        Those of too few clips are left to the policy that it extends.
     extends : str
         Profile, or policy file relative to the one that is written.
     title : str
@@ -51,7 +51,7 @@ def limits_text(
     table : str
         ``kinds`` or ``sources``.
     extends, title : str
-        As of `policy_text`.
+        As for `policy_text`.
     """
     lines = [f"# {_on_one_line(title)}", "", f"extends = {_quoted(extends)}"]
     for kind, limit_s in limits_s.items():
@@ -64,7 +64,7 @@ def _ms(seconds: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string: that of JSON, but for one control character."""
+    """Return a TOML string: the same as JSON, except for one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -73,11 +73,11 @@ def _on_one_line(text: str) -> str:
 
 
 def policy_toml(policy: Policy) -> str:
-    """Return the text of a policy file: what is set, in the units that people write.
+    """Return the text of a policy file: what is set, in the units of such files.
 
-    Loaded again (`load_policy`), it is the same policy but for its name.
+    Loaded again (`load_policy`), it is the same policy except for its name.
     """
-    below = load_policy()  # what a file extends that names nothing
+    below = load_policy()  # what a file without `extends` extends
     lines = [
         *_lines(
             {
@@ -104,12 +104,12 @@ def policy_toml(policy: Policy) -> str:
 def _as_written(
     limits: Mapping[str, float | None], below: Mapping[str, float | None]
 ) -> dict[str, float | str]:
-    """Return limits in milliseconds, and "off" where what lies below checks and these do not."""
+    """Return limits in milliseconds, and "off" where the policy below checks and these do not."""
     written: dict[str, float | str] = {}
     for key, value in limits.items():
         name = f"{key.removesuffix('_s')}_ms" if key.endswith("_s") else key
         if value is not None:
-            # Not 14.999999999999998: nobody states more digits.
+            # Not 14.999999999999998: limits are not stated with more digits.
             written[name] = float(f"{value * 1e3:.12g}") if key.endswith("_s") else value
         elif key in below and (below[key] is not None or limits is below):
             written[name] = "off"

@@ -1,4 +1,4 @@
-"""Judge a transcript against the audio that its times hang on."""
+"""Judge a transcript against the audio that its times refer to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["judge_transcript"]
 
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")
-# Times of a tier stretch as freely as files are converted: 0.1 % where 29.97 frames a second are
-# taken for 30, more where the step of an aligner's frames is rounded.
+# Times of a tier are stretched by file conversion: 0.1 % where 29.97 frames per second are taken
+# for 30, more where the step of an aligner's frames is rounded.
 _STRETCH_PPM = 1000.0
 
 
@@ -35,8 +35,8 @@ def judge_transcript(
 ) -> CheckResult:
     """Return the result on a transcript.
 
-    Its words are about its audio, so it is judged against that and nothing else: where the
-    microphone's own clock is off, or nothing ties it down, that is said of the microphone.
+    Its words are about its audio, so it is judged against that and nothing else: if the
+    microphone's own clock is off, or nothing constrains it, that is reported for the microphone.
     """
     own = [
         m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS
@@ -53,7 +53,7 @@ def judge_transcript(
         at_ns = m.at_ns
         estimate = _estimate(name, m, at_ns, expected_offset_s)
     heard_s = m.diagnostics.get("seconds", span_s)
-    if heard_s < span_s:  # nothing is said, and nothing vouched for, beyond the tier
+    if heard_s < span_s:  # there is no speech, and no evidence, beyond the tier
         at_ns, span_s = m.at_ns, heard_s
         estimate = _estimate(name, m, at_ns, expected_offset_s)
     own_case = ClockCase(
@@ -120,7 +120,7 @@ def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: floa
 
 
 def _refused(name: str, audio: str, m: PairMeasurement) -> CheckResult:
-    """Reject what is shown not to fit; what is merely unclear stays unverified."""
+    """Reject a transcript shown not to fit; one that is merely unclear stays unverified."""
     if m.diagnostics.get("is_foreign"):
         words = "words" if m.diagnostics.get("is_words") else "phones"
         text = (

@@ -1,4 +1,4 @@
-"""Tell a gyroscope in degrees: motion that fits in time, and is 57 times too large."""
+"""Detect a gyroscope in degrees: motion that fits in time, and is 57 times too large."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from syncaudit.policy.case import Case, Findings, remark
 
 __all__ = ["check_units"]
 
-# Sources that agree, and by how much a gain may be off: scales of sensors differ by a few percent,
-# stated focal lengths by some more.
+# Minimum number of sources that agree, and how far a gain may be off: scales of sensors differ by a
+# few percent, stated focal lengths by somewhat more.
 MIN_AGREEING = 2
 MAX_APART = 0.1
-# Rotation of a camera, turn rate of a bus: the target over the source is 1 in rad/s.
+# Rotation of a camera, turn rate of a bus: the ratio of target to source is 1 in rad/s.
 METHODS = ("rotation", "yaw_rate")
 
 
 def check_units(case: Case) -> Findings:
     """Return a warning for every IMU whose gyroscope others show to be in degrees per second.
 
-    Nothing is converted: it is for the manifest to state a unit. The pairs were refused for their
-    gain, so that such an IMU vouches for nobody.
+    Nothing is converted: the manifest has to state a unit. The pairs were refused for their gain,
+    so that such an IMU confirms no other source.
     """
     findings = []
     for name, spec in case.clip.sources.items():

@@ -1,4 +1,4 @@
-"""Say why a clock could not be judged."""
+"""Explain why a clock could not be judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
 
 def word_method(method: str) -> str:
-    """Return a method's name for people: ``yaw rate``."""
+    """Return a method's name for display: ``yaw rate``."""
     words = {
         "lateral_accel": "lateral acceleration",
         "long_accel": "forward acceleration",
@@ -22,7 +22,7 @@ def word_method(method: str) -> str:
 
 
 def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResult:
-    """Return the result that nothing can be said of a source, and why."""
+    """Return the result that a source is unverified, and why."""
     return CheckResult(
         verdict=Verdict.UNVERIFIED,
         gaps=(remark(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
@@ -30,21 +30,21 @@ def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResu
 
 
 def unmeasured(name: str, why: str | None) -> CheckResult:
-    """Return the result on a source that no measurement tells of.
+    """Return the result on a source that no measurement constrains.
 
     Parameters
     ----------
     name : str
         Source.
     why : str, optional
-        What was tried and refused; None where there was nothing to try.
+        What was tried and refused; None if there was nothing to try.
     """
     known = why or "no measurement ties it to another source"
     return replace(unknown(name, f"{name} cannot be judged: {known}"), why_unmeasured=why)
 
 
 def why_unobservable(case: ClockCase) -> str | None:
-    """Say what is missing, by the best of the refused measurements; None where there was none."""
+    """Explain what is missing, by the best refused measurement; None if there was none."""
     clock, solution = case.clock, case.solution
     best, n_refused = _telling(case)
     if best is not None:
@@ -63,7 +63,7 @@ def why_unobservable(case: ClockCase) -> str | None:
 
 
 def _word_refusal(case: ClockCase, pair: PairMeasurement) -> str:
-    """Return why one measurement of a source, or of another of its clock, was refused."""
+    """Return why one measurement of a source, or of another with its clock, was refused."""
     name, mine, other = case.name, pair.source, pair.target
     if mine != name and (other == name or case.clocks.get(mine) != case.clock):
         mine, other = other, mine
@@ -73,11 +73,11 @@ def _word_refusal(case: ClockCase, pair: PairMeasurement) -> str:
 
 
 def _telling(case: ClockCase) -> tuple[PairMeasurement | None, int]:
-    """Return the one refusal that is told of a source, and how many there are.
+    """Return the one refusal to report for a source, and how many there are.
 
-    That of a pair with another clock before one of its own, of the source itself before others of
-    its clock, then of the pair that came nearest to a measurement, and of those the one with a
-    clock that is tied to the reference.
+    A pair with another clock comes before one with its own, the source itself before others with
+    its clock, then the pair that came nearest to a measurement, and last one with a clock that is
+    tied to the reference.
     """
     clock, clocks, solution = case.clock, case.clocks, case.solution
     refused = [

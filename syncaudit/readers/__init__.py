@@ -1,4 +1,4 @@
-"""Read sources into streams, unrepaired: one function a kind, in one table."""
+"""Read sources into streams without repairing them: one table of functions, one per kind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = ["READERS", "read_source"]
 
 
 def _in_memory(reader: Callable[..., Stream]) -> Callable[..., Stream]:
-    """Return a reader that needs no folder for copies of remote files."""
+    """Adapt a reader that needs no folder for copies of remote files."""
     return lambda *source, scratch: reader(*source)  # noqa: ARG005  # one signature for every kind
 
 
@@ -61,7 +61,7 @@ READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
 )
 
 
-# Samples from which on it is worth the time to give freed memory back.
+# Above this many samples, giving freed memory back is worth the time.
 LONG_RECORDING = 1 << 20
 _OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
@@ -81,21 +81,22 @@ def read_source(
     name : str
         Source name in the manifest.
     spec : SourceSpec
-        What the manifest says about it.
+        Its entry in the manifest.
     base_uri : str
-        Folder that relative URIs start at (`Clip.base_uri`).
+        Folder that relative URIs are resolved against (`Clip.base_uri`).
     scratch : Path, optional
         Folder for local copies of remote files, removed by the caller once the stream's frames
-        are decoded. Without it copies are removed at once, those of a camera's images when
+        are decoded. If omitted, copies are removed at once, those of a camera's images when
         the process ends.
     near_ns : tuple of two int, optional
-        Of large tables no rows are kept but those from the first stamp in ``[low, high)`` to the
-        last, if there are any. Of others everything is read.
+        For large tables, keep only the rows from the first timestamp in ``[low, high)`` to the
+        last, if there are any. Other sources are read in full.
 
     Returns
     -------
     Stream
-        Of the kind's own class; `findings` (with `source` set) hold what is wrong but usable.
+        Of the kind's own class; its `findings` (with `source` set) list faults that leave it
+        usable.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def read_source(
         found.source = name
         raise found from error
     if stream.time_ns.size > LONG_RECORDING:
-        pyarrow.default_memory_pool().release_unused()  # what tables took before they were streams
+        pyarrow.default_memory_pool().release_unused()  # memory of its source tables
     stream = _with_manifest(stream, spec, base_uri)
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
@@ -134,7 +135,7 @@ def read_source(
 
 
 def _check_units(name: str, spec: SourceSpec) -> None:
-    """Refuse units of what a source does not have, and units that are not known."""
+    """Reject units of quantities that a source does not have, and unknown units."""
     known: dict[str, Collection[str]] = {}
     if not isinstance(spec, TranscriptSpec):
         known[STAMPS_KEY] = NS_PER_UNIT
@@ -155,7 +156,7 @@ def _wrong(message: str, found: str, known: Collection[str]) -> StreamReadError:
 
 
 def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSpec:
-    """Return what the manifest says of a large table with the rows near the window of its clip."""
+    """Return the spec; that of a large table is restricted to the rows near its clip's window."""
     if not isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec):
         return spec
     if spec.rows is not None or spec.is_start_assumed or getattr(spec, "dbc", None) is not None:
@@ -172,7 +173,7 @@ def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSp
 
 
 def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:
-    """Return an error of a file outside of the roots: its content is nobody's business."""
+    """Return the error for a file outside the roots without quoting the file's content."""
     if error.code == ReasonCode.MISSING_FILE or isinstance(error, RefusedError):
         return error
     return ClipInputError(
@@ -189,7 +190,7 @@ def _unquoted_finding(finding: Finding) -> Finding:
 
 
 def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
-    """Return `stream` with what any source may have in its row: arrivals, findings, its start."""
+    """Add what any source may have in the manifest: arrivals, findings, an assumed start."""
     if isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec) and spec.is_start_assumed:
         stream = replace(stream, is_start_assumed=True)
     is_numbered = spec.stamp_kind == "index"
@@ -210,7 +211,7 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
 
 
 def _with_source(stream: Stream, name: str) -> Stream:
-    """Return `stream` with its name in those findings that lack it."""
+    """Set the stream's name as the source of the findings that lack one."""
     if not stream.findings or all(finding.source is not None for finding in stream.findings):
         return stream
     return replace(

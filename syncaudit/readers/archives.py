@@ -1,4 +1,4 @@
-"""Find members of local tar archives: shards hold thousands, and an index is made only once."""
+"""Find members of local tar archives, which may hold thousands; each is indexed only once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SCHEME = "tar://"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """Where a member's bytes lie in its archive."""
+    """Location of a member's bytes in its archive."""
 
     archive: Path
     offset: int
     size: int
 
     def read(self) -> bytes:
-        """Return the content; shorter than `size` where the archive is cut off."""
+        """Return the content; shorter than `size` if the archive is truncated."""
         with self.archive.open("rb") as file:
             file.seek(self.offset)
             return file.read(self.size)
@@ -31,7 +31,7 @@ class Member:
 def find_member(uri: str) -> Member | None:
     """Return the member that ``tar://name::/path/shard.tar`` names.
 
-    None leaves the URI to fsspec: it names no plain local archive, or no member of it.
+    None leaves the URI to fsspec: it does not name a plain local archive or a member of one.
     """
     head, _, last = uri.partition("::")
     if not head.startswith(_SCHEME) or "::" in last or "://" in last or not last:
@@ -54,5 +54,5 @@ def _index(path: str, size: int, mtime_ns: int) -> MappingProxyType[str, tuple[i
                 if member.isreg() and not member.issparse():
                     places[member.name] = (member.offset_data, member.size)
         except tarfile.TarError:
-            pass  # cut off: what lies before the cut can still be read
+            pass  # truncated: the members before the cut can still be read
     return MappingProxyType(places)

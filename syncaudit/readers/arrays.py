@@ -1,4 +1,4 @@
-"""Read NumPy arrays as a table: a `.npy` file is one column, a folder of them several."""
+"""Read NumPy arrays as a table: a `.npy` file is one column, a folder holds several."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _MANY_ROWS = 1 << 20
 
 
 def list_arrays(uri: str) -> dict[str, str] | None:
-    """Return the array files of a folder by column name; None if `uri` is no folder of arrays."""
+    """Return the array files of a folder by column name; None if it is not an array folder."""
     if holds_data(uri):
         return None
     path = local_path(uri)
     if path is not None:
-        with reworded(uri):  # a name may be too long to ask for
+        with reworded(uri):  # the name may be too long for the file system
             if not path.is_dir():
                 return None
     if path is None and PurePosixPath(uri.split("::")[0]).suffix:
-        return None  # asking remote systems costs time
+        return None  # remote queries are slow
     listed = sorted(list_folder(uri) or ())
     if not any(_is_array(name) for name in listed):
         return None
-    # A damaged one beside others is told when it is read.
+    # A damaged file beside valid ones is reported when it is read.
     return {array_name(name): name for name in listed if _is_column(name)}
 
 
@@ -72,7 +72,7 @@ def read_arrays(
 ) -> Table:
     """Read arrays of one length as the columns of a table; `files` is column name to URI.
 
-    StreamReadError where one is not an array of numbers in 1 or 2 dimensions, or lengths differ.
+    StreamReadError if one is not an array of numbers in 1 or 2 dimensions, or lengths differ.
     """
     read = {name: place for name, place in files.items() if wanted is None or name in wanted}
     found = {name: _read(place, rows) for name, place in read.items()}
@@ -97,7 +97,7 @@ def read_arrays(
 
 
 def array_parts(files: Mapping[str, str], column: str) -> Iterator[Table]:
-    """Yield an array of a large recording in parts; nothing if it is small or not there."""
+    """Yield an array of a large recording in parts; nothing if it is small or missing."""
     if column not in files:
         return
     at, n_rows = 0, _MANY_ROWS
@@ -110,7 +110,7 @@ def array_parts(files: Mapping[str, str], column: str) -> Iterator[Table]:
 
 
 def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], int]:
-    """Return some rows of an array, and how many it has."""
+    """Return some rows of an array, and its number of rows."""
     try:
         with open_file(uri) as file:
             shape, is_fortran, dtype = array_header(file)
@@ -165,7 +165,7 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
 
 
 def array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns lie together, and type of a NumPy file."""
+    """Return the shape, whether the order is column-major, and the type of a NumPy file."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)

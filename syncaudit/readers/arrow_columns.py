@@ -1,4 +1,4 @@
-"""Arrow columns as plain values, and what messages say of their cells."""
+"""Convert Arrow columns to plain values, and describe their cells in messages."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _ZERO = np.uint8(ord("0"))
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """A column of a table, not looked up in a dictionary, with its name and file."""
+    """A column of a table, without dictionary encoding, with its name and file."""
 
     column: pa.ChunkedArray
     name: str
     uri: str
-    where: Callable[[int], str]  # words for a row
+    where: Callable[[int], str]  # describes a row by its index
 
     def fault(self, index: int, what: str, hint: str, *, code: str = "corrupt") -> StreamReadError:
-        """Return the error of one cell: "line 118: 'timestamp_ns' is blank"."""
+        """Return the error for one cell: "line 118: 'timestamp_ns' is blank"."""
         message = f"{self.where(index)}: '{self.name}' is {what}"
         return StreamReadError(message, code=code, path=self.uri, hint=hint)
 
 
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose cells are not looked up in a dictionary."""
+    """Return a column without dictionary encoding."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether cells of a type are texts."""
+    """Return whether cells of a type are strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -58,7 +58,7 @@ def first_of(mask: pa.ChunkedArray) -> int:
 
 
 def is_digits(column: pa.ChunkedArray) -> bool:
-    """Tell whether texts hold nothing but digits, as nearly all do: ten times as quick to see."""
+    """Return whether strings hold digits only: the usual case, and ten times as fast to check."""
     if not is_text(column.type):
         return False
     texts = [chunk.buffers()[2] for chunk in column.chunks]

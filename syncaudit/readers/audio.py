@@ -28,7 +28,7 @@ from syncaudit.readers.uris import local_file, resolve
 __all__ = ["read_audio"]
 
 _BLOCK = 1 << 20
-_LATE_S = 0.001  # a track that begins later than this is remarked
+_LATE_S = 0.001  # a track that begins later than this gets a warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,9 +47,9 @@ def read_audio(
 ) -> AudioStream:
     """Read a sound file, or the first audio track of a video, as the mean of its channels.
 
-    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from `start_ns`,
-    to which `start_at` may add the track's own start. Without either they count from zero, with a
-    doubt: only what hangs on this audio (a transcript) can then be judged.
+    Timestamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
+    `start_ns`, to which `start_at` may add the track's own start. Without either they count from
+    zero, with a doubt: only what refers to this audio (a transcript) can then be judged.
     """
     uri = resolve(spec.uri, base_uri)
     with local_file(uri, scratch) as path:
@@ -131,7 +131,7 @@ def _lost(uri: str, sound: _Sound) -> Finding:
 
 
 def _anchors(start_ns: int, sound: _Sound) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return stamps every tenth of a second, and either side of every leap."""
+    """Return timestamps every tenth of a second, and on either side of every gap."""
     places = np.array([sample for sample, _ in sound.jumps], dtype=np.int64)
     regular = np.arange(0, len(sound.samples), max(1, round(0.1 * sound.rate_hz)), dtype=np.int64)
     anchors = np.unique(np.concatenate((regular, places, np.maximum(places - 1, 0))))
@@ -144,7 +144,7 @@ def _anchors(start_ns: int, sound: _Sound) -> tuple[NDArray[np.int64], NDArray[n
 def _stamps(
     uri: str, spec: AudioSpec, base_uri: str, n_samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Finding, ...]]:
-    """Return stamps, the sample of each, and findings."""
+    """Return timestamps, the sample index of each, and findings."""
     zero = np.zeros(1, dtype=np.int64)
     if spec.timestamps is None:
         is_stated = spec.start_ns is not None and not spec.is_start_assumed
@@ -215,19 +215,19 @@ def _read_with_soundfile(path: Path) -> _Sound:
         damage: str | None = None
         n_samples = 0
         while True:
-            # Block by block: a damaged header may declare more samples than memory holds.
+            # Block by block: a damaged header may declare more samples than fit in memory.
             try:
                 block = file.read(_BLOCK, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
                 damage = f"it cannot be decoded to its end ({error})"
-                with suppress(StreamReadError):  # it keeps what libsndfile gives up
+                with suppress(StreamReadError):  # FFmpeg keeps samples that libsndfile gives up
                     blocks = [decode_sound(str(path)).samples]
                 break
             if not len(block):
                 break
             n_samples += len(block)
             refuse_endless(str(path), n_samples)
-            with np.errstate(all="ignore"):  # float sound may hold inf and NaN: evidence
+            with np.errstate(all="ignore"):  # float samples may be inf or NaN, which is reported
                 blocks.append(
                     block[:, 0].copy() if n_channels == 1 else block.mean(axis=1, dtype=np.float32)
                 )
@@ -243,13 +243,13 @@ def _read_with_soundfile(path: Path) -> _Sound:
 
 
 def _cut_wav(path: Path) -> str | None:
-    """Return what is wrong if a WAV is shorter than its header says."""
+    """Describe the damage if a WAV is shorter than its header declares."""
     with path.open("rb") as file:
         head = file.read(12)
     declared = int.from_bytes(head[4:8], "little") + 8
     size = path.stat().st_size
     is_wav = head[:4] == b"RIFF" and head[8:12] == b"WAVE"
-    # Recorders that stream leave 0 or all ones for "unknown".
+    # Streaming recorders leave 0 or all ones for "unknown".
     if not is_wav or declared <= 8 or declared >= 2**32 - 2**16 or size >= declared - 1:
         return None
     return f"it is cut off: {size} of {declared} bytes are there"

@@ -1,4 +1,4 @@
-"""Read raw bus logs: candump as text, binary and Vector formats through their libraries."""
+"""Read raw bus logs: candump as text, others through python-can and asammdf."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from syncaudit.readers.uris import local_file, read_bytes
 
 __all__ = ["RAW_LOGS", "read_frames"]
 
-# What python-can's parsers raise on damaged files.
+# Exceptions that python-can's parsers raise on damaged files.
 _PARSE_ERRORS = (
     ArithmeticError,
     AttributeError,
@@ -52,10 +52,10 @@ _ASC_RELATIVE = re.compile(r"^base\s+\w+\s+timestamps\s+relative", re.IGNORECASE
 def read_frames(
     uri: str, suffix: str, wanted: Collection[int], scratch: Path | None = None
 ) -> BusFrames:
-    """Return the frames of a raw log whose identifiers are wanted (29-bit ones plus `EXTENDED`).
+    """Return the frames of a raw log with wanted identifiers (29-bit ones plus `EXTENDED`).
 
-    `suffix` is a key of `RAW_LOGS`. StreamReadError where the log is missing, empty or no log of
-    its format.
+    `suffix` is a key of `RAW_LOGS`. StreamReadError if the log is missing, empty or not of that
+    format.
     """
     return RAW_LOGS[suffix](uri, wanted, scratch)
 
@@ -65,9 +65,9 @@ def _candump(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFram
 
 
 def _blf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
-    """Read a Vector BLF: stamps of 10 us or 1 ns after a start of whole milliseconds.
+    """Read a Vector BLF: timestamps of 10 us or 1 ns after a start in whole milliseconds.
 
-    The start is a date without zone, read as UTC.
+    The start is a date without time zone, read as UTC.
     """
     from io import BytesIO
 
@@ -91,9 +91,9 @@ def _blf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
 
 
 def _asc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:  # noqa: ARG001  # one signature for every format
-    """Read a Vector ASC: stamps as written (1 us as a rule) after the date of its header.
+    """Read a Vector ASC: timestamps as written (typically 1 us) after the date of its header.
 
-    The date has no zone and is read as UTC.
+    The date has no time zone and is read as UTC.
     """
     from io import StringIO
 
@@ -135,13 +135,13 @@ def _asc_start_ns(uri: str, parts: tuple[str, ...]) -> int:
 
 
 def _trc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:  # noqa: ARG001  # one signature for every format
-    """Read a PEAK TRC: stamps of 1 us at best, after the start of its header if it has one."""
+    """Read a PEAK TRC: timestamps of 1 us at best, after the header's start if it has one."""
     from io import StringIO
 
     from can.io.trc import TRCReader
 
     text = read_bytes(uri).decode("utf-8-sig", "replace")
-    # Start plus milliseconds come as float unix seconds; whole microseconds survive that.
+    # Start plus milliseconds arrive as float Unix seconds, which keep whole microseconds.
     with _complaints("can.io.trc") as complaints:
         frames = _collect(uri, TRCReader(StringIO(text)), wanted, 0, 1000)
     return _with_complaints(uri, frames, complaints)
@@ -149,7 +149,7 @@ def _trc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames: 
 
 @contextmanager
 def _complaints(name: str) -> Iterator[list[str]]:
-    """Collect what python-can only logs: lines and objects that it passed over."""
+    """Collect what python-can only logs: lines and objects that it skipped."""
     found: list[str] = []
 
     def keep(record: logging.LogRecord) -> bool:
@@ -207,7 +207,7 @@ def _collect(
     *,
     errors: tuple[type[Exception], ...] = _PARSE_ERRORS,
 ) -> BusFrames:
-    """Gather python-can messages; a log that breaks off keeps what came before."""
+    """Gather python-can messages; a truncated log keeps those before the cut."""
     time_ns: list[int] = []
     ids: list[int] = []
     payloads: list[bytes] = []

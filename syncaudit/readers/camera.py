@@ -1,4 +1,4 @@
-"""Read cameras: where the frames lie and when each was stamped, without decoding them."""
+"""Read cameras: locations and timestamps of their frames, without decoding them."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, r
 
 __all__ = ["read_camera"]
 
-# A camera whose uri is such a table has stamps and no images.
+# A camera whose uri is such a table has timestamps but no images.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})
 
 
 def read_camera(
     name: str, spec: CameraSpec, base_uri: str, *, scratch: Path | None = None
 ) -> CameraStream:
-    """Read stamps and frame list of a camera.
+    """Read the timestamps and the frame list of a camera.
 
     It is a video file, a folder or glob of images in natural order of their names, or a table of
-    stamps: a camera without images, of which only the stamps are audited. Copies of remote
-    images, which decoders need as local files, go into `scratch`; without it they lie in a
+    timestamps: a camera without images, of which only the timestamps are audited. Copies of remote
+    images, which decoders need as local files, go into `scratch`; without it they stay in a
     temporary folder until the process ends.
     """
     uri = resolve(spec.uri, base_uri)
@@ -64,7 +64,7 @@ def read_camera(
             raise StreamReadError("its timestamp table names no image", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
     elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
-        files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
+        files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is a file, since it could be read
     elif holds_data(uri):
         files = _one_file(uri, spec, is_image=suffix in IMAGES)
     elif (listed := list_folder(uri)) is not None:
@@ -134,7 +134,7 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
 def _one_file(
     path: str, spec: CameraSpec, *, is_image: bool = False, n_bytes: int | None = None
 ) -> FrameFiles:
-    # A single image is a folder of one; FFmpeg would give it a made-up clock.
+    # A single image counts as a folder of one; FFmpeg would invent a clock for it.
     return FrameFiles(
         paths=(path,),
         is_images=is_image,
@@ -145,7 +145,7 @@ def _one_file(
 
 
 def _in_sample_tables(uri: str, spec: CameraSpec) -> ContainerFrames | None:
-    """Return what the tables of a plain local MP4 file list, as most cameras are."""
+    """Return the frames that the sample tables of a plain local MP4 list: the most common case."""
     return None if is_url(uri) else list_tabulated(uri, spec.stream, _span_ns(spec))
 
 
@@ -163,13 +163,13 @@ def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
             hint=f"Expected a folder or glob of {', '.join(sorted(IMAGES))}.",
         )
     found.sort(key=natural_key)
-    # An image of 0 bytes is damage of one frame, found on decoding; only remote ones are
-    # touched here.
+    # An image of 0 bytes is damage to one frame, found on decoding; only remote images are
+    # accessed here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
 
 
 def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
-    """Return the images in a column of a Parquet file; they stay there until decoded."""
+    """Return references to the images in a column of a Parquet file, read only on decoding."""
     path = str(keep_local(uri, scratch or _process_scratch()))
     rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
     return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
@@ -261,7 +261,7 @@ def _mismatch(uri: str, n_frames: int, timestamps: str, n_stamps: int) -> Findin
 
 
 def _focal_px(spec: CameraSpec, width_px: int) -> float | None:
-    """Return the focal length, from `fov_deg` (horizontal, of the full width) if need be."""
+    """Return the focal length, derived from `fov_deg` (horizontal, full width) if not given."""
     if spec.focal_px is not None:
         return spec.focal_px
     if spec.fov_deg is None or not width_px or not 0 < spec.fov_deg < 180:
@@ -269,7 +269,7 @@ def _focal_px(spec: CameraSpec, width_px: int) -> float | None:
     half_rad = math.radians(spec.fov_deg) / 2
     if spec.distortion is None:
         return width_px / 2 / math.tan(half_rad)
-    # Beyond a right angle, or where its polynomial has turned back, a lens shows no such ray.
+    # Beyond a right angle, or where the polynomial has turned back, no ray reaches the image.
     radius = float(spec.distortion.radius(np.array(half_rad)))
     return width_px / 2 / radius if radius > 0.0 else None
 

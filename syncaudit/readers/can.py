@@ -33,7 +33,7 @@ __all__ = ["read_can"]
 def read_can(
     name: str, spec: CanSpec, base_uri: str, *, scratch: Path | None = None
 ) -> SignalStream:
-    """Read a vehicle bus: one channel for each role, with its own message's stamps.
+    """Read a vehicle bus: one channel per role, with the timestamps of its own message.
 
     It is a raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a table
     with ``timestamp_ns`` and `signals` (role to column).
@@ -81,12 +81,12 @@ def read_can(
     )
 
 
-# Stamps of the stream, channels, findings.
+# Timestamps of the stream, channels, findings.
 _Read = tuple[NDArray[np.int64], list[Channel], list[Finding]]
 
 
 def _from_table(uri: str, spec: CanSpec, base_uri: str) -> _Read:
-    """Return the columns of a decoded table; a blank cell is no sample of that signal."""
+    """Return the columns of a decoded table; a blank cell is not a sample of that signal."""
     if spec.dbc is not None:
         raise StreamReadError(
             "a 'dbc' is given, but this is not a raw log",

@@ -1,4 +1,4 @@
-"""Parse candump logs as text, so that stamps keep every digit."""
+"""Parse candump logs as text, so that timestamps keep every digit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LINE = re.compile(
     rb"[ \t]*(?:[TR])?(?:[ \t]+'.*')?[ \t]*\r?$",
     re.MULTILINE,
 )
-_ID_LIMIT = 0x1FFFFFFF  # above it are error frames
+_ID_LIMIT = 0x1FFFFFFF  # error frames lie above it
 
 
 def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:
-    """Return the frames with `wanted` identifiers of a candump log.
+    """Return the frames of a candump log with `wanted` identifiers.
 
-    Stamps are exact: seconds and fraction are read as digits (resolution as written, 1 us as a
-    rule).
+    Timestamps are exact: seconds and fraction are read as digits (resolution as written, typically
+    1 us).
     """
     keys: dict[bytes, int | None] = {}
     time_ns: list[int] = []

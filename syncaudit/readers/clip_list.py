@@ -1,4 +1,4 @@
-"""Lists of clips that people keep."""
+"""Read user-supplied lists of clips."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ __all__ = ["read_clip_ids"]
 
 
 def read_clip_ids(path: str, *, may_be_empty: bool = False) -> frozenset[str]:
-    """Return the clips of a manifest, of verdict rows, or of a text with a clip_id a line.
+    """Return the clips of a manifest, of verdict rows, or of a text with one clip_id per line.
 
     Parameters
     ----------
     path : str
-        Local or any fsspec URL. Blank lines and lines that begin with ``#`` are left out.
+        Local or any fsspec URL. Blank lines and lines that begin with ``#`` are ignored.
     may_be_empty : bool
-        Whether a list without clips is one.
+        Whether a list without clips is valid.
 
     Raises
     ------
     UsageError
-        If it cannot be read, holds no clip unless it may, or a line of JSON has no ``clip_id``.
+        If it cannot be read, is empty although it must not be, or a JSON line has no
+        ``clip_id``.
     """
     found = set()
     for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), 1):

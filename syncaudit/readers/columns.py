@@ -1,4 +1,4 @@
-"""Columns of a table under their names, and rows under the words that people count them by."""
+"""Tables with columns by name, and rows described the way people count them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Columns as the file holds them, with exact conversions."""
+    """Columns as stored in the file, with exact conversions."""
 
     uri: str  # where it was read from, for messages
     data: pa.Table  # columns under their stripped header names
-    first_row: int  # number that people count the first data row as: the line in a CSV, else 0
-    findings: tuple[Finding, ...] = ()  # what is wrong with the file and leaves the rest usable
+    first_row: int  # number of the first data row for people: its line in a CSV, else 0
+    findings: tuple[Finding, ...] = ()  # faults of the file that leave the rest usable
     unread: tuple[str, ...] = ()  # columns that were not asked for
     skipped_rows: int = 0  # rows of the file before these
 
@@ -53,7 +53,7 @@ class Table:
         return int(self.data.num_rows)
 
     def where(self, index: int) -> str:
-        """Return the words for row `index`: the line of a CSV, the row of a Parquet file."""
+        """Describe row `index`: as the line of a CSV, the row of a Parquet file."""
         place = index + self.first_row + self.skipped_rows
         return f"line {place}" if self.first_row else f"row {place}"
 
@@ -62,19 +62,19 @@ class Table:
         return self._holds(name) or self._holds(base_column(name))
 
     def _holds(self, name: str) -> bool:
-        # A thirtieth of the price of a search in `names`, which Arrow lists anew each time.
+        # 30 times as fast as a search in `names`, which Arrow rebuilds each time.
         try:
             return bool(self.data.schema.get_field_index(name) >= 0)
-        except UnicodeEncodeError:  # half a surrogate pair names no column
+        except UnicodeEncodeError:  # half a surrogate pair cannot name a column
             return False
 
     def only(self, names: Iterable[str]) -> Table:
-        """Return the table without other columns than `names`; ``name[2]`` keeps ``name``."""
+        """Return the table restricted to the columns `names`; ``name[2]`` keeps ``name``."""
         kept = {*names, *map(base_column, names)}
         return replace(self, data=self.data.select([name for name in self.names if name in kept]))
 
     def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
-        """Check that columns exist; the error lists those found and the nearest name."""
+        """Check that columns exist; the error lists the existing ones and the nearest name."""
         for name in names:
             if not self.has(name):
                 found = ", ".join((*self.names, *self.unread))
@@ -100,10 +100,10 @@ class Table:
         name : str, optional
             Column; None is ``timestamp_ns``.
         may_be_seconds : bool
-            Whether floats are seconds since some start; else they are refused.
+            Whether floats are seconds since some start; else they are rejected.
         unit : str, optional
-            What the manifest says that they are in, a key of `syncaudit.model.units.NS_PER_UNIT`;
-            floats will do then.
+            Their unit as the manifest states it, a key of `syncaudit.model.units.NS_PER_UNIT`;
+            floats are then accepted.
         purpose : str
             What it is for, in messages.
 
@@ -114,7 +114,7 @@ class Table:
         Raises
         ------
         StreamReadError
-            If the column is missing, or a cell is blank, no integer, or too large for int64.
+            If the column is missing, or a cell is blank, not an integer, or too large for int64.
         """
         name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
@@ -140,7 +140,7 @@ class Table:
         Raises
         ------
         StreamReadError
-            If the column is missing or a cell is no number.
+            If the column is missing or a cell is not a number.
         """
         self.require([name], purpose=purpose)
         if not self._holds(name):
@@ -162,7 +162,7 @@ class Table:
         return matrix[:, place] if place < width else np.empty(0)
 
     def is_blank(self, name: str) -> NDArray[np.bool_]:
-        """Return where cells of a column hold nothing (not even NaN), shape (n,)."""
+        """Return where cells of a column are empty (not even NaN), shape (n,)."""
         return as_array(
             pc.is_null(self.data.column(name if self._holds(name) else base_column(name))),
             np.bool_,
@@ -176,7 +176,7 @@ def base_column(name: str) -> str:
 
 
 def check_names(uri: str, names: list[str]) -> None:
-    """Refuse a table whose column names repeat, or that has more columns than any recording."""
+    """Reject a table whose column names repeat, or that has more columns than any recording."""
     if len(names) > TABLE_COLUMNS:
         raise StreamReadError(
             f"has {len(names)} columns; at most {TABLE_COLUMNS} are read",

@@ -1,4 +1,4 @@
-"""Read large CSV files in blocks of lines, so that memory holds what is wanted of them alone."""
+"""Read large CSV files in blocks of lines, so that memory holds only what is wanted of them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from syncaudit.readers.uris import holds_data, local_path, open_file
 
 __all__ = ["CsvBlocks", "large_csv", "read_large_csv"]
 
-# Smaller ones are read at once, which tells more of their faults; blocks bound what larger ones
-# take beside the columns themselves.
+# Smaller files are read at once, which reports faults in more detail; for larger ones, blocks
+# bound the memory needed beside the columns themselves.
 _LEAST_BYTES = 1 << 26
 _BLOCK_BYTES = 1 << 24
 
 
 class _IrregularError(StreamReadError):
-    """A block is unlike the first one: what reads the file as a whole says why."""
+    """A block differs from the first one; the reader of whole files reports why."""
 
     def __init__(self) -> None:
         super().__init__("is not plain throughout")
@@ -37,13 +37,13 @@ class CsvBlocks:
 
     def __init__(self, path: Path, names: list[str], delimiter: str, start: int) -> None:
         self.path, self.names, self._delimiter, self._start = path, names, delimiter, start
-        # Of a last line that is cut off, once it was read.
+        # Number of columns of a truncated last line, once it was read.
         self.n_columns_of_last: int | None = None
 
     def read(self, texts: set[str], wanted: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the wanted columns in order, of one schema; `texts` as integers if they are.
+        """Yield the wanted columns in order, with one schema; `texts` as integers if they are.
 
-        _IrregularError where a line is faulty, or a column changes what it holds.
+        _IrregularError if a line is faulty, or a column changes its type.
         """
         kinds: dict[str, pa.DataType] = {name: pa.string() for name in wanted if name in texts}
         schema = None
@@ -107,9 +107,9 @@ def large_csv(uri: str) -> CsvBlocks | None:
 def read_large_csv(
     uri: str, csv: CsvBlocks, texts: set[str], rows: Sequence[int] | None, wanted: set[str] | None
 ) -> Table | None:
-    """Read some columns and rows of a large CSV file; None if it is not plain throughout.
+    """Read some columns and rows of a large CSV file; None if it is not regular throughout.
 
-    `texts` are columns that are no floats: integers, else texts.
+    `texts` are columns that are not floats: integers, else strings.
     """
     names = [name for name in csv.names if wanted is None or name in wanted]
     first, stop = (0, None) if rows is None else rows
@@ -159,7 +159,7 @@ def _blocks(file: BinaryIO, uri: str) -> Iterator[bytes]:
 
 
 def _numeric(found: pa.Table) -> dict[str, pa.DataType]:
-    """Return the types to read further blocks with: the first tells what is a number."""
+    """Return the types for reading further blocks: the first block shows which are numbers."""
     kinds = {}
     for field in found.schema:
         is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)

@@ -1,4 +1,4 @@
-"""Read CSV tables: whole, or the lines of some rows of a large one."""
+"""Read CSV tables as a whole, and the parts that block-wise reading shares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit.readers.columns import Table, check_names
 __all__ = ["BLANKS", "cut_off", "decode_text", "digit_cells", "read_csv", "read_header"]
 
 _NEWLINE, _ZERO = np.uint8(ord("\n")), np.uint8(ord("0"))
-# Offsets of Arrow's texts are 32 bits.
+# Arrow's string offsets are 32 bits.
 _MAX_BYTES = 2**31 - 1
 
 _DELIMITERS = ",;\t"
@@ -23,7 +23,7 @@ BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
 
 
 def decode_text(uri: str, data: bytes) -> str:
-    """Return text from UTF-8 (with or without mark) or marked UTF-16; else code ``bad_text``."""
+    """Decode UTF-8 (with or without BOM) or UTF-16 with BOM; else fail with code ``bad_text``."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -39,7 +39,7 @@ def decode_text(uri: str, data: bytes) -> str:
 
 
 def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
-    """Return the column names in the first line of a CSV, and what parts them."""
+    """Return the column names in the first line of a CSV, and the delimiter."""
     if len(line) >= LINE_BYTES:
         raise StreamReadError(
             f"the first line is longer than {LINE_BYTES >> 20} MiB",
@@ -64,7 +64,7 @@ def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
 
 
 def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
-    """Read a CSV table as a whole; parameters and errors as of `read_table`."""
+    """Read a CSV table as a whole; parameters and errors are those of `read_table`."""
     from pyarrow import csv
 
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -111,7 +111,7 @@ def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
         try:
             found = convert({name: pa.string() for name in names if name in text_columns})
         except pa.ArrowInvalid:
-            # A column changes its type after the first block: read text, convert on demand.
+            # A column changes its type after the first block: read strings, convert on demand.
             found = convert(dict.fromkeys(names, pa.string()))
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         decode_text(uri, data)
@@ -132,7 +132,7 @@ def _judge_faulty(
     n_columns: int,
     n_good: int,
 ) -> tuple[Finding, ...]:
-    """Return a finding for a last line that is cut off; refuse earlier faulty lines."""
+    """Return a finding for a truncated last line; reject earlier faulty lines."""
     if not faulty:
         return ()
     last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
@@ -151,7 +151,7 @@ def _judge_faulty(
 
 
 def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
-    """Return the finding of a last line that has too few columns."""
+    """Return the finding for a last line that has too few columns."""
     return Finding(
         code=ReasonCode.CORRUPT,
         message=f"{uri}: the last line ({line}) is cut off: {n_found} columns, expected "
@@ -171,15 +171,15 @@ def _blank_lines(rows: bytes) -> int:
 
 
 def digit_cells(lines: bytes) -> pa.StringArray | None:
-    """Return every line as a text, or None if there is a line that is not all digits.
+    """Return every line as a string, or None if any line is not all digits.
 
-    There is at least one line; the last may lack its newline.
+    Expects at least one line; the last may lack its newline.
     """
     if len(lines) > _MAX_BYTES:
         return None
     characters = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(characters == _NEWLINE)
-    # Characters below "0" wrap round to large ones.
+    # Characters below "0" wrap around to large values.
     if np.count_nonzero(characters - _ZERO > 9) != ends.size:
         return None
     is_open = lines[-1] != _NEWLINE

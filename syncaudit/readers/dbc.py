@@ -20,9 +20,9 @@ __all__ = ["BusSignal", "Decoded", "decode", "find_signals"]
 
 # A frame of CAN XL holds 2048 bytes.
 _MOST_BITS = 2048 * 8
-# A multiplexer of 16 bits; cantools lists every page.
+# A 16-bit multiplexer; cantools lists every page.
 _MOST_PAGES = 65535
-# Starts and lengths of six digits: ``0|2000000000@`` (DBC), ``length="..."`` (KCD),
+# Starts and lengths of six or more digits: ``0|2000000000@`` (DBC), ``length="..."`` (KCD),
 # ``<LENGTH>...`` (ARXML), ``Len=...`` (SYM).
 _VAST = re.compile(
     r"\|\s*[0-9]{6,}\s*@|[0-9]{6,}\s*\|\s*[0-9]+\s*@|(?:length|offset)\s*=\s*\"[0-9]{6,}"
@@ -34,7 +34,7 @@ _RANGES = re.compile(r"^\s*SG_MUL_VAL_.*", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusSignal:
-    """One signal with the message that carries it (objects of cantools)."""
+    """A signal with the message that carries it (cantools objects)."""
 
     key: int
     message: Any
@@ -47,7 +47,7 @@ class BusSignal:
 
     @property
     def unit(self) -> str:
-        """Unit that the DBC states, or ""."""
+        """Unit given in the DBC, or ""."""
         return str(self.signal.unit or "")
 
 
@@ -57,13 +57,13 @@ class Decoded:
 
     rows: NDArray[np.int64]  # of the `BusFrames` that carry it, shape (n,)
     values: NDArray[np.float64]  # physical, shape (n,); enumerations stay numbers
-    n_short: int  # frames of its message that are too short to hold it
+    n_short: int  # frames of its message that are too short to contain it
 
 
 def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
     """Return the signal (``Signal`` or ``Message.Signal``) of every role in a bus description.
 
-    StreamReadError where the file is none, or a signal is not in it or in several messages.
+    StreamReadError if the file is not one, or a signal is missing or in several messages.
     """
     messages = _load(uri, read_bytes(uri))
     known: dict[str, list[BusSignal]] = {}
@@ -117,7 +117,7 @@ def _parse(data: bytes) -> tuple[Any, ...]:
 
 
 def _refuse_vast(text: str) -> None:
-    """Refuse lengths and ranges that cantools would lay out bit by bit, number by number."""
+    """Reject huge lengths and ranges, which cantools would expand bit by bit or value by value."""
     for match in _VAST.finditer(text):
         raise ValueError(f"a signal lies at or has {match[0][:40].strip()} bits")
     for line in _RANGES.findall(text):
@@ -182,7 +182,7 @@ def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
 
 
 def _bits(signal: Any) -> list[tuple[int, int]]:
-    """Return (byte, bit in byte) of a signal's bits, least significant first."""
+    """Return (byte, bit in byte) for each of a signal's bits, least significant first."""
     if signal.byte_order == "little_endian":
         return [divmod(signal.start + place, 8) for place in range(signal.length)]
     bits, at = [], signal.start  # most significant bit, sawtooth numbering

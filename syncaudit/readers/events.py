@@ -1,4 +1,4 @@
-"""Read tables of instants: event logs, such as of triggers, and when samples arrived."""
+"""Read tables of instants: event logs, such as triggers, and arrival times of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word what file systems raise of a file for people."""
+"""Turn file system exceptions into readable errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["reworded", "too_long_a_name"]
 
 
 def too_long_a_name(uri: str) -> StreamReadError:
-    """Return the error of a `uri` that no file system can hold."""
+    """Return the error for a `uri` too long for any file system."""
     return StreamReadError(
         "the file name is too long",
         code="missing_file",
@@ -26,7 +26,7 @@ def too_long_a_name(uri: str) -> StreamReadError:
 
 @contextmanager
 def reworded(uri: str) -> Iterator[None]:
-    """Turn what file systems raise about a resolved `uri` into errors worded for people."""
+    """Turn what file systems raise about a resolved `uri` into readable errors."""
     try:
         yield
     except StreamReadError:
@@ -64,7 +64,7 @@ def reworded(uri: str) -> Iterator[None]:
             path=uri,
             hint="Check the URI and whether the storage can be reached.",
         ) from error
-    except Exception as error:  # remote stores raise kinds of their own
+    except Exception as error:  # remote stores raise their own exception types
         if not is_url(uri):
             raise
         raise StreamReadError(

@@ -15,20 +15,20 @@ __all__ = ["assumed_rate", "assumed_start", "empty_stream", "non_finite", "noted
 def non_finite(
     values: NDArray[np.float64], names: Sequence[str], *, uri: str, first_row: int = 0
 ) -> tuple[Finding, ...]:
-    """Return a finding where samples are NaN, infinite or absurdly large, or nothing.
+    """Return a finding if samples are NaN, infinite or absurdly large, else nothing.
 
     Parameters
     ----------
     values : ndarray of float64, shape (n, d)
         Samples.
     names : sequence of str, length d
-        What the columns are called in the file.
+        Column names in the file.
     uri : str
         File they come from.
     first_row : int
-        Number that people count the first sample as.
+        Number of the first sample for people.
     """
-    with np.errstate(invalid="ignore"):  # without an array of its own where all is well
+    with np.errstate(invalid="ignore"):  # no temporary array in the good case
         if not values.size or bool(values.min() >= -MOST_VALUE and values.max() <= MOST_VALUE):
             return ()
     bad = ~is_usable(values)
@@ -50,7 +50,7 @@ def non_finite(
 
 
 def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
-    """Return the finding of a file that has its header and nothing below it."""
+    """Return the finding for a file that has a header and no rows."""
     return (
         Finding(
             code=ReasonCode.EMPTY,
@@ -62,7 +62,7 @@ def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
 
 
 def assumed_start(uri: str) -> Finding:
-    """Return the doubt about a source whose start nothing states: an offset is of a guess."""
+    """Return the doubt about a source without a stated start: offsets refer to a guess."""
     return Finding(
         code=ReasonCode.MANIFEST,
         message=f"{uri}: nothing states when it began, so its start is assumed, and what is "
@@ -72,7 +72,7 @@ def assumed_start(uri: str) -> Finding:
 
 
 def assumed_rate() -> Finding:
-    """Return the doubt about a source whose samples are numbered only: seconds are of a guess."""
+    """Return the doubt about a source whose samples are only numbered: its time is a guess."""
     return Finding(
         code=ReasonCode.RATE,
         message="its samples are numbered, and nothing states a time or a rate: a number is no "
@@ -87,9 +87,9 @@ def warned(code: ReasonCode, message: str, value: float | None = None) -> Findin
 
 
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings that the importer of a data set left in the manifest: warnings.
+    """Return the findings that a data set's importer left in the manifest, as warnings.
 
-    What it knows to be unobservable, as the motion of a stabilised camera, holds a pass back.
+    Those known to be unobservable, such as the motion of a stabilised camera, prevent a pass.
     """
     found = [(ReasonCode(code), text) for code, _, text in (line.partition(":") for line in lines)]
     return tuple(

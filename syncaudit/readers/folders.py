@@ -1,4 +1,4 @@
-"""List what a folder or glob holds, local or remote, and tell by its name what a file is."""
+"""List local or remote folders and globs, and identify files by name."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
 
 
 def is_image(path: str) -> bool:
-    """Return whether a file is an image by its name."""
+    """Return whether a file is an image, judging by its name."""
     return suffix_of(path) in IMAGES
 
 
 def suffix_of(path: str) -> str:
-    """Return the ending of a file's name in lower case, of what is in an archive the archive's."""
+    """Return a file's suffix in lower case; for a member of an archive, the member's suffix."""
     name = path.split("::")[0].rstrip("/").rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
-    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of hidden files the dot is none
+    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of a hidden file: no suffix

@@ -1,4 +1,4 @@
-"""Read the stamp table of a camera: one row per frame, which may name the frame's image."""
+"""Read the timestamp table of a camera: one row per frame, which may name the frame's image."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from syncaudit.readers.uris import resolve
 
 __all__ = ["FILE", "FrameStamps", "named_images"]
 
-# Column of the stamp table that names each frame's image, where a folder holds several clips'.
+# Column of the timestamp table that names each frame's image, for folders shared by clips.
 FILE = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrameStamps:
-    """A stamp table: stamps, and with a column ``file`` the image of each."""
+    """A timestamp table; with a column ``file`` it also names the image of each frame."""
 
     time_ns: NDArray[np.int64]
     files: tuple[str, ...] | None
@@ -55,7 +55,7 @@ def _is_name(name: object) -> bool:
 
 
 def named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the images that a camera's stamp table names, resolved; None if it names none."""
+    """Return the resolved images that a camera's timestamp table names; None if it names none."""
     if spec.timestamps is None:
         return None
     uri = resolve(spec.timestamps, base_uri)

@@ -34,7 +34,7 @@ _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
 def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
     """Read an inertial table.
 
-    `columns` maps the contract's names to those of the file:
+    `columns` maps the canonical names to those of the file:
     ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
     """
     uri = resolve(spec.uri, base_uri)
@@ -47,7 +47,7 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
         uri, text_columns=(actual[STAMPS],), rows=spec.rows, columns=tuple(actual.values())
     )
     wanted = _wanted(table, actual, spec.columns)
-    # A renamed column keeps the rule of integers; only `stamps` may name one of seconds.
+    # A renamed column must still hold integers; only `stamps` may name one in seconds.
     time_ns = table.stamps(
         actual[STAMPS], may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
     )
@@ -57,7 +57,7 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
         findings += empty_stream(uri, "inertial samples")
     for place, triple in enumerate(wanted):
         names = [actual[column] for column in _TRIPLES[triple][0]]
-        # 100 hours of a fast one are gigabytes: what is taken from the table leaves it.
+        # 100 hours of a fast IMU are gigabytes: drop the columns already read from the table.
         table = table.only({actual[c] for later in wanted[place:] for c in _TRIPLES[later][0]})
         values = np.empty((table.n_rows, len(names)))
         for axis, column in enumerate(names):
@@ -92,10 +92,10 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
     )
 
 
-# An accelerometer shows gravity, whatever else it feels: most of the time nearly 9.8 m/s^2, or
-# 1 g. Without gravity, sizes about 1 m/s^2 would scatter more than that.
+# An accelerometer always measures gravity, so its magnitude is mostly near 9.8 m/s^2, or 1 g.
+# Without gravity, magnitudes near 1 m/s^2 would scatter more than this.
 _LIKE_G = (0.8, 1.25)
-# Samples that show the unit of a sensor, and those that are looked at.
+# Fewest samples that reveal the unit of a sensor, and most samples examined.
 _MIN_SHOWING = 50
 _MOST_SHOWING = 100_000
 
@@ -134,7 +134,7 @@ def _check_renames(columns: Mapping[str, str], uri: str) -> None:
 
 
 def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str]) -> list[str]:
-    """Return the triples that the table holds; refuse half a triple and none at all."""
+    """Return the triples that the table holds; reject partial triples and tables without any."""
     table.require([actual[STAMPS]], purpose="timestamps in integer nanoseconds")
     wanted: list[str] = []
     for triple, (columns, unit) in _TRIPLES.items():

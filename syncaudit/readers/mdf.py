@@ -33,7 +33,7 @@ _FRAME = "CAN_DataFrame"
 def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
     """Return the frames of MDF bus logging whose identifiers are wanted.
 
-    Stamps are float64 seconds after the header's start (int64 ns), exact to 1 ns.
+    Timestamps are float64 seconds after the header's start (int64 ns), exact to 1 ns.
     """
     parts: list[tuple[NDArray[Any], ...]] = []
     with _opened(uri, scratch) as mdf:
@@ -55,7 +55,7 @@ def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> 
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         if len(parts) > 1 and all(bool(np.all(np.diff(part[0]) >= 0)) for part in parts):
-            # Groups are stored one after the other: merge what is in order within each.
+            # Groups are stored one after the other and are each in order: merge them.
             order = np.argsort(time_ns, kind="stable")
             time_ns, ids, payload, lengths = (
                 column[order] for column in (time_ns, ids, payload, lengths)
@@ -99,7 +99,7 @@ def _group_frames(mdf: Any, group: int, start_ns: int) -> tuple[NDArray[Any], ..
 def read_mdf_signals(
     uri: str, signals: Mapping[str, str], scratch: Path | None
 ) -> tuple[NDArray[np.int64], list[Channel], list[Finding]]:
-    """Return decoded signals of an MDF by channel name, each with its own stamps."""
+    """Return decoded signals of an MDF by channel name, each with its own timestamps."""
     channels: list[Channel] = []
     findings: list[Finding] = []
     with _opened(uri, scratch) as mdf:
@@ -138,7 +138,7 @@ def read_mdf_signals(
     stamps = [channel.time_ns for channel in channels]
     time_ns = np.concatenate(stamps) if stamps else np.empty(0, np.int64)
     if all(bool(np.all(np.diff(part) >= 0)) for part in stamps):
-        time_ns = np.unique(time_ns)  # signals of one message share their stamps
+        time_ns = np.unique(time_ns)  # signals of one message share their timestamps
     return time_ns, channels, findings
 
 
@@ -165,7 +165,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
     except ImportError as error:
         raise MissingExtraError("asammdf", extra="mdf", purpose="Reading .mf4") from error
     with local_file(uri, scratch) as path:
-        # From memory, since asammdf leaves files open when it gives up on them.
+        # From memory, since asammdf leaves files open when it fails.
         data = BytesIO(path.read_bytes())
     with _quiet():
         try:
@@ -173,7 +173,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
                 yield mdf
         except ClipInputError:
             raise
-        # asammdf has no error contract: it lets through whatever its codecs and its own slips
+        # asammdf has no error contract: it lets through whatever its codecs and its own bugs
         # raise (IsalError, MdfException, UnboundLocalError ...).
         except Exception as error:
             raise StreamReadError(
@@ -186,7 +186,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep asammdf from logging tracebacks of damage that is reported as an error."""
+    """Keep asammdf from logging tracebacks for damage that is reported as an error."""
     logger = logging.getLogger("asammdf")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

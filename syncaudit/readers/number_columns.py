@@ -1,4 +1,4 @@
-"""Columns of numbers, or of lists of them."""
+"""Convert columns of numbers, or of lists of numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["numbers_of"]
 
 
 def numbers_of(cells: Cells) -> NDArray[np.float64]:
-    """Return a column of numbers, shape (n,), or (n, d) of lists; blank cells are NaN."""
+    """Return a column of numbers, shape (n,), or (n, d) for lists; blank cells are NaN."""
     column, kind = cells.column, cells.column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _matrix(cells)

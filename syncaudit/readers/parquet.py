@@ -19,9 +19,10 @@ from syncaudit.readers.uris import open_file
 
 __all__ = ["parquet_parts", "read_parquet", "read_parquet_part", "too_short"]
 
-# Read at once below, in parts above: a part of six columns takes 6 MiB.
+# Read at once below this, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
-# Stamps and one noisy channel of so many rows take more: small tables of a store are opened alone.
+# Timestamps and one noisy channel with _MANY_ROWS rows take more than this: for smaller files in
+# a store, only the file itself needs to be opened.
 _MANY_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 
@@ -31,7 +32,7 @@ def read_parquet(uri: str, data: bytes) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        # Through a buffer, so that memory-mapped files cannot change below us.
+        # Through a buffer, so that memory-mapped files cannot change underneath us.
         file = pq.ParquetFile(pa.BufferReader(data))
         names = list(file.schema_arrow.names)
         _check_size(uri, file.metadata, names)
@@ -46,10 +47,10 @@ def read_parquet(uri: str, data: bytes) -> Table:
 
 
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
-    """Read a part of a Parquet file: data sets keep thousands of clips, and images, in one.
+    """Read a part of a Parquet file: some data sets keep thousands of clips, and images, in one.
 
-    Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Columns
-    that are not there are left to `Table.require`.
+    Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Missing
+    columns are left to `Table.require`.
     """
     import pyarrow.parquet as pq
 
@@ -105,10 +106,10 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
 def _check_size(
     uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> None:
-    """Refuse columns that unpack to more than any recording, by what their pages must hold.
+    """Reject columns that unpack to more than any recording, judging by their metadata.
 
-    A run of one value takes a few bytes in the file, whatever its length: every cell counts as
-    eight bytes at least.
+    A run of one value takes a few bytes in the file, whatever its length, so every cell counts as
+    at least eight bytes.
     """
     taken = set(columns)
     total = 0
@@ -130,12 +131,12 @@ def _check_size(
 def _read_groups(
     file: Any, groups: list[int], columns: list[str], rows: Sequence[int] | None, skipped: int
 ) -> tuple[pa.Table, int]:
-    """Return the rows of groups, and how many lie before; of large groups no others are kept."""
+    """Return rows of groups, and how many precede them; large groups are cut to `rows`."""
     sizes = [file.metadata.row_group(number).num_rows for number in groups]
     if sum(sizes) < _MANY_ROWS:
         return file.read_row_groups(groups, columns=columns, use_threads=False), skipped
     if rows is None:
-        # All at once take twice what they hold: Arrow doubles what a growing column may take.
+        # Reading all at once takes twice the memory: Arrow doubles the capacity of growing columns.
         read = partial(file.read_row_groups, columns=columns, use_threads=False)
         return pa.concat_tables(map(read, _runs(groups, sizes))), skipped
     kept: list[pa.Table] = []
@@ -146,7 +147,7 @@ def _read_groups(
         low, high = max(0, rows[0] - at), min(batch.num_rows, rows[1] - at)
         if low < high:
             skipped = at + low if not kept else skipped
-            # Copied, for a slice keeps all of its batch.
+            # Copied, since a slice keeps its whole batch alive.
             part = pa.Table.from_batches([batch.slice(low, high - low)])
             kept.append(part.take(pa.array(np.arange(part.num_rows))))
         at += batch.num_rows
@@ -156,7 +157,7 @@ def _read_groups(
 
 
 def _runs(groups: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Yield row groups that follow each other, as many as hold `_MANY_ROWS` rows."""
+    """Yield runs of consecutive row groups that together hold `_MANY_ROWS` rows."""
     run: list[int] = []
     n_rows = 0
     for number, size in zip(groups, sizes, strict=True):
@@ -170,7 +171,7 @@ def _runs(groups: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
 
 
 def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]:
-    """Return the finding of a table that ends before the rows that the manifest names."""
+    """Return the finding for a table that ends before the rows that the manifest names."""
     if n_rows >= rows[1]:
         return ()
     return (
@@ -185,7 +186,7 @@ def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]
 
 
 def _groups(metadata: Any, rows: Sequence[int] | None) -> tuple[list[int], int]:
-    """Return the row groups that hold `rows`, and how many rows lie before them."""
+    """Return the row groups that hold `rows`, and how many rows precede them."""
     if rows is None:
         return list(range(metadata.num_row_groups)), 0
     groups: list[int] = []

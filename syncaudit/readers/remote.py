@@ -1,4 +1,7 @@
-"""The one place that asks fsspec for a file system: only what a manifest may name, in time."""
+"""Access file systems through fsspec: only allowed protocols, and with timeouts.
+
+No other module asks fsspec for a file system.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ PROTOCOLS = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "hf", "http", "https"}
     | {"memory", "tar", "zip"}
 )
-"""Stores and archives that may be named. Others run programs, ask hosts of the local network or
-read further files by themselves (``reference``, ``simplecache``, ``webhdfs``, ``ssh``)."""
+"""Stores and archives that may be named. Others run programs, contact hosts of the local network
+or read further files by themselves (``reference``, ``simplecache``, ``webhdfs``, ``ssh``)."""
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
 _VERSION_KEYS = (
@@ -40,9 +43,9 @@ _VARIABLE = "SYNCAUDIT_PROTOCOLS"
 
 _Answer = TypeVar("_Answer")
 
-# Stores that did not answer this process.
+# Stores that timed out in this process.
 _SILENT: set[str] = set()
-# One that was silent before is not waited for that long again: a run has thousands of files.
+# Shorter timeout for a store that timed out before: a run has thousands of files.
 _SILENT_WAIT_S = 2.0
 _BACK_OFF_S = 0.5
 _BUFFER_BYTES = 1 << 20
@@ -56,7 +59,7 @@ def is_url(uri: str) -> bool:
 def file_system(uri: str) -> tuple[Any, str]:
     """Return (file system, path in it) of a URL.
 
-    RefusedError where a protocol is none of `PROTOCOLS` nor of the environment variable
+    RefusedError if a protocol is neither in `PROTOCOLS` nor in the environment variable
     ``SYNCAUDIT_PROTOCOLS``.
     """
     _refuse_foreign(uri)
@@ -64,7 +67,7 @@ def file_system(uri: str) -> tuple[Any, str]:
 
 
 def output_system(uri: str) -> tuple[Any, str]:
-    """Return (file system, path in it) of a URL that the user wants outputs at, of any protocol."""
+    """Return (file system, path in it) of an output URL given by the user, of any protocol."""
     import fsspec
 
     system, inner = _answered(uri, lambda: fsspec.core.url_to_fs(uri))
@@ -72,12 +75,12 @@ def output_system(uri: str) -> tuple[Any, str]:
 
 
 def remote_version(info: Mapping[str, object]) -> dict[str, str]:
-    """Return what changes when a remote file does, out of what `fsspec` says of it."""
+    """Return the entries of `fsspec`'s file information that change when the file changes."""
     return {key: str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None}
 
 
 def open_remote(uri: str) -> BinaryIO:
-    """Open a URL for reading; raises as `file_system`."""
+    """Open a URL for reading; raises like `file_system`."""
     _refuse_foreign(uri)
     import fsspec
 
@@ -86,17 +89,17 @@ def open_remote(uri: str) -> BinaryIO:
 
 
 class _PatientSystem:
-    """A file system whose every answer has its time."""
+    """A file system with a timeout for every operation."""
 
     def __init__(self, system: Any, uri: str) -> None:
         self._system, self._uri = system, uri
 
     def put_file(self, source: str, place: str) -> None:
-        """Send a local file, in the time that its size takes."""
+        """Send a local file, with a timeout that allows for its size."""
         self._move(os.stat(source).st_size, lambda: self._system.put_file(source, place))  # noqa: PTH116
 
     def get_file(self, place: str, target: str) -> None:
-        """Fetch a file, in the time that its size takes."""
+        """Fetch a file, with a timeout that allows for its size."""
         size = self.info(place).get("size") or 0
         self._move(size, lambda: self._system.get_file(place, target))
 
@@ -104,7 +107,7 @@ class _PatientSystem:
         _answered(self._uri, move, more_s=n_bytes / REMOTE_BYTES_PER_S)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method that asks in time."""
+        """Return a method with a timeout."""
         found = getattr(self._system, name)
         if not callable(found):
             return found
@@ -112,26 +115,26 @@ class _PatientSystem:
 
 
 class _PatientFile(io.RawIOBase):
-    """A remote file whose every read has its time, and is tried again where that may help."""
+    """A remote file with a timeout for every read, retried where that may help."""
 
     def __init__(self, file: BinaryIO, uri: str) -> None:
         self._file, self._uri, self._at = file, uri, 0
 
     def readable(self) -> bool:
-        """Return that it is read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return whether parts can be read."""
+        """Return whether the file supports random access."""
         return bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte."""
+        """Move to a byte position."""
         self._at = _answered(self._uri, lambda: self._file.seek(offset, whence))
         return self._at
 
     def tell(self) -> int:
-        """Return the byte that is read next."""
+        """Return the position of the next byte to read."""
         return self._at
 
     def readinto(self, buffer: Any) -> int:
@@ -139,7 +142,7 @@ class _PatientFile(io.RawIOBase):
 
         def read() -> bytes:
             if self._file.seekable() and self._file.tell() != self._at:
-                self._file.seek(self._at)  # a try before may have moved it
+                self._file.seek(self._at)  # an earlier attempt may have moved it
             return self._file.read(len(buffer))
 
         data = _answered(self._uri, read)
@@ -148,16 +151,16 @@ class _PatientFile(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Close it; a store that does not answer is left behind."""
+        """Close the file; a store that does not answer is abandoned."""
         if not self.closed:
             super().close()
             threading.Thread(target=self._file.close, daemon=True).start()
 
 
 def _answered(uri: str, ask: Callable[[], _Answer], *, more_s: float = 0.0) -> _Answer:
-    """Return what `ask` finds, within `REMOTE_WAIT_S` and `more_s`.
+    """Return the result of `ask`, within `REMOTE_WAIT_S` plus `more_s`.
 
-    Faults that may pass are tried again; a store that does not answer has less time from then on.
+    Transient faults are retried; a store that does not answer gets a shorter timeout from then on.
     """
     store = _store_of(uri)
     for trial in range(1, REMOTE_TRIES + 1):
@@ -208,10 +211,10 @@ def _refuse_foreign(uri: str) -> None:
 def answer_within(
     seconds: float, uri: str, ask: Callable[[], _Answer], otherwise: _Answer
 ) -> _Answer:
-    """Return what `ask` finds about `uri`, or `otherwise` if its store does not answer in time.
+    """Return the result of `ask` about `uri`, or `otherwise` if its store does not answer in time.
 
-    A store that accepts and never answers keeps its thread waiting, not the run; it is not asked
-    again by this process.
+    A store that accepts and never answers blocks its own thread, not the run; this process does
+    not ask it again.
     """
     store = _store_of(uri)
     if store in _SILENT:

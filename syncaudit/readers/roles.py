@@ -6,7 +6,7 @@ from syncaudit.errors import nearest_name
 
 __all__ = ["ROLES", "fault_of_role"]
 
-# `wheel_speed_*` stands for any name that begins so, such as wheel_speed_fl.
+# `wheel_speed_*` stands for any name with that prefix, such as wheel_speed_fl.
 ROLES = (
     "speed",
     "wheel_speed_*",
@@ -20,7 +20,7 @@ ROLES = (
 
 
 def fault_of_role(role: str, signal: str) -> tuple[str, str] | None:
-    """Return (what is wrong, what to do) if `role` is none, else None."""
+    """Return (what is wrong, what to do) if `role` is not a known role, else None."""
     if _is_role(role):
         return None
     if _is_role(signal):

@@ -1,6 +1,6 @@
-"""Folders that a manifest may name files in, and what becomes of files elsewhere.
+"""Restrict the folders in which a manifest may name files.
 
-Manifests and data sets may come from strangers, who may name any file that the user can read.
+Manifests and data sets may be untrusted, and name any file that the user can read.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = [
 
 
 class RefusedError(StreamReadError):
-    """A file that a manifest names and that is not opened; nothing of it was read."""
+    """A file that a manifest names was not opened; none of it was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
-    """Where the files of trusted data lie."""
+    """Locations of trusted data."""
 
     places: tuple[str, ...]  # local folders and URLs of folders
-    is_strict: bool = False  # files elsewhere are refused; else their content is not quoted
+    is_strict: bool = False  # refuse files elsewhere; otherwise read them without quoting content
 
     def hold(self, uri: str) -> bool:
-        """Return whether a resolved path or URL lies in one of them; links are followed."""
+        """Return whether a resolved path or URL lies in one of `places`; links are followed."""
         last = uri.rpartition("::")[2]
         if "://" in last:
             known = ("/".join((place.rstrip("/"), "")) for place in self.places if "://" in place)
@@ -48,22 +48,22 @@ class Roots:
         return any(real == place or real.startswith(place.rstrip("/") + "/") for place in known)
 
 
-# Set for the time of one audit, so that readers of readers (tables that name images) are held
-# to it as well; None trusts every place.
+# Set for the duration of one audit, so that nested readers (tables that name images) are
+# restricted as well; None trusts every location.
 _ROOTS: ContextVar[Roots | None] = ContextVar("roots", default=None)
 
 
-# For applications of many threads, which do not inherit contexts.
+# For multi-threaded applications, whose threads do not inherit contexts.
 _PROCESS: list[Roots] = []
 
 
 def hold_process_to(roots: Roots) -> None:
-    """Hold all that this process reads to `roots`, in every thread; once, before it reads."""
+    """Restrict all reads of this process, in every thread, to `roots`; call before any read."""
     _PROCESS[:] = [roots]
 
 
 def process_roots() -> Roots | None:
-    """Return what this process is held to, to hand it to one that it starts."""
+    """Return the roots of this process, to pass them to a child process."""
     return _PROCESS[0] if _PROCESS else None
 
 
@@ -74,7 +74,7 @@ def _roots_now() -> Roots | None:
 
 @contextmanager
 def within_roots(roots: Roots | None) -> Iterator[None]:
-    """Hold all that is read to `roots`."""
+    """Restrict all reads to `roots`."""
     token = _ROOTS.set(roots)
     try:
         yield
@@ -83,15 +83,15 @@ def within_roots(roots: Roots | None) -> Iterator[None]:
 
 
 def is_outside(uri: str) -> bool:
-    """Return whether a resolved path or URL lies outside of the roots that hold now."""
+    """Return whether a resolved path or URL lies outside the roots in force."""
     roots = _roots_now()
     return roots is not None and not roots.hold(uri)
 
 
 def treated_apart(uris: Iterable[str]) -> list[str]:
-    """Return how files outside of the roots are treated now, and which; nothing if there are none.
+    """Return how files outside the roots are treated, and which ones; empty if there are none.
 
-    For many files: a folder is looked at once.
+    Suited to many files: each folder is checked once.
     """
     roots = _roots_now()
     if roots is None:
@@ -112,7 +112,7 @@ def _holds_folder(roots: Roots, folder: str) -> bool:
 
 
 def refuse_outside(uri: str) -> None:
-    """Refuse a resolved path or URL outside of roots that are strict."""
+    """Refuse a resolved path or URL outside strict roots."""
     roots = _roots_now()
     if roots is not None and roots.is_strict and not roots.hold(uri):
         raise RefusedError(

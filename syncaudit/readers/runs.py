@@ -1,10 +1,10 @@
-"""Tell whether the verdicts of a run can be relied on: finished, all there, unedited.
+"""Check that the verdicts of a run can be relied on: finished, complete and unedited.
 
 A run writes ``complete: false`` into its summary before anything else and ``complete: true`` last,
-so a run that was killed, or ran out of disk, cannot look like a finished one. Every row of
-``verdicts.jsonl`` ends with a digest of itself, and the summary holds one of all verdicts: a table
-of another run beside it (a copy that broke off, a restored file) is told, also where it has as many
-of each.
+so a run that was killed, or ran out of disk space, cannot look finished. Every row of
+``verdicts.jsonl`` ends with a digest of itself, and the summary holds a digest of all verdicts: a
+table from another run (an interrupted copy, a restored file) is detected even if it has the same
+number of each verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RESUME = (
 _SEAL = ', "digest": "'
 _DIGITS = 16
 _CLIP = re.compile(rb'\{"clip_id": ("(?:[^"\\]|\\.)*")')
-# How long the audit took, as `ClipVerdict.to_json` puts it. Inside of texts quotes are escaped.
+# Durations as `ClipVerdict.to_json` writes them. Quotes inside strings are escaped.
 _NUMBER = rb"(?:null|-?[0-9][0-9.eE+-]*)"
 _TIMES = re.compile(
     rb', "seconds": %s, "stages": \{(?:"[^"\\]*": %s(?:, )?)*\}' % (_NUMBER, _NUMBER)
@@ -38,16 +38,16 @@ _TIMES = re.compile(
 
 
 def sealed(line: str) -> str:
-    """Return a row, a JSON object as one line, with a digest of it as its last entry.
+    """Return a row, a JSON object on one line, with its digest as the last entry.
 
-    The digest leaves out how long the audit took, so that two runs that find the same write the
-    same.
+    The digest leaves out how long the audit took, so that two runs with the same results write the
+    same digests.
     """
     return f'{line[:-1]}{_SEAL}{_digest(line.encode())}"}}'
 
 
 def is_intact(line: bytes) -> bool | None:
-    """Return whether a row is what was written; None for one of a version without digests."""
+    """Return whether a row is unchanged; None for one written by a version without digests."""
     line = line.rstrip(b"\r\n")
     place = len(line) - len(_SEAL) - _DIGITS - 2
     if place < 1 or line[place : place + len(_SEAL)] != _SEAL.encode():
@@ -56,7 +56,7 @@ def is_intact(line: bytes) -> bool | None:
 
 
 def clip_of_row(line: bytes) -> str | None:
-    """Return the clip that a row begins with, damaged or not; None where that is damaged too."""
+    """Return the clip at the start of a possibly damaged row; None if that is damaged too."""
     found = _CLIP.match(line)
     try:
         return None if found is None else str(json.loads(found[1]))
@@ -69,7 +69,7 @@ def _digest(line: bytes) -> str:
 
 
 class FoundVerdicts:
-    """Verdicts as they stand in a file: how many of each, and a digest of which in what order."""
+    """Verdicts found in a file: the count of each, and a digest of all in order."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self.counts: Counter[str] = Counter()
@@ -78,29 +78,29 @@ class FoundVerdicts:
             self.add(clip_id, verdict)
 
     def add(self, clip_id: str, verdict: str) -> None:
-        """Take one more."""
+        """Add one verdict."""
         self.counts[verdict] += 1
         self._sha256.update(f"{clip_id}\0{verdict}\n".encode("utf-8", "backslashreplace"))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all so far."""
+        """SHA-256 of all verdicts so far."""
         return self._sha256.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedRun:
-    """What the summary of a finished run says of its verdicts."""
+    """Verdicts to expect according to the summary of a finished run."""
 
     folder: str
     counts: Mapping[str, int]  # clips by verdict
-    digest: str | None  # of its verdicts (`FoundVerdicts`); None of older versions
+    digest: str | None  # of its verdicts (`FoundVerdicts`); None from older versions
     has_digests: bool  # every row of ``verdicts.jsonl`` carries one
 
     def check(self, found: FoundVerdicts, place: str) -> None:
-        """Refuse verdicts that are not those of the run, or not as it wrote them.
+        """Reject verdicts that are not those of the run, or were edited.
 
-        They are in the order of the file; of JSON Lines the digest of every row is looked at.
+        They are in file order; for JSON Lines the digest of every row is checked.
         """
         self.check_verdicts(found, place)
         if not place.endswith(".jsonl"):
@@ -111,12 +111,12 @@ class ExpectedRun:
                     raise UsageError(f"line {number} was edited", path=place, hint=_RESUME)
 
     def is_edited(self, line: bytes) -> bool:
-        """Return whether a row is not as the run wrote it."""
+        """Return whether a row differs from what the run wrote."""
         is_as_written = is_intact(line)
         return is_as_written is False or (is_as_written is None and self.has_digests)
 
     def check_verdicts(self, found: FoundVerdicts, place: str) -> None:
-        """Refuse verdicts that are not those of the run; as `check`, without the rows."""
+        """Reject verdicts that are not those of the run; like `check`, without row digests."""
         if any(found.counts[name] != count for name, count in self.counts.items()):
             raise UsageError(
                 f"holds {_words(found.counts)}, but the summary of the run counts "
@@ -138,9 +138,9 @@ def _words(counts: Mapping[str, int]) -> str:
 
 
 def finished_run(verdict_file: str) -> ExpectedRun:
-    """Return what the run that wrote a verdict file says of it.
+    """Return what to expect of a verdict file, from the summary of its run.
 
-    UsageError where the run was stopped or killed, or there is no summary beside the file.
+    UsageError if the run was stopped or killed, or there is no summary beside the file.
     """
     folder = parent_of(verdict_file)
     place = f"{folder.rstrip('/')}/{SUMMARY}"

@@ -1,4 +1,4 @@
-"""Find sound that trains nothing: silence, clipping, dropouts."""
+"""Find audio that is useless for training: silence, clipping, dropouts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["sound_defects"]
 
 # Silence: nothing above -80 dB of full scale.
 SILENT_PEAK = 1e-4
-# Samples in runs of three or more at the same extreme are cut off there.
+# Samples in runs of three or more at the same extreme are clipped.
 CLIP_RUN = 3
 CLIP_SHARE, CLIP_DEFECT_SHARE = 1e-3, 0.05
-# A dropout: exact zeros for this long between samples that are loud; pauses fade, dropouts cut.
+# A dropout: exact zeros for this long between loud samples; pauses fade, dropouts are abrupt.
 DROPOUT_S = 0.003
 DROPOUT_LEVEL = 2e-3
 DROPOUT_DEFECT_SHARE = 0.05
 
 
 def sound_defects(uri: str, samples: NDArray[np.float32], rate_hz: float) -> list[Finding]:
-    """Return findings on silent, clipped and interrupted sound, shape (n,), full scale 1.
+    """Return findings on silence, clipping and dropouts in sound, shape (n,), full scale 1.
 
-    Non-finite samples are passed over (a finding of their own).
+    Non-finite samples are ignored (they have a finding of their own).
     """
     if not samples.size or not rate_hz > 0.0:
         return []
@@ -86,7 +86,7 @@ def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]
 
 
 def _is_cut(before: NDArray[np.float32]) -> bool:
-    """Tell whether sound stops at full strength: the last samples are as loud as those before."""
+    """Return whether sound stops abruptly: the last samples are as loud as those before."""
     if before.size < 4:
         return False
     level = float(np.sqrt(np.mean(before.astype(np.float64) ** 2)))
@@ -94,7 +94,7 @@ def _is_cut(before: NDArray[np.float32]) -> bool:
 
 
 def _in_runs(flags: NDArray[np.bool_], shortest: int) -> int:
-    """Count the flags that stand in runs of at least `shortest`."""
+    """Count the flags in runs of at least `shortest`."""
     starts, stops = _runs(flags)
     lengths = stops - starts
     return int(lengths[lengths >= shortest].sum())

@@ -1,4 +1,4 @@
-"""Columns of stamps: integers never pass through float."""
+"""Convert timestamp columns; integers never pass through float."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
 
-# Nanoseconds as signed 64-bit integers, with room for a rounding.
+# Nanoseconds as signed 64-bit integers, with room for rounding.
 _MOST_NS = 9.2e18
 _MOST_LOST_NS = 1e4
 
 
 def is_fraction(column: pa.ChunkedArray) -> bool:
-    """Return whether a column holds floats, or texts of which one is no integer."""
+    """Return whether a column holds floats, or strings of which one is not an integer."""
     if not is_text(column.type):
         return bool(pa.types.is_floating(column.type))
     cells = pc.utf8_trim_whitespace(column).drop_null()
@@ -38,8 +38,8 @@ def is_fraction(column: pa.ChunkedArray) -> bool:
 def stamps_of(cells: Cells) -> NDArray[np.int64]:
     """Return the integers of a column exactly as written, shape (n,).
 
-    Cells are integers, timestamps or texts; StreamReadError where one is blank, no integer, or too
-    large for int64.
+    Cells are integers, timestamps or strings; StreamReadError if one is blank, not an integer, or
+    too large for int64.
     """
     column, kind = cells.column, cells.column.type
     if len(column) == 0:
@@ -83,10 +83,10 @@ def stamps_from_seconds(cells: Cells) -> NDArray[np.int64]:
 
 
 def stamps_in(cells: Cells, unit: str) -> NDArray[np.int64]:
-    """Return stamps of a unit (a key of `NS_PER_UNIT`) in nanoseconds, shape (n,).
+    """Return timestamps in a unit (a key of `NS_PER_UNIT`) as nanoseconds, shape (n,).
 
-    Integers to the last digit. What a float cannot hold is lost: 0.24 us of unix seconds. Floats of
-    32 bits lose two minutes of those and are refused where they lose more than 10 us.
+    Integers are exact. Floats lose what they cannot represent: 0.24 us for Unix seconds. 32-bit
+    floats lose two minutes of those and are rejected if they lose more than 10 us.
     """
     factor = NS_PER_UNIT[unit]
     if not is_fraction(cells.column):
@@ -120,7 +120,7 @@ def _out_of_range(
 
 def _stamps_from_text(cells: Cells) -> NDArray[np.int64]:
     if is_digits(cells.column):
-        with suppress(pa.ArrowInvalid):  # told below
+        with suppress(pa.ArrowInvalid):  # reported below
             return as_array(cells.column.cast(pa.int64()), np.int64)
     column = pc.utf8_trim_whitespace(cells.column)
     is_integer = pc.match_substring_regex(column, _INTEGER)

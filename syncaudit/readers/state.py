@@ -1,4 +1,4 @@
-"""Read robot state and action tables: one column, or a group of columns, a channel."""
+"""Read robot state and action tables: one channel per column or group of columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit.readers.uris import resolve
 
 __all__ = ["read_state"]
 
-# Columns that count or stamp rows in common exports and are no state.
+# Columns that count or timestamp rows in common exports and are not state.
 _BOOKKEEPING = frozenset(
     {
         STAMPS,
@@ -32,10 +32,10 @@ _BOOKKEEPING = frozenset(
 
 
 def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
-    """Read a table of state: each group of `spec.columns` is a channel.
+    """Read a state table: each group of `spec.columns` is a channel.
 
-    Without `columns` every column but stamps and row counters is a channel of its own. A Parquet
-    column of lists is a channel of as many dimensions.
+    Without `columns` every column but timestamps and row counters is a channel of its own. A
+    Parquet column of lists is a channel of as many dimensions.
     """
     uri = resolve(spec.uri, base_uri)
     listed = None if spec.columns is None else list(chain.from_iterable(spec.columns.values()))

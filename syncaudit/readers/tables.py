@@ -36,10 +36,10 @@ def read_table(
     rows: Sequence[int] | None = None,
     columns: Iterable[str] | None = None,
 ) -> Table:
-    """Read a CSV or Parquet table, or NumPy arrays: a file, or a folder with one a column.
+    """Read a CSV or Parquet table, or NumPy arrays: a file, or a folder with one per column.
 
     CSV may have a byte order mark, CRLF, ``,`` ``;`` or tab between cells, and blanks around
-    header names. A last line that is cut off is a finding; a faulty line before it an error.
+    header names. A truncated last line is a finding; a faulty line before it is an error.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def read_table(
     text_columns : iterable of str
         CSV columns to keep as text, so that integers stay exact and messages can quote them.
     rows : sequence of two int, optional
-        First row and the one after the last; of Parquet no other row groups are read.
+        First row and the one after the last; of Parquet files only their row groups are read.
     columns : iterable of str, optional
-        Columns to read of Parquet and arrays, where there are others; ``name[2]`` is of ``name``.
+        Columns to read of Parquet and arrays, if there are others; ``name[2]`` belongs to ``name``.
 
     Raises
     ------
     StreamReadError
-        If the file is missing, empty or no table.
+        If the file is missing, empty or not a table.
     """
     wanted = None if columns is None else {*columns, *map(base_column, columns)}
     is_parquet = uri.split("::")[0].lower().endswith((".parquet", ".pq"))
@@ -86,9 +86,9 @@ def read_samples(
     *,
     what: str,
 ) -> tuple[Table, NDArray[np.int64], list[Finding]]:
-    """Read the table of a source: stamps, other columns (None: all), and findings.
+    """Read the table of a source: timestamps, other columns (None: all), and findings.
 
-    `what` are its rows, for people.
+    `what` describes its rows in messages.
     """
     uri, stamps = resolve(spec.uri, base_uri), spec.stamps or STAMPS
     wanted = None if columns is None else (stamps, *columns)
@@ -102,10 +102,10 @@ def read_samples(
 def rows_near(
     uri: str, stamps: str, near_ns: tuple[int, int], *, may_be_seconds: bool, unit: str | None
 ) -> tuple[int, int] | None:
-    """Return the rows from the first in ``[low, high)`` to the last, reading stamps alone.
+    """Return the rows from the first in ``[low, high)`` to the last, reading only timestamps.
 
-    Absurd stamps between them stay: they are what the audit is about. None where the table is small
-    or no plain one, or no row lies there: then it is to be read as a whole.
+    Absurd timestamps between them stay: the audit is there to find them. None if the table is
+    small or irregular, or no row lies in the window: then it must be read as a whole.
     """
     low, high = near_ns
     at, first, last = 0, None, 0
@@ -118,14 +118,14 @@ def rows_near(
                 last = at + int(inside[-1])
             at += part.n_rows
     except StreamReadError:
-        return None  # what reads it as a whole says what is wrong
+        return None  # the reader of whole tables reports the fault
     return None if first is None else (first, last + 1)
 
 
 def _stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
-    """Yield a column of a large table in parts; nothing where it is small or no table.
+    """Yield a column of a large table in parts; nothing if it is small or not a table.
 
-    Of remote ones only Parquet: of others a column costs as much as the whole.
+    Of remote tables only Parquet: in other formats a column costs as much as the whole.
     """
     is_local = local_path(uri) is not None
     if is_local and not holds_data(uri) and not Path(uri).is_dir():
@@ -146,7 +146,7 @@ def _stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
 
 
 def _arrays_of(uri: str) -> dict[str, str] | None:
-    """Return the arrays that a table consists of by column name; None if it is no such."""
+    """Return the arrays of a table by column name; None if it does not consist of arrays."""
     is_array = uri.split("::")[0].lower().endswith(".npy")
     return {array_name(uri): uri} if is_array and holds_data(uri) else list_arrays(uri)
 

@@ -27,10 +27,10 @@ _TEXT_ONLY = (".lab", ".txt")
 
 
 def read_transcript(name: str, spec: TranscriptSpec, base_uri: str) -> TranscriptStream:
-    """Read a transcript; the format is known by the ending of its name.
+    """Read a transcript; the suffix of its name determines the format.
 
-    `tier` of the stream is the one that the manifest picks, or the only one; None if there are
-    several and the manifest picks none.
+    `tier` of the stream is the one that the manifest selects, or the only one; None if there are
+    several and the manifest selects none.
     """
     findings: list[Finding] = []
     tiers: tuple[Tier, ...] = ()

@@ -1,4 +1,4 @@
-"""Resolve what a manifest's URIs name, and fetch it: local files, fsspec URLs."""
+"""Resolve and fetch what a manifest's URIs name: local files, fsspec URLs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 """Keys of a source that name files (formats, section 2)."""
 
 _CHUNK = 1 << 22
-# What Git leaves in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
+# Git leaves this in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
 # docs/spec.md: text of less than 1,024 bytes that begins with the version).
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
-    """Return `uri` as a local path or URL that does not depend on the manifest's place.
+    """Return `uri` as a local path or URL that does not depend on the manifest's location.
 
     In a chained URL (``tar://cam.mp4::shard.tar``) the last part may be relative; `base_uri` is the
     folder of the manifest, "" the working folder.
@@ -64,13 +64,13 @@ def resolve(uri: str, base_uri: str = "") -> str:
         path = posixpath.normpath(f"{folder.rstrip('/')}/{uri}" if folder else uri)
         return "::".join([f"{scheme}://{path}", *rest])
     path = f"{base_uri}/{uri}"
-    # What pathlib would leave as it is need not pass through it, a microsecond a file.
+    # Skip pathlib, a microsecond per file, where it would change nothing.
     is_tidy = path[0] == "/" and path[-1] != "/" and "//" not in path and "/." not in path
     return path if is_tidy else str(Path(base_uri) / uri)
 
 
 def files_named(spec: object, base_uri: str = "") -> dict[str, str]:
-    """Return the files that a source of a manifest names, by key and resolved."""
+    """Return the resolved files that a manifest's source names, by key."""
     named = ((key, getattr(spec, key, None)) for key in FILE_KEYS)
     return {key: resolve(str(uri), base_uri) for key, uri in named if uri}
 
@@ -90,12 +90,12 @@ def local_path(uri: str) -> Path | None:
 
 
 def read_bytes(uri: str) -> bytes:
-    """Return the content of a resolved `uri`; the error's code says if it is missing or empty."""
+    """Return the content of a resolved `uri`; missing and empty files have own error codes."""
     refuse_outside(uri)
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
-            # Of files of the system that state 0 bytes, some keep who reads them waiting.
+            # Some system files that report 0 bytes block their reader.
             data = path.read_bytes() if _size_of_file(uri) else b""
         elif (member := find_member(uri)) is not None:
             data = _whole(uri, member)
@@ -109,10 +109,10 @@ def read_bytes(uri: str) -> bytes:
 
 
 def holds_data(uri: str) -> bool:
-    """Return whether a resolved `uri` is a local file with more in it than a Git LFS pointer.
+    """Return whether a resolved `uri` is a local file too large to be a Git LFS pointer.
 
-    One look, where asking for each fault by itself takes several: nearly every source is such a
-    file. The others are for `check_file`.
+    One system call covers nearly every source, where checking each fault takes several. The others
+    are left to `check_file`.
     """
     try:
         status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
@@ -123,9 +123,9 @@ def holds_data(uri: str) -> bool:
 
 
 def check_file(uri: str) -> None:
-    """Refuse a resolved local `uri` that is missing, empty, a pointer or no regular file.
+    """Reject a resolved local `uri` that is missing, empty, a pointer or not a regular file.
 
-    What is remote is not asked.
+    Remote files are not checked.
     """
     refuse_outside(uri)
     if is_url(uri):
@@ -156,7 +156,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
 def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """Yield a local path with the content of `uri`; a remote copy is removed afterwards.
 
-    With `scratch` copies are kept there, and the caller removes it.
+    With `scratch`, copies are kept there and the caller removes it.
     """
     path = local_path(uri)
     if path is not None:
@@ -219,7 +219,7 @@ def _whole(uri: str, member: Member) -> bytes:
 
 
 def _size_of_file(path: str) -> int:
-    """Return the size in bytes; refuse folders, and pipes and devices, which may never end."""
+    """Return the size in bytes; reject folders, and pipes and devices, which may never end."""
     status = os.stat(path)  # noqa: PTH116  # for every file of every clip
     if stat.S_ISDIR(status.st_mode):
         raise StreamReadError(

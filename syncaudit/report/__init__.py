@@ -1,4 +1,4 @@
-"""What a run tells people and CI servers: HTML pages, a sheet to judge speech by, JUnit, SARIF."""
+"""Reports for people and CI servers: HTML pages, a speech labelling sheet, JUnit, SARIF."""
 
 from syncaudit.report.causes import Causes
 from syncaudit.report.html import PictureMaker, write_report

@@ -1,8 +1,8 @@
-"""What all drawings of the page share: scales in milliseconds, tolerance bands, inline SVG.
+"""Shared parts of the page's drawings: scales in milliseconds, tolerance bands, inline SVG.
 
-Drawings are made here as SVG rather than by a plotting library in the page: a library is 3-5 MB
-and a program, while a page of drawings that take their colours from the style sheet is some
-hundred kB, shows without a script, prints, and turns dark with the reader's system.
+Drawings are made here as SVG rather than by a plotting library in the page: a library is a program
+of 3-5 MB, while a page of drawings that take their colours from the style sheet is a few hundred
+kB, works without a script, prints, and turns dark with the reader's system.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from syncaudit.formatting import word_tick
 __all__ = ["AXIS_PX", "Scale", "band", "bottom_axis", "shorten", "svg"]
 
 AXIS_PX = 26.0
-"""Height of the row of figures below a drawing."""
+"""Height of the row of numbers below a drawing."""
 
-_FINE_S = 1e-3  # below this reach every figure carries its unit
+_FINE_S = 1e-3  # below this range every tick label has its unit
 
 
 class Scale:
-    """Seconds to pixels; what lies beyond the ends is clamped to them."""
+    """Map seconds to pixels, clamped to the ends of the scale."""
 
     def __init__(self, low_s: float, high_s: float, start_px: float, stop_px: float) -> None:
         self.low_s, self.high_s = low_s, high_s
@@ -36,17 +36,17 @@ class Scale:
         return cls(-reach_s, reach_s, start_px, stop_px)
 
     def px(self, seconds: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         return self._start_px + self._factor * (
             min(max(seconds, self.low_s), self.high_s) - self.low_s
         )
 
     def is_inside(self, seconds: float) -> bool:
-        """Tell whether a value is shown at its own place."""
+        """Return whether a value lies within the scale."""
         return self.low_s <= seconds <= self.high_s
 
     def ticks_s(self, most: int = 5) -> list[float]:
-        """Return up to `most` round values, or a few more where that is rounder."""
+        """Return up to `most` round values, or a few more if that gives rounder ones."""
         rough = (self.high_s - self.low_s) / most
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * 0.999)
@@ -55,7 +55,7 @@ class Scale:
 
 
 def bottom_axis(scale: Scale, top_px: float, bottom_px: float) -> list[str]:
-    """Return grid lines of milliseconds and their figures below."""
+    """Return grid lines of milliseconds with their labels below."""
     parts = []
     for tick in scale.ticks_s():
         x = scale.px(tick)
@@ -71,17 +71,17 @@ def bottom_axis(scale: Scale, top_px: float, bottom_px: float) -> list[str]:
 
 
 def band(x: float, y: float, width: float, height: float) -> str:
-    """Return the grey area of what is tolerated."""
+    """Return the grey tolerance band."""
     return f'<rect class="band" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
 
 
 def shorten(text: str, length: int = 20) -> str:
-    """Return `text`, cut with an ellipsis where it is longer than `length`."""
+    """Return `text`, cut with an ellipsis if it is longer than `length`."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def svg(parts: Sequence[str], width_px: float, height_px: float, label: str) -> Markup:
-    """Return a drawing; every text from outside in `parts` went through `escape`."""
+    """Return a drawing; all external text in `parts` must have gone through `escape`."""
     head = (
         f'<svg class="plot" viewBox="0 0 {width_px:.0f} {height_px:.0f}" role="img" '
         f'aria-label="{escape(label)}">'

@@ -1,4 +1,4 @@
-"""Before and after: a source over its counterpart, by raw and by corrected timestamps."""
+"""Before and after: a source above its counterpart, at raw and at corrected timestamps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def before_after(clip: ClipVerdict) -> Markup | None:
     Parameters
     ----------
     clip : ClipVerdict
-        The verdict on it.
+        The verdict on the clip.
     """
     rejected = {name for name, source in clip.sources.items() if source.verdict is Verdict.REJECT}
     named = [reason.source for reason in clip.reasons if reason.source in rejected]
@@ -31,7 +31,7 @@ def before_after(clip: ClipVerdict) -> Markup | None:
         found = None if pair is None else compare_pair(pair, clip.at_ns or 0)
         if pair is not None and found is not None and found.is_seen_raw:
             at_ns = (clip.at_ns or 0) + round(1e9 * (found.peak_s - found.offset_s))
-            own_s = clip.sources[source].offset_std_s or 0.0  # of all its measurements together
+            own_s = clip.sources[source].offset_std_s or 0.0  # from all its measurements combined
             return _drawing(found, max(own_s, pair.offset_std_at(at_ns)))
     return None
 
@@ -62,7 +62,7 @@ def _drawing(found: Comparison, std_s: float | None) -> Markup:
 
 
 def _sides(found: Comparison, across: Scale, *, moved_s: float) -> list[str]:
-    """Return the target and over it the source, moved by a correction."""
+    """Return the target and, above it, the source moved by a correction."""
     top, bottom = _HEAD + 12.0, _HEIGHT - _FOOT - 8.0
     low, high = found.extremes()
     parts = []

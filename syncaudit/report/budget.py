@@ -12,15 +12,15 @@ from syncaudit.report.source_tally import SourceTally
 
 __all__ = ["PARTS", "PooledDrifts", "budget_row"]
 
-# Column heads with what is usual in a rig that is built well.
+# Column heads with the values usual in a well-built rig.
 PARTS = (
     ("constant", "Constant offset", "trigger skew: below 1 ms"),
     ("varying", "Varies by clip", "beyond its own error"),
     ("buffering", "Buffering", "driver: 1–10 ms"),
     ("jitter", "Jitter", "transport: 1–5 ms"),
 )
-_WORTH_S = 0.1e-3  # smaller extremes are not told
-_SURE = 1.96  # standard errors beyond which a drift is called one
+_WORTH_S = 0.1e-3  # smaller extremes are not reported
+_SURE = 1.96  # standard errors beyond which a drift is significant
 
 
 class PooledDrifts:
@@ -50,7 +50,7 @@ class PooledDrifts:
                         steps.add(step["step_s"])
 
     def of(self, source: str) -> tuple[Distribution, Distribution] | None:
-        """Return sizes of drifts and their standard errors in ppm, None where none was pooled."""
+        """Return sizes of drifts and their standard errors in ppm, None if none was pooled."""
         if source not in self._drifts:
             return None
         return self._drifts[source], self._stds[source]
@@ -94,7 +94,7 @@ def _parts(tally: SourceTally) -> dict[str, tuple[float | None, float | None]]:
 
 
 def _beyond_error(spread: float | None, std: float | None) -> float | None:
-    """Return the part of a spread that errors of measurement do not explain."""
+    """Return the part of a spread that measurement errors do not explain."""
     if spread is None:
         return None
     return math.sqrt(max(0.0, spread**2 - (std or 0.0) ** 2))
@@ -109,7 +109,7 @@ def _part(
     scale = 100.0 / tolerance_s if tolerance_s else 0.0
     return {
         "words": "none" if size == 0.0 else word_ms(size),
-        # What is hardly more than typical is not worth a line.
+        # An extreme hardly larger than the typical size is not worth a line.
         "worst": word_ms(most) if most > 1.5 * size and most > _WORTH_S else None,
         "percent": min(100.0, scale * size),
         "worst_percent": min(100.0, scale * most),
@@ -139,7 +139,7 @@ def _drift(tally: SourceTally, pooled: PooledDrifts) -> dict[str, Any] | None:
     return {
         "words": _ms_per_h(ms_per_h),
         "where": where + (f", up to {_ms_per_h(most)}" if most > 1.5 * ms_per_h else ""),
-        # A thousand hours of one recording do not exist.
+        # No single recording lasts a thousand hours.
         "lasts": None if hours is None or hours > 1000.0 else word_span(3600.0 * hours),
     }
 

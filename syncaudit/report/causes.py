@@ -1,4 +1,4 @@
-"""What is wrong with a data set: which source, for which reason, and what that costs."""
+"""Find the causes in a data set: which source, for which reason, and what that costs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from syncaudit.report.reasons import REASONS, cure_of
 
 __all__ = ["Causes", "causes_of", "span_of"]
 
-# Pairs of reason and source that are counted apart; a data set has some dozens.
+# Pairs of reason and source that are counted separately; a data set has a few dozen.
 _MOST_CAUSES = 400
-# Codes whose figure is a time with a sign that people read as early or late.
+# Codes whose value is a signed time, to be read as early or late.
 _SIGNED = ("offset", "step")
 _SIZED = (*_SIGNED, "jitter", "gap")
-# Offsets that scatter less than this share of themselves are one constant.
+# Offsets that scatter less than this fraction of their size count as constant.
 _CONSTANT_SHARE = 0.2
 
 Key = tuple[str, str]
@@ -34,7 +34,7 @@ class _Cause:
     limit_s: float = math.inf
 
     def is_constant(self) -> bool:
-        """Tell whether one correction would bring (nearly) all of its clips inside the limit."""
+        """Return whether one correction would bring (nearly) all of its clips within the limit."""
         median, spread = self.sizes_s.median(), self.sizes_s.spread()
         if median is None or spread is None:
             return False
@@ -42,12 +42,12 @@ class _Cause:
 
 
 def causes_of(clip: ClipVerdict) -> list[Key]:
-    """Return the pairs of reason and source that decided a clip, in their order."""
+    """Return the pairs of reason and source that decided a clip, in order."""
     return list(dict.fromkeys((str(r.code), r.source or "") for r in clip.reasons))
 
 
 def span_of(clip: ClipVerdict) -> float:
-    """Return the seconds that a clip covers, 0 where it was never measured."""
+    """Return the duration of a clip in seconds, 0 if it was never measured."""
     return 0.0 if clip.record is None else clip.record.span_s
 
 
@@ -59,7 +59,7 @@ class Causes:
         self._clips = 0
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Count the verdict on one clip."""
         self._clips += 1
         keys = causes_of(clip)
         for key in keys:
@@ -76,13 +76,13 @@ class Causes:
                 cause.limit_s = min(cause.limit_s, abs(reason.limit or math.inf))
 
     def _kept(self, key: Key) -> Key:
-        """Return the key itself, or past too many of them the reason without the source."""
+        """Return the key itself or, beyond the limit, the reason without the source."""
         if key in self._causes or len(self._causes) < _MOST_CAUSES:
             return key
         return key[0], ""
 
     def to_view(self) -> list[dict[str, Any]]:
-        """Return the causes, those that reject most clips first."""
+        """Return the causes, those that reject the most clips first."""
         order = sorted(
             self._causes.items(), key=lambda item: (-item[1].rejected, -item[1].unverified, item[0])
         )
@@ -111,7 +111,7 @@ class Causes:
 
 
 def _size(code: str, sizes_s: Distribution, *, is_constant: bool) -> str | None:
-    """Return how large it is: a middle where there are enough, else the largest."""
+    """Describe the size: a median if there are enough values, otherwise the largest."""
     n, extreme, median = len(sizes_s), sizes_s.extreme(), sizes_s.median()
     if extreme is None or median is None:
         return None

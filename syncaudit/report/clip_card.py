@@ -1,4 +1,4 @@
-"""What the page says about one clip: stamps beside content, measurements, findings."""
+"""Show one clip on the page: timestamps beside content, measurements, findings."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ WITNESSES = {
     "events": "events",
     "state": "motion",
 }
-"""What tells the truth about a source of each kind."""
+"""The content that reveals the true time of a source, by kind."""
 
-# Below this share of a sample interval people call stamps regular.
+# Timestamps with less jitter than this fraction of a sample interval are called regular.
 _REGULAR_SHARE = 0.05
 _MAX_EVIDENCE = 10
 _WIDTH = 600.0
 _WORDS = 178.0  # right margin
 _ROW = 24.0
 _LETTER = 7.6  # typical width of a bold letter
-_LABELS = (90.0, 230.0)  # least and largest left margin
+_LABELS = (90.0, 230.0)  # smallest and largest left margin
 
 
 def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str,
     Parameters
     ----------
     clip : ClipVerdict
-        The verdict on it.
+        The verdict on the clip.
     tolerances_s : mapping of str to float
         Tolerated offset by source.
     """
@@ -88,7 +88,7 @@ def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str,
 
 
 def _evidence(clip: ClipVerdict) -> Markup | None:
-    """Return the measurements behind the verdict as intervals, those of rejected sources first."""
+    """Return the measurements behind the verdict as intervals, rejected sources first."""
     rejected = {name for name, source in clip.sources.items() if source.verdict is Verdict.REJECT}
     pairs = [
         pair
@@ -110,7 +110,7 @@ def _evidence(clip: ClipVerdict) -> Markup | None:
 
 
 def stamp_words(timing: StampAudit | None) -> str:
-    """Return what the stamps alone claim: ``regular at 12 Hz`` or what is odd about them."""
+    """Describe what the timestamps alone claim: ``regular at 12 Hz`` or what is odd about them."""
     if timing is None:
         return "not examined"
     if not timing.samples:
@@ -141,7 +141,7 @@ def stamp_words(timing: StampAudit | None) -> str:
 
 
 def content_words(source: SourceVerdict, reference: str | None) -> str:
-    """Return what the content shows about the source's clock."""
+    """Describe what the content shows about the source's clock."""
     if source.clock == reference:
         return "reference clock"
     if not source.is_observable or source.offset_s is None:
@@ -177,7 +177,7 @@ class Point:
     offset_s, std_s : float
         Estimate and standard error.
     verdict : str
-        Colours it.
+        Determines the colour.
     tolerance_s : float, optional
         Band of its own row.
     is_reference : bool
@@ -193,10 +193,10 @@ class Point:
 
 
 def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
-    """Return one row a source: name, standard error against its tolerance, words.
+    """Return one row per source: name, offset with standard error and tolerance, words.
 
-    Left of zero the stamps are late, right of zero early; the grey band is the tolerance; a bar is
-    one standard error to either side.
+    Left of zero the timestamps are late, right of zero early; the grey band is the tolerance; a
+    bar extends one standard error to either side.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The table of all clips, column by column, small enough for a page of a hundred thousand."""
+"""The table of all clips, by columns, compact enough for a page of a hundred thousand clips."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from syncaudit.report.causes import causes_of, span_of
 
 __all__ = ["MAX_LISTED", "ClipTable", "farthest_offset"]
 
-# Clips listed by verdict: with names of 40 letters they are about 7 MB of page.
+# Clips listed by verdict: with names of 40 letters they take about 7 MB of the page.
 MAX_LISTED = {Verdict.REJECT: 60_000, Verdict.UNVERIFIED: 20_000, Verdict.PASS: 40_000}
-# Longer names are cut in the table; the verdicts have them whole.
+# Longer names are cut in the table; the verdicts hold them in full.
 _MAX_NAME = 160
-# Different recordings, causes and sources that are named; beyond, a name is left out.
+# Limit on the number of distinct recordings, causes and sources; further names are left out.
 _MAX_NAMES = 50_000
 
 
 class _Names:
-    """Numbers for names, in the order in which they come."""
+    """Numbers names in the order in which they appear."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int:
-        """Return the number of a name, -1 where there are too many."""
+        """Return the number of a name, -1 beyond the limit."""
         if name not in self.numbers and len(self.numbers) >= _MAX_NAMES:
             return -1
         return self.numbers.setdefault(name, len(self.numbers))
 
 
 class ClipTable:
-    """Collects one short row a clip; the page sorts, filters and leafs through them."""
+    """Collects one short row per clip; the page sorts, filters and pages through them."""
 
     def __init__(self, tolerances_s: Mapping[str, float]) -> None:
         self._tolerances_s = tolerances_s
@@ -49,14 +49,14 @@ class ClipTable:
         self._cards: dict[int, str] = {}
 
     def add(self, clip: ClipVerdict, card: str | None) -> None:
-        """Take in the verdict on one clip.
+        """Add the verdict on one clip.
 
         Parameters
         ----------
         clip : ClipVerdict
             The verdict.
         card : str, optional
-            Name of the element of the page that shows the clip in full.
+            Name of the page element that shows the clip in full.
         """
         verdict = clip.verdict
         if self._listed[verdict] >= MAX_LISTED[verdict]:
@@ -82,7 +82,7 @@ class ClipTable:
         self._worst_us.append(round(1e6 * offset_s))
 
     def _worst(self, clip: ClipVerdict) -> tuple[str | None, float]:
-        """Return the source that is farthest off for its tolerance, and its offset."""
+        """Return the source with the largest offset relative to its tolerance, and its offset."""
         found: tuple[float, str | None, float] = (-1.0, None, 0.0)
         for name, source in clip.sources.items():
             if source.clock == clip.reference or not source.is_observable:
@@ -94,7 +94,7 @@ class ClipTable:
         return found[1], found[2]
 
     def to_view(self) -> dict[str, Any]:
-        """Return columns of plain lists, and how many clips are not in them by verdict."""
+        """Return columns as plain lists, and the number of omitted clips by verdict."""
         columns = {
             "ids": self._ids,
             "verdicts": "".join(self._verdicts),
@@ -112,12 +112,12 @@ class ClipTable:
 
 
 def farthest_offset(clip: ClipVerdict, name: str) -> float | None:
-    """Return the largest offset of a source anywhere in a clip: by drift at an end, past a step.
+    """Return the largest offset of a source anywhere in a clip, including drift and steps.
 
     Parameters
     ----------
     clip : ClipVerdict
-        The verdict on it.
+        The verdict on the clip.
     name : str
         Source.
     """
@@ -140,6 +140,6 @@ def farthest_offset(clip: ClipVerdict, name: str) -> float | None:
 
 
 def _beyond_step(pair: PairMeasurement, at_ns: int) -> float:
-    """Return by how much the offset differs on the other side of a pair's step."""
+    """Return the change of the offset across a pair's step, seen from `at_ns`."""
     step_s, step_at_ns = pair.step_s or 0.0, pair.step_at_ns or 0
     return -step_s if at_ns >= step_at_ns else step_s

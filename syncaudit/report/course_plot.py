@@ -1,4 +1,4 @@
-"""Offsets of the clocks of one recording over time, as lanes one below the other."""
+"""Offsets of the clocks of one recording over time, as lanes stacked vertically."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _LEFT, _RIGHT = 64.0, 8.0
 _HEAD = 22.0  # name and drift above a lane
 _LANE = 66.0
 _GAP = 12.0
-# Units of time, the first of which a recording spans at least twice.
+# Time units; the first that a recording spans at least twice is used.
 _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoursePoint:
-    """What one clip says of a clock.
+    """The offset of a clock in one clip.
 
     Parameters
     ----------
     at_ns : int
         Middle of the clip.
     offset_s, std_s : float
-        Correction and its standard error.
+        Correction to add and its standard error.
     verdict : str
-        Of the source, for the colour.
+        Verdict on the source, for the colour.
     is_measured : bool
         Whether the clip measured it itself.
     pooled_s : float, optional
-        Correction by all clips of the recording.
+        Correction estimated from all clips of the recording.
     """
 
     at_ns: int
@@ -56,14 +56,14 @@ def course_plot(
     tolerances_s: Mapping[str, float | None],
     label: str,
 ) -> Markup | None:
-    """Return one lane a clock: marks of clips, the line of the recording, its steps.
+    """Return one lane per clock: marks of clips, the line of the recording, its steps.
 
     Parameters
     ----------
     lanes : mapping of str to sequence of CoursePoint
-        In order of time, each at least one.
+        In order of time, at least one each.
     words : mapping of str to str
-        What stands above a lane, its drift.
+        Text above a lane: its drift.
     steps : mapping of str to sequence of mapping
         Jumps between clips (``after_ns``, ``before_ns``, ``step_s``).
     tolerances_s : mapping of str to float or None

@@ -1,4 +1,4 @@
-"""Clocks of recordings over time: each clip's own offset and what all clips say together."""
+"""Clocks of recordings over time: the offset of each clip and the pooled estimate."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from syncaudit.report.course_plot import CoursePoint, course_plot
 
 __all__ = ["N_MARKS", "Courses", "clip_course"]
 
-# Recordings drawn; the table lists those of the summary, the worst thousand.
+# Recordings drawn; the table lists those in the summary, the worst thousand.
 MAX_DRAWN = 6
 MAX_LINES = 4000
 MAX_LANES = 8
-# Points kept of a clock: some 4 pixels of a drawing each.
+# Points kept per clock: about 4 pixels of a drawing each.
 _MAX_POINTS = 200
-# Marks with their standard error; a clock that steps is drawn on either side of it, too.
+# Marks with their standard error; a clock that steps is drawn on both sides of the step.
 N_MARKS = 21
 _MOVES = (ReasonCode.DRIFT, ReasonCode.STEP)
 
 
 @dataclass(slots=True)
 class _Series:
-    """Offsets of one clock; above the limit only the farther of two neighbours stays."""
+    """Offsets of one clock; above the limit only the farther of two neighbours is kept."""
 
     points: list[CoursePoint] = field(default_factory=list)
     stride: int = 1
@@ -72,7 +72,7 @@ class Courses:
         }
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Add the verdict on one clip."""
         lanes = self._series.get(clip.recording_id)
         if lanes is None or clip.at_ns is None:
             return
@@ -99,7 +99,7 @@ class Courses:
             )
 
     def to_view(self) -> dict[str, Any]:
-        """Return drawings and lines of a table."""
+        """Return drawings and table rows."""
         lines = list(islice(self._lines(), MAX_LINES))
         return {
             "n": len(self._recordings),
@@ -179,7 +179,7 @@ def clip_course(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> Markup 
     Parameters
     ----------
     clip : ClipVerdict
-        The verdict on it.
+        The verdict on the clip.
     tolerances_s : mapping of str to float
         Tolerated offset by source.
     """

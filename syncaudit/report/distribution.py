@@ -1,4 +1,4 @@
-"""How values are spread over many clips, counted in fine bins: memory does not grow with them."""
+"""Distribution of values over many clips, counted in fine bins with bounded memory."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from syncaudit.dsp.robust import MAD_TO_STD
 
 __all__ = ["Distribution"]
 
-# Values below it count as zero; far below what any clock of a recording shows (seconds).
+# Smaller values count as zero; far below what any clock of a recording shows (seconds).
 _LEAST = 1e-9
-# Bins a factor of e: each is 0.1 % wide and stands for the mean of what fell into it.
+# Bins per factor of e: each is 0.1 % wide and is represented by the mean of its values.
 _FINE = 1000.0
 _MOST = 1e12
-_AT_ONCE = 1024  # values that are put into bins together
+_AT_ONCE = 1024  # values binned at a time
 
 
 class Distribution:
     """Counts values in signed bins of equal ratio.
 
-    A hundred thousand offsets of ten sources could be held as floats as well, a hundred million
-    could not; quantiles are exact to 0.1 % of the value, which no reader of a page can see.
+    Offsets of ten sources in a hundred thousand clips would fit as floats as well, but not those in
+    a hundred million; quantiles are exact to 0.1 % of the value, which no reader of a page can see.
     """
 
     __slots__ = ("_bins", "_new")
 
     def __init__(self) -> None:
-        self._bins: dict[int, tuple[int, float]] = {}  # how many, and their sum
-        self._new: list[float] = []  # not yet in their bins
+        self._bins: dict[int, tuple[int, float]] = {}  # count and sum
+        self._new: list[float] = []  # not yet binned
 
     def add(self, value: float | None) -> None:
-        """Count a value; None and what is not finite are left out."""
+        """Count a value; None and values that are not finite are ignored."""
         if value is not None and math.isfinite(value):
             self._new.append(value)
             if len(self._new) >= _AT_ONCE:
@@ -46,11 +46,11 @@ class Distribution:
         self._put([value for value, _ in found], [n for _, n in found])
 
     def __len__(self) -> int:
-        """Return how many values were counted."""
+        """Return the number of values counted."""
         return len(self._new) + sum(n for n, _ in self._bins.values())
 
     def quantile(self, share: float) -> float | None:
-        """Return the value below which `share` of all lie, between two if need be."""
+        """Return the value below which `share` of all lie, interpolated if needed."""
         found = sorted(self._values())
         if not found:
             return None
@@ -65,11 +65,11 @@ class Distribution:
         return self._about(0.0)
 
     def median(self) -> float | None:
-        """Return the middle value, or the middle between the two."""
+        """Return the median."""
         return self.quantile(0.5)
 
     def spread(self) -> float | None:
-        """Return the robust standard deviation, by the median absolute one."""
+        """Return the robust standard deviation, from the median absolute deviation."""
         median = self.median()
         if median is None or len(self) < 2:
             return None
@@ -80,7 +80,7 @@ class Distribution:
         return max((value for value, _ in self._values()), key=abs, default=None)
 
     def beyond(self, limit: float) -> int:
-        """Return how many values lie farther from zero than `limit`."""
+        """Return how many values are farther from zero than `limit`."""
         return sum(n for value, n in self._values() if abs(value) > limit)
 
     def counts(self, low: float, high: float, n: int) -> list[int]:

@@ -22,11 +22,11 @@ from syncaudit.report.worst import WorstClips
 
 __all__ = ["CARDS", "PictureMaker", "write_report"]
 
-# How many clips of each verdict can be unfolded in the table: 180 cards are about 2 MB of page.
+# Clips of each verdict that can be unfolded in the table: 180 cards take about 2 MB of the page.
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
 
 PictureMaker = Callable[[str, Sequence[str]], Sequence[Picture]]
-"""Gives images of a clip, of the sources named first; none where they cannot be had."""
+"""Returns images of a clip from the sources named first; none if there are none."""
 
 
 def write_report(
@@ -38,8 +38,8 @@ def write_report(
 ) -> None:
     """Write one self-contained HTML page about a run.
 
-    Nothing is loaded from elsewhere, and every text of the data is escaped: names come from
-    strangers.
+    Nothing is loaded from elsewhere, and all text from the data is escaped, as names are
+    untrusted.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def write_report(
         Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
     path : str or Path
         File to write; replaced in one step.
-    images : callable, optional
-        Asked for images of the few worst clips.
+    pictures : callable, optional
+        Called for images of the few worst clips.
     """
     tolerances = summary.get("tolerances_s") or {}
     overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()
@@ -90,7 +90,7 @@ def write_report(
         ],
         cards=cards,
         left_out=listed["left_out"],
-        # Columns of a hundred thousand clips: no blanks between them.
+        # Columns of a hundred thousand clips: no spaces between them.
         columns=htmlsafe_json_dumps(listed["columns"], separators=(",", ":")),
     )
 
@@ -100,7 +100,7 @@ def _worst_card(
 ) -> dict[str, Any]:
     drawing = before_after(clip)
     found: Sequence[Picture] = ()
-    # Frames show less than signals do. A clip whose audit was never finished may have killed the
+    # Frames show less than signals do. A clip whose audit was never finished may have crashed the
     # process that opened it.
     if drawing is None and pictures is not None and clip.record is not None:
         found = pictures(clip.clip_id, _cameras(clip))
@@ -123,7 +123,7 @@ def _worst_card(
 
 
 def _commands(clip_id: str, manifest: object) -> list[str]:
-    """Return what opens a clip in the viewer, and in Foxglove and Rerun beside its recording."""
+    """Return commands that open a clip in the viewer, and in Foxglove and Rerun."""
     if not isinstance(manifest, str):
         return []
     at = f"{shlex.quote(manifest)} --clip {shlex.quote(clip_id)}"
@@ -134,7 +134,7 @@ def _commands(clip_id: str, manifest: object) -> list[str]:
     ]
 
 
-# A file that one of these is said of was not decoded to the end.
+# A file with one of these codes was not fully decoded.
 _UNREADABLE = frozenset(
     {
         ReasonCode.UNREADABLE,
@@ -147,7 +147,7 @@ _UNREADABLE = frozenset(
 
 
 def _cameras(clip: ClipVerdict) -> list[str]:
-    """Return the cameras that were decoded, those that are rejected first."""
+    """Return the cameras that were decoded, rejected ones first."""
     unreadable = {r.source for r in clip.reasons if r.code in _UNREADABLE}
     names = [
         name

@@ -12,7 +12,7 @@ from syncaudit.writing import replacing_text
 
 __all__ = ["write_junit"]
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} | {
     0xFFFE: "\ufffd",
     0xFFFF: "\ufffd",
@@ -21,7 +21,7 @@ _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} |
 
 
 def write_junit(clips: Iterable[ClipVerdict], counts: Mapping[str, int], path: Path) -> None:
-    """Write one test case a clip: rejected is failed, unverified is skipped.
+    """Write one test case per clip: rejected is failed, unverified is skipped.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from syncaudit.writing import replacing_text
 __all__ = ["MARK", "write_markdown"]
 
 MARK = "<!-- syncaudit -->"
-"""First line, by which a later run knows the file for one that it may write over."""
+"""First line, by which a later run recognises a file that it may overwrite."""
 
 _MOST_CAUSES = 20
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~@&$:])")
@@ -66,6 +66,6 @@ def _first(clip: ClipVerdict) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text of strangers that Markdown shows as it is: on one line, nothing of it a mark."""
+    """Escape untrusted text so that Markdown shows it literally, on one line."""
     shown = "".join(char if char.isprintable() else " " for char in text)
     return _SPECIAL.sub(r"\\\1", " ".join(shown.split()))

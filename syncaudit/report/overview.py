@@ -1,4 +1,4 @@
-"""What all clips say together: totals, causes, sources, and where the time went."""
+"""Summarise all clips: totals, causes, sources, and where the time went."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from syncaudit.report.source_view import source_view
 
 __all__ = ["Overview"]
 
-# A data set names its sources alike in all clips; the page shows the first of those that do not.
+# A data set uses the same source names in all clips; if not, the page shows the first ones.
 MAX_SOURCES = 60
 
 _OF_ONE = {
@@ -24,7 +24,7 @@ _OF_ONE = {
     "reject": "The clip is rejected.",
     "unverified": "Nothing is known of the clip: it holds too little evidence.",
 }
-# In the order in which an audit passes through them.
+# In the order in which an audit runs them.
 _STAGES = {
     "read": "files read",
     "stamps": "stamps audited",
@@ -54,7 +54,7 @@ class Overview:
         self._unshown: set[str] = set()
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Add the verdict on one clip."""
         self._verdicts[clip.verdict] += 1
         self._spans_s[clip.verdict] += span_of(clip)
         self._causes.add(clip)
@@ -72,7 +72,7 @@ class Overview:
                 self._sources[reason.source].add_step(reason.value)
 
     def to_view(self) -> dict[str, Any]:
-        """Return what the template shows."""
+        """Return the view that the template shows."""
         n_clips = self._verdicts.total()
         tallies = sorted(self._sources.values(), key=_order)
         drifts = PooledDrifts(self._summary.get("recordings") or ())
@@ -101,7 +101,7 @@ class Overview:
         }
 
     def _common(self, cause: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a whole data set has in common, where that is the cause."""
+        """Return the offset common to the whole data set, if that is the cause."""
         told = [
             (one["common"][clock], one["cure"])
             for one in self._summary.get("data_sets") or ()
@@ -113,7 +113,7 @@ class Overview:
         return {"beside": f"{'. '.join(text for text, _ in told)}.", "cure": told[0][1]}
 
     def _beside(self, cause: Mapping[str, Any]) -> str | None:
-        """Return what stamps and content say of a source, where they differ by an offset."""
+        """Describe a source's timestamps and content where they differ by an offset."""
         source = self._sources.get(cause["source"])
         if source is None or cause["offset_s"] is None:
             return None
@@ -124,7 +124,7 @@ class Overview:
         return f"Stamps say {signed_ms(0.0)}, {witness} {says} {most}{shown}."
 
     def _lead(self, n_clips: int) -> str:
-        """Return the one sentence that somebody reads who reads no other."""
+        """Return the one-sentence summary at the top of the page."""
         if not n_clips:
             return "No clip has been audited."
         passed, rejected, unknown = (
@@ -151,7 +151,7 @@ def _order(tally: SourceTally) -> tuple[int, str]:
 
 
 def _stage_times(summary: Mapping[str, Any], n_clips: int) -> dict[str, Any] | None:
-    """Return the CPU time by stage; None where none was measured."""
+    """Return the CPU time by stage; None if none was measured."""
     spent: Mapping[str, float] = summary.get("stages_s") or {}
     total_s = sum(spent.values())
     if not total_s or not n_clips:

@@ -18,19 +18,19 @@ def read_part(name: str) -> str:
 
 
 def write_page(template: str, path: Path, *, script: str, **content: object) -> None:
-    """Write a page; every text of the data is escaped, since names come from strangers.
+    """Write a page; all text from the data is escaped, as names are untrusted.
 
     Parameters
     ----------
     template : str
-        Name of a template beside this module; it may include styles and scripts from here.
+        Name of a template next to this module; it may include styles and scripts from here.
     path : Path
         File to write; replaced in one step.
     script : str
-        Name of the one program that the page may run, beside this module: what slips in beside
-        it stays dead (Content Security Policy by its hash).
+        Name of the only script, next to this module, that the page may run: any injected script
+        is blocked (Content Security Policy by its hash).
     **content : object
-        What the template shows.
+        Values for the template.
     """
     import jinja2
     from markupsafe import Markup

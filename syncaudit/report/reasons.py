@@ -1,4 +1,4 @@
-"""Reason codes in plain words, and what to do about each; commands stand in backquotes."""
+"""Reason codes in plain words, and what to do about each; commands are in backquotes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CURES = {
     "manifest": "Correct the manifest row.",
 }
 
-# Stable codes as a table of 80 columns has them: what it is, and the first thing to do.
+# Stable codes as shown in a table of 80 columns: what it is, and the first thing to do.
 ACTIONS = {
     "offset": ("early or late", "syncaudit apply"),
     "drift": ("clock drifts", "one clock, or apply"),
@@ -96,14 +96,14 @@ _CONSTANT = (
 
 
 def cure_of(code: str, *, is_constant: bool = False) -> str:
-    """Return what to do; `is_constant` tells that an offset is alike in all clips."""
+    """Return what to do; `is_constant` means that an offset is the same in all clips."""
     if code == "offset" and is_constant:
         return _CONSTANT
     return CURES.get(code, "Look at the clips named below.")
 
 
 def word_unmeasured(source: SourceVerdict) -> str:
-    """Return what stands for a source of whose clock its clip shows no offset by itself."""
+    """Return the text shown for a source whose own offset the clip does not determine."""
     pooled = source.recording
     if pooled is not None and pooled.offset_s is not None:
         return f"{word_correction(pooled.offset_s, pooled.offset_std_s)}, by recording"

@@ -20,7 +20,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def write_sarif(clips: Iterable[ClipVerdict], path: Path, *, version: str, manifest: str) -> None:
-    """Write one result a reason (``error``) and a warning (``warning``) of every clip.
+    """Write one result per reason (``error``) and warning (``warning``) of every clip.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def write_sarif(clips: Iterable[ClipVerdict], path: Path, *, version: str, manif
     path : Path
         JSON file; replaced in one step.
     version : str
-        Of syncaudit.
+        Version of syncaudit.
     manifest : str
-        URI of the manifest that the clips stand in.
+        URI of the manifest that lists the clips.
     """
     driver = {
         "name": "syncaudit",
@@ -42,7 +42,7 @@ def write_sarif(clips: Iterable[ClipVerdict], path: Path, *, version: str, manif
     }
     head = {"$schema": _SCHEMA, "version": "2.1.0"}
     with replacing_text(path) as file:
-        # Results one by one: a million clips do not fit into memory twice.
+        # Results are streamed: a million clips do not fit into memory twice.
         file.write(json.dumps(head)[:-1] + ', "runs": [{"tool": ')
         file.write(json.dumps({"driver": driver}) + ', "results": [')
         separator = "\n"
@@ -69,6 +69,6 @@ def _results(clip: ClipVerdict, manifest: str) -> Iterable[dict[str, Any]]:
                         "logicalLocations": [{"fullyQualifiedName": name, "kind": "clip"}],
                     }
                 ],
-                # The same finding of the same clip is one issue from run to run.
+                # The same finding of the same clip is the same issue in every run.
                 "partialFingerprints": {"clipSourceCode/v1": f"{name}/{finding.code}"},
             }

@@ -1,4 +1,4 @@
-"""What all clips say about one source: its stamps alone, its content, and what both are worth."""
+"""Statistics of one source over all clips: its timestamps, its content, and its verdicts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _COUNTED = ("samples", "gaps", "missing", "duplicates", "doubled", "backwards")
 class SourceTally:
     """Figures of one source, one clip at a time; memory does not grow with the clips.
 
-    Offsets are those of clips in which another clock was the reference: its own offset is zero
-    there by definition.
+    Offsets are from clips in which another clock was the reference, since the offset of the
+    reference is zero by definition.
     """
 
     name: str
     kind: str
     tolerance_s: float | None
     verdicts: Counter[str] = field(default_factory=Counter)
-    # Stamps alone.
+    # Timestamps alone.
     audited: int = 0
     clean: int = 0
     made_up: int = 0
@@ -48,7 +48,7 @@ class SourceTally:
     worst_clip: str | None = None
 
     def add(self, clip: ClipVerdict, source: SourceVerdict) -> None:
-        """Take in the verdict on the source in one clip."""
+        """Add the verdict on the source in one clip."""
         self.verdicts[source.verdict] += 1
         if source.timing is not None:
             self._add_stamps(source.timing)
@@ -60,7 +60,7 @@ class SourceTally:
             self.unmeasured[_word_tallied(source)] += 1
 
     def add_step(self, seconds: float | None) -> None:
-        """Count a jump of its clock that the content shows."""
+        """Count a step of its clock that the content shows."""
         self.steps_s.add(seconds)
 
     def _add_stamps(self, timing: StampAudit) -> None:
@@ -75,7 +75,7 @@ class SourceTally:
         self.rates_hz.add(timing.rate_hz)
         self.jitters_s.add(timing.jitter_s)
         if timing.jitter_s is not None:
-            # Without a fit of its own, jitter is symmetric: nothing waited in a buffer.
+            # Without a separate latency fit, jitter is taken as symmetric: no buffering.
             self.buffering_s.add(timing.buffering_s or 0.0)
 
     def _add_content(self, clip_id: str, source: SourceVerdict, offset_s: float) -> None:
@@ -88,7 +88,7 @@ class SourceTally:
             self.worst_clip = clip_id
 
     def all_offsets_s(self) -> Distribution:
-        """Return the offsets of all verdicts together."""
+        """Return the offsets over all verdicts."""
         everything = Distribution()
         for distribution in self.offsets_s.values():
             everything.merge(distribution)
@@ -96,7 +96,7 @@ class SourceTally:
 
 
 def _word_tallied(source: SourceVerdict) -> str:
-    """Return why a clip shows no offset of the source, without the figures of that clip."""
+    """Describe why a clip shows no offset of the source, without that clip's figures."""
     if source.recording is not None:
         return "known by its recording"
     is_refused = source.verdict is not Verdict.PASS and source.why_unmeasured

@@ -1,4 +1,4 @@
-"""One source in words and figures: what its stamps claim beside what its content shows."""
+"""One source in words and figures: what its timestamps claim and what its content shows."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _ODD = (
 )
 _WIDTH = 480.0
 _BODY = 96.0
-_TOP = 16.0  # room for the figure of the highest column
+_TOP = 16.0  # room for the count above the highest column
 _SIDE = 10.0
 _BINS = 41  # odd: one lies about zero
 _ORDER = ("pass", "unverified", "reject")  # from the axis up
 
 
 def source_view(tally: SourceTally) -> dict[str, Any]:
-    """Return what the page shows about one source over all clips."""
+    """Return the page's view of one source over all clips."""
     offsets = tally.all_offsets_s()
     median = offsets.median()
     plot = None
@@ -52,7 +52,7 @@ def source_view(tally: SourceTally) -> dict[str, Any]:
         "kind": tally.kind,
         "counts": {str(verdict): tally.verdicts[verdict] for verdict in Verdict},
         "tolerance": None if tally.tolerance_s is None else f"±{tally.tolerance_s * 1e3:g} ms",
-        # Stamps claim to be the truth: an offset of nothing.
+        # Timestamps claim to be true, i.e. to have zero offset.
         "claim": signed_ms(0.0) if tally.audited else None,
         "stamps": _stamp_lines(tally),
         "is_made_up": bool(tally.made_up),
@@ -149,12 +149,12 @@ def _tolerance(tally: SourceTally) -> str:
 def histogram(
     offsets_s: Mapping[str, Distribution], tolerance_s: float | None, *, label: str
 ) -> Markup:
-    """Return columns of clips over their offset, each split by the source's verdict.
+    """Return a histogram of clips over their offset, each column split by the source's verdict.
 
     Parameters
     ----------
     offsets_s : mapping of str to Distribution
-        Offsets by verdict; at least one value in all.
+        Offsets by verdict; at least one value in total.
     tolerance_s : float, optional
         Half width of the band about zero.
     label : str
@@ -206,7 +206,7 @@ def _column(
     for verdict, count in counts.items():
         if not count:
             continue
-        # One clip among a hundred thousand must still be seen.
+        # One clip among a hundred thousand must still be visible.
         height = max(_BODY * count / highest, 1.5)
         top -= height
         words = f"{reach}: {count:,} {verdict}"

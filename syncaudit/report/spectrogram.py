@@ -1,4 +1,4 @@
-"""Draw sound: a spectrogram as PNG that follows the page's colours, a waveform as SVG path."""
+"""Draw sound: a spectrogram as PNG in the page's colours, a waveform as SVG path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from syncaudit.model.arrays import Floats
 __all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
 
 TOP_HZ = 8000.0
-# Wide band: 6 ms tell a burst from its vowel, which is what boundaries are judged by.
+# Wide band: 6 ms separates a burst from its vowel, which boundaries are judged by.
 WINDOW_S = 0.006
 HOP_S = 0.002
 RANGE_DB = 55.0
@@ -27,20 +27,20 @@ def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
     samples : ndarray of float32, shape (n,)
         Sound; NaN and infinite samples are drawn as silence.
     rate_hz : float
-        Its sampling rate; above its half nothing is drawn.
+        Its sampling rate; nothing is drawn above half of it.
 
     Returns
     -------
     ndarray of float64, shape (128, columns)
-        Opacity in [0, 1]; 55 dB are told apart.
+        Opacity in [0, 1]; the dynamic range is 55 dB.
     """
     x = np.nan_to_num(samples.astype(np.float64), posinf=0.0, neginf=0.0)
     window = max(8, round(WINDOW_S * rate_hz))
     hop = max(1, round(HOP_S * rate_hz), -(-x.size // MAX_COLUMNS))
-    x = np.append(x[:1], x[1:] - 0.95 * x[:-1])  # lift the high frequencies by 6 dB an octave
+    x = np.append(x[:1], x[1:] - 0.95 * x[:-1])  # pre-emphasis: +6 dB per octave
     x = np.pad(x, (0, max(0, window - x.size)))
     size = 1 << int(np.ceil(np.log2(max(window, 256))))
-    from scipy.signal import stft  # 25 MiB that clips without sound are spared
+    from scipy.signal import stft  # 25 MiB that clips without sound do not need
 
     freq, _, spectrum = stft(
         x,
@@ -60,14 +60,14 @@ def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
 
 
 def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
-    """Return a wide-band spectrogram from 0 to 8 kHz as PNG: black ink, opacity tells energy.
+    """Return a wide-band spectrogram from 0 to 8 kHz as PNG: black ink, opacity is energy.
 
     Parameters
     ----------
     samples : ndarray of float32, shape (n,)
         Sound; NaN and infinite samples are drawn as silence.
     rate_hz : float
-        Its sampling rate; above its half nothing is drawn.
+        Its sampling rate; nothing is drawn above half of it.
     """
     import cv2
 
@@ -81,7 +81,7 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
 
 
 def waveform_path(samples: NDArray[np.float32]) -> str:
-    """Return the envelope of a sound as an SVG path in a box of 1000 by 2, middle 1.
+    """Return the envelope of a sound as an SVG path in a box of 1000 by 2, centred at 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Write the sheet on which a person judges whether words and phones fit their sound."""
+"""Write a sheet for a person to judge whether words and phones match their sound."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from syncaudit.report.spectrogram import spectrogram_png, waveform_path
 __all__ = ["LABELS", "TierRow", "Utterance", "write_speech_sheet"]
 
 LABELS = ("fits", "late", "early", "wrong text", "unsure")
-"""What a person can say of a tier: late means that it lags behind the sound."""
+"""Labels that a person can give a tier; late means that it comes after the sound."""
 
-# Sound is embedded at this rate at most: what tells phones apart lies below 8 kHz.
+# Sound is embedded at this rate at most: what distinguishes phones lies below 8 kHz.
 EMBEDDED_HZ = 16_000.0
-# Width of a row on a common screen, for letters alone.
+# Width of a row on a common screen, not counting its name.
 _ROW_PX = 1050.0
-# A time this far to the right has no room for its figure.
+# Beyond this position there is no room for the label of a time.
 _LAST_TICK = 95.0
 _TICKS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierRow:
-    """One tier under the sound: its name and the intervals to draw."""
+    """One tier below the sound: its name and the intervals to draw."""
 
     name: str
     intervals: tuple[Interval, ...]
@@ -47,17 +47,17 @@ class Utterance:
     clip_id, source, audio : str
         Clip, its transcript source, and the sound that it belongs to.
     start_s, end_s : float
-        Of the utterance, in seconds after the start of the audio.
+        Its bounds, in seconds after the start of the audio.
     sound_start_s : float
-        Time of the first of `samples`, with some margin before the utterance.
+        Time of the first of `samples`, which begin with some margin before the utterance.
     rate_hz : float
-        Of `samples`.
+        Sampling rate of `samples`.
     samples : ndarray of float32, shape (n,)
         Its sound.
     tiers : tuple of TierRow
         Coarse to fine; intervals in seconds after the start of the audio.
     verdict, verdict_words : str, optional
-        What `syncaudit validate` found out about the tier.
+        Result of `syncaudit validate` for the tier.
     """
 
     clip_id: str
@@ -78,8 +78,8 @@ def write_speech_sheet(
 ) -> None:
     """Write one self-contained HTML page with image, sound, tiers and label buttons.
 
-    The sound lies in the page as 16-bit samples: a page opened from disk may not fetch files
-    beside it, and a phone is cut to the sample only out of decoded samples. A second takes 43 kB.
+    The sound is in the page as 16-bit samples: a page opened from disk may not fetch other files,
+    and cutting a phone to the exact sample needs decoded samples. A second takes 43 kB.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def write_speech_sheet(
     path : Path
         File to write; replaced in one step.
     about : str
-        Where the sample comes from: manifest and seed.
+        Origin of the sample: manifest and seed.
     problems : sequence of str
         Clips and sources that could not be shown, in words.
     """
@@ -161,13 +161,13 @@ def _tier_view(row: TierRow, sound_start_s: float, seconds: float) -> dict[str, 
 
 
 def _letter_size(label: str, share: float) -> str:
-    """Return how large a label may be on a share of a row: it must never look like another."""
+    """Return a size at which a label fits: a cut one could be mistaken for another."""
     room = share * _ROW_PX / max(1, len(label))
     return "" if room >= 8.5 else "tight" if room >= 5.5 else "tiny"
 
 
 def _ticks(start_s: float, seconds: float) -> list[dict[str, Any]]:
-    """Return at most a dozen round times with their place in percent."""
+    """Return at most a dozen round times with their positions in percent."""
     step = next((s for s in _TICKS_S if seconds / s <= 12.0), _TICKS_S[-1])
     first, last = int(np.ceil(start_s / step)), int(np.floor((start_s + seconds) / step))
     lefts = [round(100.0 * (k * step - start_s) / seconds, 3) for k in range(first, last + 1)]

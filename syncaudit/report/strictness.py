@@ -1,4 +1,4 @@
-"""What a filter removes with what it rejects and holds back: rare conditions, whole recordings."""
+"""Find what a filter removes along with rejected clips: rare conditions, whole recordings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from syncaudit.model import ClipVerdict, Verdict
 
 __all__ = ["Strictness"]
 
-# Upper ends of the classes of each condition, in the units of `ClipRecord.conditions`, and what
-# people call them.
+# Upper ends of the classes of each condition, in the units of `ClipRecord.conditions`, and their
+# labels.
 _CLASSES: dict[str, tuple[tuple[float, str], ...]] = {
     "speed": (
         (0.5, "standing"),
@@ -28,15 +28,15 @@ _CLASSES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "light": ((40.0, "dark"), (80.0, "dim"), (math.inf, "light")),
 }
-_LONG = 5  # clips of a recording from which it is told by itself
+_LONG = 5  # clips from which a recording is listed by itself
 _MOST_RECORDINGS = 100_000
 _SHOWN = 10
-# A class is lost where surely less than this of what passes elsewhere does.
+# A class is lost if its pass rate is significantly below this fraction of that elsewhere.
 _LOST_SHARE = 0.8
 
 
 class Strictness:
-    """Counts verdicts by what clips are like, one clip at a time."""
+    """Counts verdicts by the conditions of clips, one clip at a time."""
 
     def __init__(self) -> None:
         self._classes: dict[str, dict[str, Counter[Verdict]]] = {
@@ -47,7 +47,7 @@ class Strictness:
         self._all: Counter[Verdict] = Counter()
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Add the verdict on one clip."""
         self._all[clip.verdict] += 1
         if clip.recording_id in self._recordings or len(self._recordings) < _MOST_RECORDINGS:
             self._recordings[clip.recording_id][clip.verdict] += 1
@@ -59,7 +59,7 @@ class Strictness:
                     break
 
     def to_view(self) -> dict[str, Any]:
-        """Return the table of conditions, and the recordings of which least passes."""
+        """Return the table of conditions, and the recordings with the lowest pass rates."""
         shown = [
             {
                 "condition": condition,
@@ -80,7 +80,7 @@ class Strictness:
         return sum(self._classes[condition].values(), Counter())
 
     def _line(self, name: str, counts: Counter[Verdict], whole: Counter[Verdict]) -> dict[str, Any]:
-        """Return a line of the table: verdicts, and the share before and after the filter."""
+        """Return a row of the table: verdicts, and the share before and after the filter."""
         n = counts.total()
         passed = Rate(n_hits=counts[Verdict.PASS], n=n, n_clips=n)
         others = whole - counts

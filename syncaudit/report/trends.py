@@ -1,7 +1,7 @@
-"""How verdicts and offsets go over the weeks, by vehicle, rig or software, and where they change.
+"""Trends of verdicts and offsets over weeks, by vehicle, rig or software, and their change points.
 
-Clips of one recording share clocks, road and light. A recording is therefore one value of a series,
-and one case of a share.
+Clips of one recording share clocks, road and light. A recording therefore contributes one value to
+a series, and one case to a rate.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from syncaudit.report.distribution import Distribution
 
 __all__ = ["Trends", "week_of"]
 
-# Recordings that series are made of; beyond, every second one is left out, again and again.
+# Recordings in a series; beyond that, every second one is dropped, repeatedly.
 _MOST_RECORDINGS = 20_000
 _MOST_VALUES = 40
 _MOST_CHANGES = 10
 _MOST_WEEKS = 60
-# How many recordings on either side of a change are named.
+# Number of recordings listed on either side of a change.
 _NAMED = 3
 _LEVEL = 0.05
-# What the manifest calls the thing whose clocks are the same from recording to recording.
+# Manifest key of the unit whose clocks are the same from recording to recording.
 _UNIT = "vehicle"
-# A change of an offset by less of its tolerance is nothing to act on.
+# A change of an offset by a smaller fraction of its tolerance needs no action.
 _LEAST_SHARE = 0.1
-# Share of recordings that must have one value before and after for it to go with a change.
+# Share of recordings that must agree before and after for a property to coincide with a change.
 _MOSTLY = 0.6
-# Stamps before it are none of a calendar's: clocks that begin at zero.
+# Earlier timestamps are not calendar times: the clock started at zero.
 _FIRST_NS = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 10**9
 
-# Of the share of a verdict, or of the offset of a source against a reference.
+# The share of a verdict, or the offset of a source against a reference.
 Series = Verdict | tuple[str, str]
 
 
 def week_of(at_ns: int | None) -> str | None:
-    """Return the Monday of the week of an instant (UTC); None where its clock shows no date."""
+    """Return the Monday of the week of an instant (UTC); None if its clock shows no date."""
     if at_ns is None or at_ns < _FIRST_NS:
         return None
     day = datetime.fromtimestamp(at_ns * 1e-9, UTC).date()
@@ -53,7 +53,7 @@ def week_of(at_ns: int | None) -> str | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Tally:
-    """Verdicts on some clips, and how many recordings those are from."""
+    """Verdicts on some clips, and the number of recordings that they come from."""
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     n_recordings: int = 0
@@ -61,7 +61,7 @@ class _Tally:
 
     def add(self, clip: ClipVerdict) -> None:
         self.verdicts[clip.verdict] += 1
-        if clip.recording_id != self.last:  # clips of a recording follow each other
+        if clip.recording_id != self.last:  # clips of a recording are contiguous
             self.n_recordings += 1
             self.last = clip.recording_id
 
@@ -100,7 +100,7 @@ class _Recording:
 
 
 class Trends:
-    """Takes in verdicts one by one.
+    """Collects verdicts one by one.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Trends:
         self._every = 1
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Add the verdict on one clip."""
         at_ns = clip.middle_ns
         week = week_of(at_ns)
         if week is not None:
@@ -153,7 +153,7 @@ class Trends:
             }
 
     def to_view(self) -> dict[str, Any]:
-        """Return what the template shows."""
+        """Return the view that the template shows."""
         weeks = [self._weeks[week].view(week) for week in sorted(self._weeks)]
         return {
             "weeks": weeks[-_MOST_WEEKS:] if len(weeks) > 1 else [],
@@ -178,7 +178,7 @@ class Trends:
             yield known[value].view(value) | {"differs": words}
 
     def _differs_s(self, key: str, value: str, source: str, own: Distribution) -> float | None:
-        """Return by how much the offset of a source differs from that in the rest."""
+        """Return the difference between the offset of a source and that in the rest."""
         rest = Distribution()
         for (other_key, other), offsets in self._offsets.items():
             if other_key == key and other != value and source in offsets:
@@ -187,7 +187,7 @@ class Trends:
         return None if mine is None or theirs is None else mine - theirs
 
     def _changes(self) -> list[tuple[str, Series, Sequence[_Recording], ChangePoint]]:
-        """Return the changes that chance does not explain, the clearest first."""
+        """Return the statistically significant changes, the clearest first."""
         ordered = sorted(self._recordings.values(), key=lambda one: one.at_ns)
         scopes = {"": ordered}
         for key, known in self._groups.items():
@@ -207,7 +207,7 @@ class Trends:
                     found = find_change(_centred(values, units))
                 if found is not None:
                     tried.append((scope, each, held, found))
-        # All of them together (Bonferroni).
+        # Corrected for all tests (Bonferroni).
         clear = [one for one in tried if one[3].chance * len(tried) < _LEVEL and self._matters(one)]
         return sorted(clear, key=lambda one: one[3].chance)[:_MOST_CHANGES]
 
@@ -255,7 +255,7 @@ def _offsets(clip: ClipVerdict) -> Iterator[tuple[tuple[str, str], float]]:
 
 
 def _centred(values: Sequence[float], units: Sequence[str]) -> list[float]:
-    """Return offsets without what they differ by from unit to unit, each constant over time."""
+    """Return offsets minus the constant offset of each unit."""
     by_unit: dict[str, list[float]] = defaultdict(list)
     for value, unit in zip(values, units, strict=True):
         by_unit[unit].append(value)
@@ -265,7 +265,7 @@ def _centred(values: Sequence[float], units: Sequence[str]) -> list[float]:
 
 
 def _goes_along(before: Sequence[_Recording], after: Sequence[_Recording]) -> Iterator[str]:
-    """Yield what the recordings were made with that changes at the same place."""
+    """Yield the recording properties that change at the same point."""
     for key in sorted({key for one in (*before, *after) for key in one.about}):
         first, last = (Counter(one.about.get(key, "–") for one in part) for part in (before, after))
         (was, n_was), (now, n_now) = first.most_common(1)[0], last.most_common(1)[0]

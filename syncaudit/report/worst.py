@@ -1,4 +1,4 @@
-"""The clips worth looking at first: the worst of every cause, the commonest causes first."""
+"""The clips to look at first: the worst of every cause, the most common causes first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from syncaudit.report.causes import Key, causes_of
 __all__ = ["MAX_SHOWN", "WorstClips"]
 
 MAX_SHOWN = 12
-# Of one cause; the page shall show every cause before it repeats one.
+# Clips per cause; the page must show every cause before it repeats one.
 _OF_EACH = 3
-# Causes that clips are kept for: verdicts are some 10 kB each.
+# Causes that clips are kept for: a verdict takes about 10 kB.
 _MAX_CAUSES = 200
 
 
 class WorstClips:
-    """Keeps the rejected clips that break their limits most, a few of every cause."""
+    """Keeps the rejected clips that exceed their limits most, a few of every cause."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, list[tuple[float, int, ClipVerdict]]] = {}
@@ -28,7 +28,7 @@ class WorstClips:
         self._seen = 0
 
     def add(self, clip: ClipVerdict) -> None:
-        """Take in the verdict on one clip."""
+        """Add the verdict on one clip."""
         self._seen += 1
         if clip.verdict is not Verdict.REJECT or not clip.reasons:
             return
@@ -37,7 +37,7 @@ class WorstClips:
         if key not in self._kept and len(self._kept) >= _MAX_CAUSES:
             return
         heap = self._kept.setdefault(key, [])
-        # Of equals the first clip stays, and no two verdicts are ever compared.
+        # Among equals the first clip is kept, and verdicts are never compared with each other.
         entry = (_severity(clip.reasons[0]), -self._seen, clip)
         if len(heap) < _OF_EACH:
             heapq.heappush(heap, entry)
@@ -56,7 +56,7 @@ class WorstClips:
 
 
 def _severity(reason: Finding) -> float:
-    """Return by how many times a limit is broken; what has no limit counts as once."""
+    """Return the factor by which a limit is exceeded; 1 where there is no limit."""
     value, limit = reason.value, reason.limit
     if not value or not limit or not math.isfinite(value / limit):
         return 1.0

@@ -1,4 +1,4 @@
-"""A simulated rig with known truth: its devices, their clocks' faults, and flashes."""
+"""A simulated rig with known truth: its devices, their clock faults, and flashes."""
 
 from .camera import SIX_CAMERAS, CameraConfig
 from .can_bus import CanConfig

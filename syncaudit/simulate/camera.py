@@ -1,4 +1,4 @@
-"""The cameras: where they are mounted, what their lenses and shutters are."""
+"""The simulated cameras: mounting, lens and shutter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,11 +52,11 @@ class CameraConfig:
         Frames from one key frame to the next.
     n_b_frames : int
     stamp_at : str
-        What a stamp means, one of `STAMP_AT`.
+        What a timestamp refers to, one of `STAMP_AT`.
     is_line_delay_stated, is_exposure_stated : bool
-        Whether the manifest tells them.
+        Whether the manifest states them.
     stamp_jitter_s : float
-        Standard deviation of the stamps of a healthy driver.
+        Standard deviation of a healthy driver's timestamps.
     clock : ClockFault
     frames : FrameFault
     light : LightFault
@@ -120,7 +120,7 @@ class CameraConfig:
 
     @property
     def stamp_shift_s(self) -> float:
-        """Return the stamped instant minus the middle of the exposure of the middle row."""
+        """Return the stamped time minus the mid-exposure time of the middle row."""
         half = (self.readout_s + self.exposure_s) / 2
         return {"mid_exposure_mid_row": 0.0, "start_of_frame": -half, "end_of_frame": half}[
             self.stamp_at

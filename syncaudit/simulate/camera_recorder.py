@@ -1,4 +1,4 @@
-"""What a camera records: rendered, lit and encoded frames, and their stamps."""
+"""Record a camera: rendered, lit and encoded frames, and their timestamps."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ _MARGIN_PX = 48  # how far the image can move, beyond three degrees of a hand's 
 
 
 def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | None) -> Written:
-    """Render and encode a camera's frames (unless `world` is None) and write its stamps."""
+    """Render and encode a camera's frames (unless `world` is None) and write its timestamps."""
     config = draft.config
     phase_s = draft.rng(f"{name} phase").uniform(0.0, 1.0 / camera.fps)
     if camera.phase_s is not None:
@@ -70,7 +70,7 @@ def _frames(
     captures_s: FloatArray,
     encoded: NDArray[np.int64],
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the frames of a file in order; a doubled frame is rendered once."""
+    """Yield the frames of a file in order; a doubled frame is rendered only once."""
     config, light = draft.config, camera.light
     renderer = (StillRenderer if config.is_still else Renderer)(world, camera)
     flash, falloff = config.flash, None
@@ -97,7 +97,7 @@ def _frames(
 def _slips(
     draft: Draft, camera: CameraConfig, captures_s: FloatArray, is_recorded: NDArray[np.bool_]
 ) -> tuple[Step, ...]:
-    """Return the steps that slipped frames amount to: one frame period at each loss."""
+    """Return the clock steps equivalent to slipped frames: one frame period at each loss."""
     if camera.frames.drop_mode != "slip":
         return ()
     lost = [i for i in sorted(set(camera.frames.dropped)) if i < len(captures_s) and is_recorded[i]]
@@ -115,10 +115,10 @@ def _resize(stamps_ns: NDArray[np.int64], n_rows_extra: int, period_ns: int) -> 
 
 
 class StillRenderer:
-    """Show one rendered image, moved and turned as the camera turns.
+    """Show one rendered image, moved and rotated as the camera rotates.
 
-    Right for a rig that stays at its place: far points move by the camera's rotation alone. The
-    skew that turning during the read-out makes is left out.
+    Correct for a stationary rig: distant points move by the camera's rotation alone. The skew from
+    rotation during the readout is ignored.
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:
@@ -138,7 +138,7 @@ class StillRenderer:
         if not (down or right or turn):
             rows, columns = slice(_MARGIN_PX, -_MARGIN_PX), slice(_MARGIN_PX, -_MARGIN_PX)
             return np.ascontiguousarray(self._image[rows, columns])
-        # Where in the still image each pixel of the frame is taken from.
+        # Position in the still image that each pixel of the frame is sampled from.
         cos, sin = np.cos(turn), np.sin(turn)
         middle = np.array([(width - 1) / 2, (height - 1) / 2])
         spin = np.array([[cos, -sin], [sin, cos]])

@@ -1,4 +1,4 @@
-"""The vehicle bus: signals with their resolution and dynamics, as a table or as a raw log."""
+"""The vehicle bus: signals with their resolution and dynamics, as a table or a raw log."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ _MESSAGES: tuple[tuple[int, str, float, tuple[str, ...]], ...] = (  # id, name, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanConfig:
-    """Describe what the bus carries and how it is logged.
+    """Describe the content of the bus and how it is logged.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class CanConfig:
         with a row every `csv_period_s` in which every signal is sampled at that row's time.
     csv_period_s : float
     arbitration_s : float
-        Mean of the (exponential) wait for the bus; part of the stamp.
+        Mean (exponential) wait for bus access; included in the timestamp.
     bunch_s : float
-        Receive stamps are held back to multiples of this, as by a USB adapter; 0 holds none back.
+        Receive timestamps are delayed to multiples of this, as by a USB adapter; 0 for no delay.
     clock : ClockFault
     """
 
@@ -87,9 +87,9 @@ def sample_signals(
 ) -> dict[str, FloatArray]:
     """Return every signal by role at true times, in physical units, quantised, each shape (n,).
 
-    Yaw rate and accelerations are those of the body (accelerations with gravity, as sensors feel
-    them); the steering angle follows the curvature `STEERING_LEAD_S` ahead, the brake pressure the
-    deceleration `BRAKE_LEAD_S` ahead. The strobe counts light pulses, modulo 256.
+    Yaw rate and accelerations are those of the body (accelerations with gravity, as measured by
+    sensors); the steering angle follows the curvature `STEERING_LEAD_S` ahead, the brake pressure
+    the deceleration `BRAKE_LEAD_S` ahead. The strobe counts light pulses, modulo 256.
     """
     force = motion.specific_force(times_s)
     ahead = times_s + STEERING_LEAD_S
@@ -118,13 +118,13 @@ def sample_signals(
 def bus_times(
     duration_s: float, period_s: float, phase_s: float, pulses_s: FloatArray
 ) -> FloatArray:
-    """Return the true times at which a periodic message, sent also at each pulse, is made."""
+    """Return the true times at which a message is created: periodically and at each pulse."""
     regular = np.arange(phase_s, duration_s, period_s)
     return np.unique(np.concatenate([regular, pulses_s[pulses_s < duration_s]]))
 
 
 def bunch(stamps_ns: NDArray[np.int64], bunch_s: float) -> NDArray[np.int64]:
-    """Hold receive stamps back to the next multiple of `bunch_s`, 20 us apart within a bunch."""
+    """Delay receive timestamps to the next multiple of `bunch_s`, 20 us apart within a bunch."""
     if not bunch_s or not stamps_ns.size:
         return stamps_ns
     period_ns = round(bunch_s * 1e9)
@@ -134,7 +134,7 @@ def bunch(stamps_ns: NDArray[np.int64], bunch_s: float) -> NDArray[np.int64]:
 
 
 def vehicle_database() -> database.Database:
-    """Return the bus description: 16-bit signals, little endian, signed but for speed and count."""
+    """Return the bus description: 16-bit little-endian signals, signed except speed and count."""
     messages = []
     for frame_id, name, period_s, roles in _MESSAGES:
         signals = [
@@ -173,8 +173,9 @@ def write_log(
 ) -> int:
     """Write ``can.log`` and ``vehicle.dbc`` into a folder.
 
-    Candump stamps have microseconds. Each message waits for the bus a little (exponential), which
-    is part of the stamp; the strobe message goes out at every pulse and ten times a second.
+    Candump timestamps have microsecond resolution. Each message waits briefly for the bus
+    (exponential), which is part of the timestamp; the strobe message is sent at every pulse and
+    ten times a second.
     """
     description = vehicle_database()
     replace_text(folder / "vehicle.dbc", description.as_dbc_string())

@@ -1,4 +1,4 @@
-"""Clock faults: how a source's stamps differ from true time, and what correction undoes it."""
+"""Clock faults: how a source's timestamps differ from true time, and which correction undoes it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,36 +9,36 @@ from numpy.typing import NDArray
 from .motion import FloatArray
 
 NS_PER_S = 1_000_000_000
-_QUEUE_SPACING_S = 2e-5  # samples that leave a queue together get stamps this far apart
+_QUEUE_SPACING_S = 2e-5  # samples that leave a queue together are stamped this far apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockFault:
-    """Describe what is wrong with the stamps of one source. The default is a perfect clock.
+    """Describe the faults of one source's timestamps. The default is a perfect clock.
 
     Offsets are corrections, as in formats.md section 1: ``t_ref = t_src + offset_s + ...``. A
-    positive offset makes stamps that are too early.
+    positive offset makes the timestamps too early.
 
     Attributes
     ----------
     offset_s : float
-        Correction at the middle of the clip, before any step and without delay.
+        Correction in the middle of the clip, before any step and without latency.
     drift_ppm : float
         Growth of the correction with source time.
     step_at_s, step_by_s : float
-        From true time `step_at_s` after the clip's start on, the correction is larger by this.
+        The correction is larger by `step_by_s` from true time `step_at_s` after the clip's start.
     jitter_std_s : float
-        Symmetric gaussian noise on every stamp.
+        Symmetric Gaussian noise on every timestamp.
     delay_mean_s : float
-        Mean of a one-sided exponential delay of every stamp; stamps stay in order, as from a queue.
+        Mean of a one-sided exponential latency of every timestamp; order is kept, as in a queue.
     is_synthetic : bool
-        Stamps are made up afterwards: first stamp + index / nominal rate.
+        Timestamps are made up afterwards: first timestamp + index / nominal rate.
     gaps_s : tuple of (float, float)
         Spans of true time after the clip's start in which samples are missing.
     duplicate_stamps, backwards_stamps : tuple of int
-        Rows that repeat the stamp before them, or go back behind it by half a period.
+        Rows that repeat the previous timestamp, or jump back behind it by half a period.
     n_rows_extra : int
-        Rows added at the end of the stamps (negative: rows cut off); cameras only.
+        Rows added at the end of the timestamps (negative: rows cut off); cameras only.
     """
 
     offset_s: float = 0.0
@@ -66,20 +66,20 @@ class ClockFault:
 
     @property
     def typical_offset_s(self) -> float:
-        """Return the correction of the typical (median) stamp: delay makes stamps late.
+        """Return the correction of the typical (median) timestamp; latency makes it late.
 
-        The median of an exponential delay is its mean times ln 2.
+        The median of an exponential latency is its mean times ln 2.
         """
         return self.offset_s - self.delay_mean_s * float(np.log(2))
 
     def with_scatter(self, std_s: float) -> "ClockFault":
-        """Return the fault on top of the ordinary scatter of a device; made-up stamps have none."""
+        """Return the fault plus the normal jitter of a device; made-up timestamps have none."""
         if self.is_synthetic or not std_s:
             return self
         return replace(self, jitter_std_s=math.hypot(self.jitter_std_s, std_s))
 
     def is_in_gap(self, times_s: FloatArray) -> NDArray[np.bool_]:
-        """Return which true times fall into a gap, shape (n,)."""
+        """Return whether each true time falls into a gap, shape (n,)."""
         lost = np.zeros(times_s.size, dtype=bool)
         for start_s, stop_s in self.gaps_s:
             lost |= (times_s >= start_s) & (times_s < stop_s)
@@ -89,18 +89,18 @@ class ClockFault:
 def stamp(
     times_s: FloatArray, fault: ClockFault, *, at_s: float, rate_hz: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the stamps that a faulty clock gives to true times.
+    """Return the timestamps that a faulty clock assigns to true times.
 
     Solves ``t_ref = t_src + offset + drift * (t_src - at) + step`` for ``t_src``, then adds jitter,
-    delay and disorder. Gaps and missing rows are not applied here.
+    latency and disorder. Gaps and missing rows are not applied here.
 
     `times_s`, shape (n,), are true times after the clip's start, in order; `at_s` anchors the drift
-    (the middle of the clip); `rate_hz` is nominal, for made-up stamps and for disorder.
+    (the middle of the clip); `rate_hz` is nominal, for made-up timestamps and for disorder.
 
     Returns
     -------
     ndarray, shape (n,)
-        Stamps in seconds after the clip's start, on the source's clock.
+        Timestamps in seconds after the clip's start, on the source's clock.
     """
     stepped = np.where(times_s >= fault.step_at_s, fault.step_by_s, 0.0)
     stamps = at_s + (times_s - at_s - fault.offset_s - stepped) / (1 + fault.drift_ppm * 1e-6)
@@ -123,5 +123,5 @@ def stamp(
 
 
 def to_ns(stamps_s: FloatArray, start_ns: int) -> NDArray[np.int64]:
-    """Return stamps on the epoch of `start_ns`, integer nanoseconds, shape (n,)."""
+    """Return timestamps on the epoch of `start_ns`, integer nanoseconds, shape (n,)."""
     return np.rint(stamps_s * NS_PER_S).astype(np.int64) + start_ns

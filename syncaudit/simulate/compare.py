@@ -1,4 +1,4 @@
-"""Comparing two renderings of one clip: stamps to the nanosecond, images within a tolerance."""
+"""Compare two renderings of a clip: timestamps to the nanosecond, images within a tolerance."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from .manifests import MANIFEST_NAME
 
-LUMA_TOLERANCE = 4.0  # mean absolute difference of a frame: another x264 at the same quality
-VALUE_TOLERANCE = 2e-2  # of a table's value: two steps of its coarsest rounding
+LUMA_TOLERANCE = 4.0  # mean absolute difference of a frame, as from other x264 versions
+VALUE_TOLERANCE = 2e-2  # for table values: two steps of the coarsest rounding
 
 
 def compare_clips(expected: str | Path, found: str | Path) -> list[str]:
-    """Return in words how two clip folders differ; an empty list means they are equal.
+    """Describe how two clip folders differ; an empty list means that they are equal.
 
-    Other versions of the video library give other bytes, so videos count as equal if they have as
-    many frames and each frame's luma differs by at most `LUMA_TOLERANCE` on average. Manifests and
-    stamps must agree exactly, table values within `VALUE_TOLERANCE`.
+    Other versions of the video library give other bytes, so videos count as equal if they have the
+    same number of frames and each frame's luma differs by at most `LUMA_TOLERANCE` on average.
+    Manifests and timestamps must agree exactly, table values within `VALUE_TOLERANCE`.
     """
     expected, found = Path(expected), Path(found)
     row, other = (

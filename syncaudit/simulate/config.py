@@ -33,10 +33,10 @@ class RigConfig:
     cameras : dict of str to CameraConfig
         By source name.
     is_still : bool
-        Render each camera's image once and only move it as the camera turns: for vehicles at
+        Render each camera's image once and only move it as the camera rotates: for vehicles at
         rest, and many times faster.
     imu, can, microphone, trigger, flash, taps : optional
-        None leaves the part out.
+        None omits the part.
     n_movers : int
         Cars on the road (0 for a static world).
     reference : str, optional
@@ -90,6 +90,6 @@ class RigConfig:
 
 
 def with_cameras(config: RigConfig, *names: str, **changes: Any) -> RigConfig:
-    """Return a clip in which the settings of some cameras (all if none is named) are changed."""
+    """Return a clip with changed settings for some cameras, or all if none is named."""
     changed = {name: replace(config.camera(name), **changes) for name in names or config.cameras}
     return replace(config, cameras={**config.cameras, **changed})

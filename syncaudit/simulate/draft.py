@@ -1,4 +1,4 @@
-"""A clip that is being made: what every recorder needs of it, and the tables it is written in."""
+"""A clip in preparation: shared state of all recorders, and table output."""
 
 import zlib
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from .motion import FloatArray, Motion
 from .truth import SourceTruth, Step
 
 Written = tuple[dict[str, Any], SourceTruth]
-"""The manifest's fields of a source, and its truth."""
+"""Manifest fields of a source, and its truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Draft:
-    """Hold what every writer needs of a clip that is being made."""
+    """Hold what every recorder needs to know about a clip in preparation."""
 
     config: RigConfig
     folder: Path
@@ -39,7 +39,7 @@ class Draft:
     def stamps_ns(
         self, times_s: FloatArray, fault: ClockFault, rate_hz: float, part: str
     ) -> NDArray[np.int64]:
-        """Return the stamps that a part's clock gives to true times."""
+        """Return the timestamps that a part's clock assigns to true times."""
         rng = self.rng(f"{part} stamps")
         at_s = self.config.duration_s / 2
         stamps = stamp(times_s, fault, at_s=at_s, rate_hz=rate_hz, rng=rng)
@@ -55,7 +55,7 @@ class Draft:
         frames: FrameFault | None = None,
         slips: tuple[Step, ...] = (),
     ) -> SourceTruth:
-        """Return the truth that follows from the faults of a source (as many stamps as samples)."""
+        """Return the truth given the faults of a source (as many timestamps as samples)."""
         frames = frames or FrameFault()
         steps = [*slips]
         if clock.step_by_s:
@@ -86,7 +86,7 @@ class Draft:
 
 
 def part_rng(seed: int, part: str) -> np.random.Generator:
-    """Return the random stream of one part: it depends on nothing but the seed and the name."""
+    """Return the random stream of one part, which depends only on the seed and the name."""
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
 
 
@@ -97,7 +97,7 @@ def write_table(
     *,
     decimals: int = 6,
 ) -> None:
-    """Write ``timestamp_ns`` and columns of numbers, one row a sample."""
+    """Write ``timestamp_ns`` and columns of numbers, one row per sample."""
     header = ",".join(["timestamp_ns", *columns])
     texts = [[str(stamp) for stamp in stamps_ns.tolist()]]
     texts += [[f"{value:.{decimals}f}" for value in column.tolist()] for column in columns.values()]

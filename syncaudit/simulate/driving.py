@@ -1,4 +1,4 @@
-"""How the vehicle moves: styles of driving, and the trajectory that a seed makes of each."""
+"""How the vehicle moves: driving styles, and the trajectory that a seed draws from each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MARGIN_S = 2.0  # motion exists this long before and after the clip
 WHEELBASE_M = 2.7
 LATERAL_LIMIT_MPS2 = 4.0  # what ordinary drivers accept in a bend
 PITCH_PER_BRAKING = 0.006  # rad per m/s^2: about 2 degrees in a hard stop
-_TYRE_S = 0.01  # tyres and axles swallow roughness above about 15 Hz
+_TYRE_S = 0.01  # tyres and axles absorb roughness above about 15 Hz
 ROLL_PER_LATERAL = 0.007  # rad per m/s^2: outward lean in a bend
 
 
@@ -88,14 +88,14 @@ STYLES: Mapping[str, DrivingStyle] = MappingProxyType(
 
 
 def simulate_motion(style: str, duration_s: float, rng: np.random.Generator) -> Motion:
-    """Drive for `duration_s` seconds in a named style.
+    """Simulate `duration_s` seconds of driving in a named style.
 
     Parameters
     ----------
     style : str
         A key of `STYLES`.
     duration_s : float
-        Length of the clip; the motion reaches `MARGIN_S` beyond both ends.
+        Length of the clip; the motion extends `MARGIN_S` beyond both ends.
     rng : numpy.random.Generator
 
     Raises
@@ -118,7 +118,7 @@ def simulate_motion(style: str, duration_s: float, rng: np.random.Generator) -> 
     excitation = gaussian_filter1d(excitation, _TYRE_S * GRID_RATE_HZ, axis=1)
     bumps_s, front_hit, rear_hit = _bumps(profile, times_s, speed, rng)
 
-    # Amplitudes: rms of the response to roughness 1, and the peak of the response to one bump.
+    # Amplitudes: RMS of the response to roughness 1, and the peak of the response to one bump.
     heave = 0.012 * _resonate(excitation[0], 1.3, 0.35)
     heave += 0.0003 * _resonate(excitation[1], 10.5, 0.1)
     heave += 0.015 * _ring(front_hit + rear_hit, 1.3, 0.35)
@@ -174,7 +174,7 @@ def _yaw_rate(
 def _bumps(
     profile: DrivingStyle, times_s: FloatArray, speed: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return axle instants, and the blows to the front and to the rear axle on the grid."""
+    """Return axle impact times, and the impacts on the front and rear axle on the grid."""
     front, rear, instants_s = np.zeros(times_s.size), np.zeros(times_s.size), []
     for start_s in _instants(profile.bump_every_s, times_s, rng):
         index = int(np.searchsorted(times_s, start_s))
@@ -190,7 +190,7 @@ def _bumps(
 
 
 def _instants(every_s: float, times_s: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw irregular instants with a mean spacing of `every_s` (none if 0)."""
+    """Draw irregular times with a mean spacing of `every_s` (none if 0)."""
     if every_s <= 0:
         return np.empty(0)
     n_most = int(2 * (times_s[-1] - times_s[0]) / every_s) + 1
@@ -201,7 +201,7 @@ def _instants(every_s: float, times_s: FloatArray, rng: np.random.Generator) -> 
 def _second_order(
     signal: FloatArray, frequency_hz: float, damping: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Pass a signal through a damped oscillator of unit static gain; return output and its taps."""
+    """Apply a damped oscillator of unit static gain to a signal; return its output and taps."""
     omega = 2 * np.pi * frequency_hz
     taps = bilinear([omega**2], [1.0, 2 * damping * omega, omega**2], GRID_RATE_HZ)
     impulse = np.zeros(int(4 * GRID_RATE_HZ))
@@ -210,24 +210,24 @@ def _second_order(
 
 
 def _resonate(noise: FloatArray, frequency_hz: float, damping: float) -> FloatArray:
-    """Shape white noise by an oscillator; unit white noise comes out with unit rms."""
+    """Filter white noise with an oscillator; unit white noise gives unit RMS."""
     output, impulse = _second_order(noise, frequency_hz, damping)
     return np.asarray(output / np.sqrt(np.sum(impulse**2)))
 
 
 def _ring(blows: FloatArray, frequency_hz: float, damping: float) -> FloatArray:
-    """Let blows ring an oscillator; a unit blow comes out with unit peak."""
+    """Apply an oscillator to impacts; a unit impact gives unit peak."""
     output, impulse = _second_order(blows, frequency_hz, damping)
     return np.asarray(output / impulse.max())
 
 
 def _settle(drive: FloatArray, frequency_hz: float, damping: float) -> FloatArray:
-    """Let a suspension follow a slow drive with unit static gain."""
+    """Apply a suspension to a slow input, with unit static gain."""
     return _second_order(drive, frequency_hz, damping)[0]
 
 
 def _hand(times_s: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return unit-rms hand rotation in the band below about 2 Hz, shape (m, 3)."""
+    """Return unit-RMS hand rotation below about 2 Hz, shape (m, 3)."""
     noise = rng.standard_normal((times_s.size, 3))
     slow = gaussian_filter1d(noise, 0.35 * GRID_RATE_HZ, axis=0)
     fast = gaussian_filter1d(noise[::-1], 0.09 * GRID_RATE_HZ, axis=0)

@@ -1,4 +1,4 @@
-"""Frames to files: H.264, HEVC and MJPEG through PyAV, or a folder of JPEG images."""
+"""Write frames to files: H.264, HEVC and MJPEG through PyAV, or a folder of JPEG images."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -21,9 +21,9 @@ _JPEG_QUALITY = 90
 def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: CameraConfig) -> int:
     """Write luma frames to a video file, or a folder for ``images``; return their number.
 
-    One thread and no time stamps of its own: the same frames give the same bytes.
+    A single thread and no creation time: the same frames give the same bytes.
 
-    Frames have the shape (height, width); the camera states codec, size, rate and quality.
+    Frames have the shape (height, width); the camera specifies codec, size, rate and quality.
     """
     if camera.codec == "images":
         return _write_images(frames, path)
@@ -39,7 +39,7 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
         stream.width, stream.height = camera.size_px
         stream.pix_fmt = "yuvj420p" if camera.codec == "mjpeg" else "yuv420p"
         stream.codec_context.thread_count = 1
-        # Levels from 0 to 255, as the cameras of machines have them; unmarked they mean 16 to 235.
+        # Full range 0 to 255, as in machine vision cameras; unmarked video means 16 to 235.
         stream.codec_context.color_range = ColorRange.JPEG
         image = av.VideoFrame(*camera.size_px, stream.pix_fmt)
         for plane in image.planes[1:]:

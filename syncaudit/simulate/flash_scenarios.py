@@ -1,4 +1,4 @@
-"""Recordings for a calibration by flashes: a rig at rest, a lamp, and one difficulty each."""
+"""Recordings for flash calibration: a rig at rest, a lamp, and one difficulty each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ _SQUARE = FlashConfig(
     brightness=70.0,
     falloff=0.5,
 )
-# Start and length in seconds, size and brightness of overexposed headlights that sweep through.
+# Start and length in seconds, size and brightness of overexposed headlights that sweep by.
 _SWEEPS = (
     (2.0, 2.5, 0.08, 500.0),
     (9.0, 1.2, 0.15, 300.0),
@@ -51,7 +51,7 @@ _SWEEPS = (
 
 
 def _dealt(config: RigConfig, **values: Sequence[Any]) -> RigConfig:
-    """Give every camera settings of its own, in their order."""
+    """Give each camera its own settings, in camera order."""
     cameras = {
         name: replace(camera, **{key: dealt[k] for key, dealt in values.items()})
         for k, (name, camera) in enumerate(config.cameras.items())
@@ -60,7 +60,7 @@ def _dealt(config: RigConfig, **values: Sequence[Any]) -> RigConfig:
 
 
 def _clean() -> RigConfig:
-    """Return six cameras on a hand-held rig before a lamp that fires bursts of four pulses."""
+    """Return six cameras on a hand-held rig facing a lamp that fires bursts of four pulses."""
     rig = RigConfig(
         style="held",
         duration_s=_DURATION_S,
@@ -71,13 +71,13 @@ def _clean() -> RigConfig:
         n_movers=0,
         is_still=True,
     )
-    # They stamp in hardware.
+    # These cameras are stamped in hardware.
     rig = with_cameras(rig, size_px=(854, 480), exposure_s=0.008, stamp_jitter_s=2e-5)
     return _dealt(rig, line_delay_s=_LINE_DELAYS_S, clock=_CLOCKS)
 
 
 def _with_false_flashes(config: RigConfig) -> RigConfig:
-    """Let four cameras see light of their own: one or two a second, each camera its own."""
+    """Give four cameras one or two false flashes a second, different in each camera."""
     for name in ("cam_front_left", "cam_front_right", "cam_rear_left", "cam_rear"):
         own = SpacedTrain(mean_interval_s=0.7).draw(_DURATION_S, part_rng(0, f"{name} false"))
         light = LightFault(false_flashes_s=tuple(np.round(own, 4).tolist()))
@@ -94,7 +94,7 @@ def _scenarios() -> dict[str, RigConfig]:
     two_global = with_cameras(clean, "cam_front_left", "cam_rear_left", line_delay_s=0.0)
     trigger = TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0))
     lost = FrameFault(dropped=(37, 38, 120, 261, 262, 263, 400))
-    # No line delay or exposure is stated; two frame rates and a trigger log make them observable.
+    # Line delay and exposure are not stated; two frame rates and a trigger log determine them.
     unstated = with_cameras(clean, is_line_delay_stated=False, is_exposure_stated=False)
     clips = {
         "flash_clean": clean,
@@ -105,7 +105,7 @@ def _scenarios() -> dict[str, RigConfig]:
             clean, "cam_rear", light=LightFault(blind_s=((0.0, 6.0),))
         ),
         "flash_false": _with_false_flashes(clean),
-        # Phases are spread evenly: a pulse reaches two of the six cameras at most.
+        # Phases are spread evenly: a pulse reaches at most two of the six cameras.
         "flash_sparse": flashing(
             _dealt(
                 clean, line_delay_s=[2.5e-5] * 6, phase_s=[0.003 + k / 6 / 12 for k in range(6)]
@@ -117,8 +117,8 @@ def _scenarios() -> dict[str, RigConfig]:
             train=BurstTrain(n_pulses=2, span_s=1 / 30, mean_interval_s=0.5),
         ),
         "flash_global_shutter": two_global,
-        # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
-        # frames of one rate keep their phases: as a plan for such cameras has it.
+        # On for two frame periods, a readout and an exposure, with the trigger logged, since
+        # frames of equal rate keep their phases: as in a flash plan for such cameras.
         "flash_global_lamp": flashing(
             replace(two_global, trigger=trigger),
             shape=Lamp(width_s=0.2),
@@ -150,7 +150,7 @@ def _scenarios() -> dict[str, RigConfig]:
         "flash_periodic": flashing(train=SpacedTrain(mean_interval_s=0.23, spread=0.0)),
         "flash_strobe": flashing(train=SpacedTrain(mean_interval_s=0.007, spread=0.25)),
         "flash_lamp": flashing(shape=Lamp(width_s=0.7), train=SpacedTrain(mean_interval_s=1.5)),
-        # One camera loses frames with their stamps, another one while its stamps run on.
+        # One camera loses frames with their timestamps, another loses frames only.
         "flash_dropped": with_cameras(
             with_cameras(clean, "cam_rear_left", frames=lost),
             "cam_rear",
@@ -163,7 +163,7 @@ def _scenarios() -> dict[str, RigConfig]:
             with_cameras(unstated, "cam_front_left", "cam_rear", fps=15.0),
             trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042)),
         ),
-        # A trigger log, the CAN strobe, clicks of the lamp and taps that fire it.
+        # A trigger log, the CAN strobe, clicks of the lamp, and taps that fire it.
         "flash_all_sources": replace(
             clean,
             trigger=trigger,

@@ -1,4 +1,4 @@
-"""Frame faults: frames that get lost, doubled, frozen or spoilt between the sensor and the file."""
+"""Frame faults: frames lost, doubled, frozen or spoilt between the sensor and the file."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ DROP_MODES = ("frame_and_stamp", "frame_only", "slip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoiltFrames:
-    """Describe a spell of images that show something else than the scene.
+    """Describe a sequence of images that do not show the scene.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class SpoiltFrames:
             raise ValueError(f"pictures {self.first} to {self.stop} are no range")
 
     def apply(self, luma: NDArray[np.uint8], position: int) -> NDArray[np.uint8]:
-        """Return what the file shows at a position, shape (height, width)."""
+        """Return the image in the file at a position, shape (height, width)."""
         if not self.first <= position < self.stop:
             return luma
         rng = np.random.default_rng(position)
@@ -62,22 +62,22 @@ class SpoiltFrames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFault:
-    """Describe what happens to a camera's frames. The default loses nothing.
+    """Describe faults of a camera's frames. The default has none.
 
     Attributes
     ----------
     dropped : tuple of int
         Capture indices of lost frames.
     drop_mode : str
-        ``frame_and_stamp``: both are missing, the rest is right. ``frame_only``: the stamp file is
-        longer than the video. ``slip``: stamps run on as though nothing was lost, so that from the
-        first loss on each frame carries the stamp of an earlier one.
+        ``frame_and_stamp``: both are missing, the rest is right. ``frame_only``: the timestamp file
+        is longer than the video. ``slip``: timestamps continue as if nothing was lost, so that from
+        the first loss each frame has the timestamp of an earlier one.
     doubled : tuple of int
-        Capture indices at which the file shows the frame before once more (a frozen frame).
+        Capture indices at which the file repeats the previous frame (a frozen frame).
     frozen : tuple of (int, int)
-        Half-open ranges of capture indices at which the file shows the frame before the range.
+        Half-open ranges of capture indices at which the file repeats the frame before the range.
     spoilt : tuple of SpoiltFrames
-        Spells of images that show something else than the scene.
+        Sequences of images that do not show the scene.
     """
 
     dropped: tuple[int, ...] = ()
@@ -97,9 +97,9 @@ class FrameFault:
             raise ValueError(f"frozen is {self.frozen}, expected ranges that begin at 1 or later")
 
     def apply(self, is_recorded: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which capture each encoded frame shows, and which capture each stamp belongs to.
+        """Return the capture index of each encoded frame, and that of each timestamp.
 
-        `is_recorded`, shape (n_captures,): false where a gap took frame and stamp alike.
+        `is_recorded`, shape (n_captures,): false where a gap removed both frame and timestamp.
         """
         captures = np.flatnonzero(is_recorded).astype(np.int64)
         kept = captures[~np.isin(captures, self.dropped)]
@@ -113,7 +113,7 @@ class FrameFault:
         return encoded, captures[: kept.size]
 
     def spoil(self, luma: NDArray[np.uint8], position: int) -> NDArray[np.uint8]:
-        """Return what the file shows in the place of an image, shape (height, width)."""
+        """Return the image in the file at a position, spoilt if need be, shape (height, width)."""
         for spell in self.spoilt:
             luma = spell.apply(luma, position)
         return luma

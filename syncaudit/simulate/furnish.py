@@ -1,4 +1,4 @@
-"""Furnishing the surroundings of a drive: buildings, street furniture, marks and cars."""
+"""Populate the surroundings of a drive: buildings, street furniture, road marks and cars."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ _CAR_SIZE_M = (4.2, 1.8, 1.5)
 
 
 def build_world(motion: Motion, rng: np.random.Generator, *, n_movers: int = 2) -> World:
-    """Furnish the surroundings of a drive.
+    """Populate the surroundings of a drive.
 
-    Of the movers, cars on the road, the first drives ahead, the second comes towards the vehicle.
+    Movers are cars on the road: the first drives ahead, the second approaches the vehicle.
     """
     road = Road.from_motion(motion)
     blocks = [*_buildings(road, rng), *_furniture(road, rng)]

@@ -1,4 +1,4 @@
-"""The inertial measurement unit: angular rate and specific force with the errors of a real one."""
+"""The inertial measurement unit: angular rate and specific force with realistic errors."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class ImuConfig:
     n_nan : int
         Samples replaced by NaN, for broken clips.
     stamp_jitter_s : float
-        Standard deviation of the stamps of a healthy driver.
+        Standard deviation of a healthy driver's timestamps.
     clock : ClockFault
     """
 
@@ -61,7 +61,7 @@ def measure_imu(
     *,
     shocks: FloatArray | None = None,
 ) -> FloatArray:
-    """Return what the IMU reads at true times, columns as in `COLUMNS`, shape (n, 6).
+    """Return the IMU's readings at true times, columns as in `COLUMNS`, shape (n, 6).
 
     `shocks` are accelerations on top of the motion's, body axes, shape (n, 3).
     """

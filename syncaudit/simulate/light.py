@@ -1,4 +1,4 @@
-"""Light flashes: which pulses a lamp gives and logs, and what each exposed row gathers of them."""
+"""Light flashes: the pulses that a lamp fires and logs, and the light that each row collects."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ class FlashConfig:
     ----------
     mean_interval_s : float
         Mean spacing of an irregular train; each spacing is drawn between half and one and a half
-        of it.
+        Mean spacing of an irregular train; each spacing is drawn between 0.5 and 1.5 times this.
     width_s : float
         Length of a square pulse.
     brightness : float
@@ -26,10 +26,10 @@ class FlashConfig:
     train : PulseTrain, optional
         Instead of the irregular train of `mean_interval_s`.
     shape : PulseShape, optional
-        Instead of the square pulse of `width_s`. With it, the truth tells about light and shutters.
+        Instead of the square pulse of `width_s`. With it, the truth includes light and shutters.
     falloff : float
-        Share of the light that is missing at the image's darker side (each camera draws which),
-        as from a lamp that stands aside.
+        Fraction of the light missing at the image's darker side (drawn for each camera), as from a
+        lamp off to one side.
     """
 
     mean_interval_s: float = 0.35
@@ -64,7 +64,7 @@ def draw_pulses(config: FlashConfig, duration_s: float, rng: np.random.Generator
 
 
 def draw_falloff(falloff: float, width_px: int, rng: np.random.Generator) -> FloatArray | None:
-    """Return the share of the light that each column gets, shape (width,); None for all of it."""
+    """Return the fraction of the light that each column gets, shape (width,); None for all."""
     if not falloff:
         return None
     across = (1 - np.cos(np.pi * np.linspace(0, 1, width_px))) / 2
@@ -74,7 +74,7 @@ def draw_falloff(falloff: float, width_px: int, rng: np.random.Generator) -> Flo
 def lit_fraction(
     starts_s: FloatArray, width_s: float, row_times_s: FloatArray, exposure_s: float
 ) -> FloatArray:
-    """Return the share of pulse light that each row gathers, shape (n_rows,).
+    """Return the fraction of pulse light that each row collects, shape (n_rows,).
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``; a pulse counts by the overlap over its width.
 
@@ -94,7 +94,7 @@ class TriggerConfig:
     Attributes
     ----------
     stamp_jitter_s : float
-        Standard deviation of the stamps of a healthy logger.
+        Standard deviation of a healthy logger's timestamps.
     clock : ClockFault
     """
 
@@ -102,5 +102,5 @@ class TriggerConfig:
     clock: ClockFault = field(default_factory=ClockFault)
 
     def logged(self, pulses_s: FloatArray) -> FloatArray:
-        """Return the onsets that are logged, true seconds, shape (n,)."""
+        """Return the logged onsets, true seconds, shape (n,)."""
         return pulses_s[~self.clock.is_in_gap(pulses_s)]

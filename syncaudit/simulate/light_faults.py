@@ -1,4 +1,4 @@
-"""Light that misleads one camera: flashes of its own, none at all, headlights, tunnels."""
+"""Light that misleads one camera: false flashes, blind periods, headlights, tunnels."""
 
 from dataclasses import dataclass
 
@@ -6,23 +6,23 @@ import numpy as np
 
 from .motion import FloatArray
 
-_REACH = 3.5  # a glare ends this many standard deviations from its middle
+_REACH = 3.5  # a glare is cut off at this many standard deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headlight:
-    """Sweep a round glare through the image at constant speed, row by row as rows are exposed.
+    """A round glare that crosses the image at constant speed, evaluated at each row's exposure.
 
     Attributes
     ----------
     start_s, stop_s : float
         When it enters and leaves, true seconds after the clip's start.
     from_xy, to_xy : tuple of float
-        Where it is then, in shares of width and height (outside the image is allowed).
+        Positions at these times, as fractions of width and height (may lie outside the image).
     size : float
-        Standard deviation of its brightness, in shares of the height.
+        Standard deviation of its brightness, as a fraction of the height.
     brightness : float
-        Levels in its middle; 255 and more saturate.
+        Levels at its centre; 255 and more saturate.
     """
 
     start_s: float
@@ -60,7 +60,7 @@ class Headlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientStep:
-    """Change the light of the scene for good: a tunnel, a cloud, a light switch.
+    """A permanent change of the scene's light: a tunnel, a cloud, a light switch.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class AmbientStep:
             raise ValueError("factor and ramp_s must not be negative")
 
     def gain(self, row_times_s: FloatArray, exposure_s: float) -> FloatArray:
-        """Return the mean factor over each row's exposure, shape (n_rows,), by exact integrals."""
+        """Return the mean factor over each row's exposure, shape (n_rows,), integrated exactly."""
         ages = row_times_s - self.at_s
         passed = self._passed(ages + exposure_s / 2) - self._passed(ages - exposure_s / 2)
         return np.asarray(1 + (self.factor - 1) * passed / exposure_s)
@@ -97,14 +97,14 @@ class AmbientStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightFault:
-    """Describe what one camera sees that the others do not. The default is nothing.
+    """Describe light effects that only one camera sees. The default has none.
 
     Attributes
     ----------
     false_flashes_s : tuple of float
-        Onsets of pulses that light only this camera's view, true seconds after the clip's start.
+        Onsets of pulses visible only to this camera, true seconds after the clip's start.
     blind_s : tuple of (float, float)
-        Spans in which no flash reaches it: a covered lens, a lamp that is not turned to it yet.
+        Periods in which no flash reaches it: a covered lens, a lamp not yet turned towards it.
     headlights : tuple of Headlight
     ambient_steps : tuple of AmbientStep
     """
@@ -120,14 +120,14 @@ class LightFault:
                 raise ValueError(f"blind span ({start_s}, {stop_s}) ends before it starts")
 
     def seen(self, pulses_s: FloatArray) -> FloatArray:
-        """Return the onsets of all pulses that light this camera's view, in order."""
+        """Return the onsets of all pulses that this camera sees, in order."""
         is_seen = np.ones(pulses_s.size, dtype=bool)
         for start_s, stop_s in self.blind_s:
             is_seen &= (pulses_s < start_s) | (pulses_s >= stop_s)
         return np.sort(np.concatenate([pulses_s[is_seen], self.false_flashes_s]))
 
     def glare(self, row_times_s: FloatArray, shape: tuple[int, int]) -> FloatArray | None:
-        """Return the levels that headlights add, shape (height, width); None for none."""
+        """Return the levels that headlights add, shape (height, width); None if there are none."""
         near = [
             light
             for light in self.headlights
@@ -141,7 +141,7 @@ class LightFault:
         return glare
 
     def ambient(self, row_times_s: FloatArray, exposure_s: float) -> FloatArray | None:
-        """Return the factor on each row's light of the scene, shape (n_rows,); None for 1."""
+        """Return the factor on each row's scene light, shape (n_rows,); None if it is 1."""
         if not self.ambient_steps:
             return None
         gains = [step.gain(row_times_s, exposure_s) for step in self.ambient_steps]

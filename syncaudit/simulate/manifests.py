@@ -1,4 +1,4 @@
-"""Manifests of simulated clips, as formats.md section 2 has them."""
+"""Manifests of simulated clips, as specified in formats.md section 2."""
 
 import json
 import posixpath
@@ -14,7 +14,7 @@ MANIFEST_NAME = "manifest.jsonl"
 
 
 def gather_manifest(clip_ids: Sequence[str], folder: Path) -> None:
-    """Write one manifest over clips in subfolders named by their ids."""
+    """Write one manifest for clips in subfolders named by their ids."""
     rows = []
     for clip_id in clip_ids:
         row = json.loads((folder / clip_id / MANIFEST_NAME).read_text(encoding="utf-8"))

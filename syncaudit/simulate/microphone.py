@@ -16,18 +16,18 @@ _CLICK_HZ, _CLICK_RING_S, _CLICK_S = 2500.0, 4e-4, 0.004
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicrophoneConfig:
-    """Describe the microphone. Audio has no stamps: its clock fault acts on the samples.
+    """Describe the microphone. Audio has no timestamps: its clock fault acts on the samples.
 
-    A constant offset moves `start_ns` of sample 0; drift changes the spacing of samples; steps,
-    jitter, delay and gaps have no meaning here and are refused.
+    A constant offset moves `start_ns` of sample 0; drift changes the sample spacing; steps,
+    jitter, delay and gaps are meaningless here and are refused.
 
     Attributes
     ----------
     rate_hz : int
     noise_level, knock_level, click_level : float
-        Full scale is 1; a level of 0 leaves the part out.
+        Full scale is 1; a level of 0 omits the part.
     lamp_distance_m : float
-        From the lamp, which clicks, to the microphone: clicks come later by the way of the sound.
+        From the clicking lamp to the microphone: clicks are late by the travel time of sound.
     clock : ClockFault
     """
 
@@ -67,9 +67,9 @@ def record(
 
     Noise grows with the road's roughness and with speed; a knock is a decaying 90 Hz and 210 Hz
     thud that starts when an axle hits a bump. Clicks at light pulses and taps on the rig are
-    decaying tones that start between samples, exactly when their sound arrives.
+    decaying tones that start exactly when their sound arrives, even between samples.
     """
-    # A drift of the correction stretches source time: 1 s of stamps is (1 + drift) s of truth.
+    # A drift of the correction stretches source time: 1 s of timestamps is (1 + drift) s of truth.
     stretch = 1 + config.clock.drift_ppm * 1e-6
     n_samples = round(duration_s * config.rate_hz)
     times = duration_s / 2 + (np.arange(n_samples) / config.rate_hz - duration_s / 2) * stretch
@@ -100,7 +100,7 @@ def _add(sound: FloatArray, times_s: FloatArray, start_s: float, event: FloatArr
 
 
 def _ring(sound: FloatArray, times_s: FloatArray, start_s: float, level: float) -> None:
-    """Add a click whose first instant may lie between two samples."""
+    """Add a click that may start between two samples."""
     first, stop = np.searchsorted(times_s, [start_s, start_s + _CLICK_S])
     age = times_s[first:stop] - start_s
     sound[first:stop] += level * np.sin(2 * np.pi * _CLICK_HZ * age) * np.exp(-age / _CLICK_RING_S)

@@ -1,4 +1,4 @@
-"""Where the vehicle is: a smooth six-degree-of-freedom trajectory as splines of time."""
+"""Vehicle motion: a smooth six-degree-of-freedom trajectory as splines of time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ class Motion:
     start_s, stop_s : float
         Times between which the trajectory is defined.
     bump_times_s : ndarray, shape (n,)
-        Instants at which an axle hits a discrete bump.
+        Times at which an axle hits a discrete bump.
     roughness : ndarray, shape (m,)
         Road excitation on a grid of `grid_times_s`, for the microphone.
     grid_times_s : ndarray, shape (m,)
@@ -105,7 +105,7 @@ class Motion:
         return _floats(self.velocity_mps(self._inside(times_s), 1))
 
     def specific_force(self, times_s: ArrayLike) -> FloatArray:
-        """Return what an accelerometer at the body origin feels, body axes, m/s^2, shape (n, 3).
+        """Return the reading of an accelerometer at the body origin, body axes, m/s^2, (n, 3).
 
         At rest and level it is (0, 0, +g).
         """

@@ -1,4 +1,4 @@
-"""Packet faults: a video copied with some packets changed or left out, as by a bad link or disk."""
+"""Packet faults: copy a video with some packets changed or dropped, as by a bad link or disk."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +10,10 @@ PacketChange = Callable[[int, bytes], bytes | None]
 
 
 def copy_packets(video: Path, copy: Path, change: PacketChange) -> None:
-    """Copy a video packet by packet, in the order of decoding.
+    """Copy a video packet by packet, in decoding order.
 
-    `video`, `copy`: files, by their ending. `change`: takes number and content of a packet; returns
-    what is written, None for nothing.
+    `video`, `copy`: files, with the container given by the suffix. `change`: takes number and
+    content of a packet; returns the content to write, None to drop it.
     """
     with av.open(str(video)) as source, av.open(str(copy), "w") as target:
         stream = source.streams.video[0]
@@ -34,7 +34,7 @@ def copy_packets(video: Path, copy: Path, change: PacketChange) -> None:
 
 
 def with_flipped_bytes(content: bytes, rng: np.random.Generator, *, n_bytes: int = 20) -> bytes:
-    """Return a packet with bytes of its last two thirds inverted, headers left alone."""
+    """Return a packet with bytes of its last two thirds inverted, leaving headers intact."""
     damaged = bytearray(content)
     for place in rng.integers(len(content) // 3, len(content), n_bytes).tolist():
         damaged[place] ^= 0xFF

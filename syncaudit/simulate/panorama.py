@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from .textures import GROUND_LUMA, HAZE_LUMA, Texture, octave_noise
 
-TEXELS_PER_UNIT = 640.0  # box units are tangents: about one texel a pixel at focal length 640 px
+TEXELS_PER_UNIT = 640.0  # box units are tangents: about one texel per pixel at focal length 640 px
 BOX_HALF_WIDTH = 1.04  # sides overlap a little, so that no seam shows at the edges
-TAN_UP, TAN_DOWN = 1.3, 0.08  # the ground hides what is lower
+TAN_UP, TAN_DOWN = 1.3, 0.08  # the ground hides anything lower
 _COLUMNS_PER_TURN = 4096
 _ROWS_PER_TAN = _COLUMNS_PER_TURN / (2 * np.pi)
 

@@ -1,4 +1,4 @@
-"""The world as textured rectangles: the form in which it is cast into images."""
+"""The world as textured rectangles, the form used for ray casting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .textures import Texture
 from .world import Block, Mark
 
 _DOWN = np.array([0.0, 0.0, -1.0])
-# The arrays of `Planes`, each for no rectangle.
+# The arrays of `Planes` for zero rectangles.
 _ARRAYS: dict[str, Any] = {
     "corner_m": np.zeros((0, 3)),
     "axes": np.zeros((0, 3, 3)),
@@ -33,12 +33,12 @@ class Planes:
         World position of the texture's first texel.
     axes : ndarray, shape (n, 3, 3)
         Rows: direction of columns, direction of rows, and their cross product, which points away
-        from whoever can see the rectangle.
+        from any viewer that can see the rectangle.
     size_m : ndarray, shape (n, 2)
         Extent along columns and rows.
     velocity_mps : ndarray, shape (n, 3)
     owner : ndarray of int, shape (n,)
-        Number of the block it belongs to.
+        Number of the block that it belongs to.
     textures : tuple of Texture
     """
 
@@ -131,7 +131,7 @@ def far_planes(panorama: Sequence[Texture]) -> Planes:
 def single_plane(
     corner: FloatArray, axes: FloatArray, texture: Texture, size: FloatArray | None = None
 ) -> Planes:
-    """Return one rectangle at rest, by default as large as its texture."""
+    """Return one static rectangle, by default as large as its texture."""
     if size is None:
         height, width = texture.levels[0][0].shape
         size = np.array([width, height]) / texture.texels_per_m

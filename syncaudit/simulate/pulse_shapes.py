@@ -1,7 +1,7 @@
-"""How the light of a pulse rises and falls, and how much of it an exposure gathers, exactly.
+"""How the light of a pulse rises and falls, and how much of it an exposure collects, exactly.
 
-A shape states `emitted`, the integral of its brightness (peak 1) since the onset. A row gathers the
-difference of two such integrals, over the light that counts as one full pulse.
+A shape defines `emitted`, the integral of its brightness (peak 1) since the onset. A row collects
+the difference of two such integrals, relative to the light that counts as one full pulse.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .motion import FloatArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquarePulse:
-    """Light up at once and go out at once, as an LED does."""
+    """Turn on and off instantly, as an LED does."""
 
     width_s: float
 
@@ -22,16 +22,16 @@ class SquarePulse:
 
     @property
     def reach_s(self) -> float:
-        """Return the age after which no light comes."""
+        """Return the age after which there is no more light."""
         return self.width_s
 
     @property
     def half_light_s(self) -> float | None:
-        """Return the age at which half of the light has come."""
+        """Return the age at which half of the light has been emitted."""
         return self.width_s / 2
 
     def emitted(self, ages_s: FloatArray) -> FloatArray:
-        """Return the light that has come by an age, in seconds of full brightness."""
+        """Return the light emitted up to an age, in seconds of full brightness."""
         return np.asarray(np.clip(ages_s, 0.0, self.width_s))
 
     def full_s(self, exposure_s: float) -> float:  # noqa: ARG002  # one interface for all shapes
@@ -47,7 +47,7 @@ class XenonPulse:
     ----------
     rise_s : float
     decay_s : float
-        Time constant: after it the light is down to 1/e.
+        Time constant, after which the light has fallen to 1/e.
     """
 
     rise_s: float = 1e-4
@@ -59,12 +59,12 @@ class XenonPulse:
 
     @property
     def reach_s(self) -> float:
-        """Return the age after which no light comes that a camera could tell (e^-16)."""
+        """Return the age after which the light is invisible to a camera (e^-16)."""
         return self.rise_s + 16 * self.decay_s
 
     @property
     def half_light_s(self) -> float:
-        """Return the age at which half of the light has come."""
+        """Return the age at which half of the light has been emitted."""
         half = (self.rise_s / 2 + self.decay_s) / 2
         if half <= self.rise_s / 2:
             return float(np.sqrt(2 * self.rise_s * half))
@@ -72,7 +72,7 @@ class XenonPulse:
         return float(self.rise_s - self.decay_s * np.log(left))
 
     def emitted(self, ages_s: FloatArray) -> FloatArray:
-        """Return the light that has come by an age, in seconds of peak brightness."""
+        """Return the light emitted up to an age, in seconds of peak brightness."""
         rising = np.clip(ages_s, 0.0, self.rise_s)
         falling = np.maximum(ages_s - self.rise_s, 0.0)
         decayed = -np.expm1(-falling / self.decay_s)
@@ -85,18 +85,18 @@ class XenonPulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lamp(SquarePulse):
-    """Go on, stay on for longer than an exposure, and go off: a room's light or a phone's torch.
+    """Turn on, stay on for longer than an exposure, turn off: a room light or a phone torch.
 
     A row that the lamp lights throughout its exposure counts as fully lit.
     """
 
     @property
     def half_light_s(self) -> None:
-        """Return nothing: such a light is dated by its going on and off, not by its middle."""
+        """Return None: such a light is dated by its switching on and off, not by its middle."""
         return None
 
     def full_s(self, exposure_s: float) -> float:
-        """Return the light that one exposure can gather, in seconds of full brightness."""
+        """Return the light that one exposure can collect, in seconds of full brightness."""
         return exposure_s
 
 
@@ -106,7 +106,7 @@ PulseShape = SquarePulse | XenonPulse
 def gathered(
     shape: PulseShape, starts_s: FloatArray, row_times_s: FloatArray, exposure_s: float
 ) -> FloatArray:
-    """Return the share of a full pulse that each row gathers of all pulses, shape (n_rows,).
+    """Return the light that each row collects from all pulses, in full pulses, shape (n_rows,).
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``.
 

@@ -1,4 +1,4 @@
-"""When a lamp fires: evenly or unevenly spaced pulses, bursts of several, or a given list."""
+"""Pulse times of a lamp: evenly or unevenly spaced pulses, bursts, or a given list."""
 
 import csv
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _MOST_PULSES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpacedTrain:
-    """Space single pulses, each gap drawn between ``1 - spread`` and ``1 + spread`` of the mean.
+    """Space single pulses by intervals drawn between ``1 - spread`` and ``1 + spread`` of the mean.
 
     A spread of 0 is exactly periodic; a mean of a few milliseconds is a high-frequency strobe.
 
@@ -21,7 +21,7 @@ class SpacedTrain:
     ----------
     mean_interval_s : float
     spread : float
-        From 0 up to, but not including, 1.
+        At least 0 and below 1.
     """
 
     mean_interval_s: float
@@ -39,19 +39,19 @@ class SpacedTrain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstTrain:
-    """Fire bursts of a few pulses that together span a frame period, so that all cameras see some.
+    """Fire short bursts that each span a frame period, so that all cameras see some pulses.
 
     Attributes
     ----------
     n_pulses : int
-        Pulses a burst: frame period over (read-out + exposure), rounded up, lets every camera see
-        at least one.
+        Pulses per burst: frame period over (readout + exposure), rounded up, ensures that every
+        camera sees at least one.
     span_s : float
-        The frame period; pulses are a `n_pulses`-th of it apart on average.
+        The frame period; the mean spacing of pulses is its `n_pulses`-th part.
     mean_interval_s : float
-        Mean spacing of the bursts' starts; each is drawn between half and one and a half of it.
+        Mean spacing of burst starts; each is drawn between 0.5 and 1.5 times this.
     spread : float
-        Unevenness of the gaps within a burst.
+        Unevenness of the pulse spacing within a burst.
     """
 
     n_pulses: int
@@ -81,7 +81,7 @@ class BurstTrain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTrain:
-    """Fire at given instants, as a flash plan lists them.
+    """Fire at given times, as listed in a flash plan.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class ListedTrain:
             return cls(starts_s=tuple(float(row["start_s"]) for row in reader))
 
     def draw(self, duration_s: float, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
-        """Return the pulses that fall into a clip, shape (n,); nothing is drawn (same protocol)."""
+        """Return the pulses that fall into a clip, shape (n,); `rng` is unused (same protocol)."""
         starts = np.array(self.starts_s, dtype=np.float64)
         return np.asarray(starts[(starts >= 0) & (starts < duration_s)])
 

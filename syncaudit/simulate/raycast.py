@@ -1,11 +1,11 @@
-"""Casting rays at planes: each image row from its own pose, each plane by its own maps.
+"""Ray casting of planes: each image row from its own pose, each plane by its own maps.
 
-A plane with corner P, unit axes e_s (along columns of its texture), e_t (along rows), normal n is
-met by the ray c + z d at z = n.(P - c) / n.d. As d is linear in the pixel column, the texture
+A plane with corner P, unit axes e_s (along columns of its texture), e_t (along rows), normal n
+intersects the ray c + z d at z = n.(P - c) / n.d. As d is linear in the pixel column, the texture
 coordinates along one row are ratios of linear functions of the column. So the maps of a whole plane
 are three small matrix products and a division, exact for every row's own rotation and position
 (rolling shutter), and `cv2.remap` does the rest. Alpha comes from the same maps and fades over one
-texel at the borders, which smooths the outlines.
+texel at the edges, which antialiases the outlines.
 """
 
 from dataclasses import dataclass
@@ -78,10 +78,10 @@ class Shot:
         facing_m: float = 0.02,
         is_far: bool = False,
     ) -> tuple[Planes, Extents]:
-        """Return the rectangles that reach into the image, and where they do.
+        """Return the rectangles that reach into the image, and their extents there.
 
-        With `eye_m`, only those that face it from at least `facing_m` before them. They are bounded
-        by the poses of the first, middle and last row.
+        With `eye_m`, only those that face it from a distance of at least `facing_m`. Extents are
+        bounded using the poses of the first, middle and last row.
         """
         if eye_m is not None:
             towards = np.einsum("nc,nc->n", planes.corner_m - eye_m, planes.axes[:, 2])
@@ -108,7 +108,7 @@ class Shot:
     ) -> None:
         """Paint rectangles over the image in the order given.
 
-        `extents`: of the same rectangles, none of them empty. `is_far`: the rectangles move along
+        `extents`: those of the same rectangles, all non-empty. `is_far`: the rectangles move along
         with the eye, as if at infinity. `has_haze`: contrast fades with distance.
         """
         if not planes.textures:
@@ -162,10 +162,10 @@ class Shot:
         return np.asarray(turned, dtype=np.float32)
 
     def _bands(self, planes: Planes, maps: FloatMap, boxes: NDArray[np.int64]) -> list[Band]:
-        """Split rectangles into column ranges of one reduction each.
+        """Split rectangles into column ranges with a single reduction each.
 
         The reduction follows from the derivatives of s and t by pixel column and row in the middle
-        of a range; a range ends where the depth has changed by about the root of two.
+        of a range; a range ends where the depth has changed by a factor of about sqrt(2).
         """
         x = self.columns[0]
         row = np.minimum((boxes[:, 2] + boxes[:, 3]) // 2, len(self.row_y) - 2)

@@ -1,4 +1,4 @@
-"""What the other devices record of a drive, each written into the clip's folder."""
+"""Record the devices other than cameras, writing each into the clip's folder."""
 
 import wave
 from dataclasses import replace

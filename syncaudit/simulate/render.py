@@ -1,4 +1,4 @@
-"""Images of the world as one camera sees it, with rolling shutter."""
+"""Render the world as seen by one camera, with rolling shutter."""
 
 from itertools import pairwise
 
@@ -26,8 +26,8 @@ _SKY_LUMA = 210
 class Renderer:
     """Render frames of a world.
 
-    Every row has its own rotation and position; movers go on moving during the read-out. Lenses are
-    ideal pinholes. What hides what is decided by blocks (see `paint_order`).
+    Every row has its own rotation and position; movers keep moving during the readout. Lenses are
+    ideal pinholes. Occlusion is resolved per block (see `paint_order`).
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:
@@ -83,7 +83,7 @@ class Renderer:
         shot.paint(*shot.in_view(near, eye_m))
 
     def _paint_blocks(self, shot: Shot, eye_m: FloatArray, time_s: float) -> None:
-        """Paint near blocks and movers from the farthest on, but for those that are hidden."""
+        """Paint visible near blocks and movers, farthest first."""
         away = np.hypot(*(self._centres - eye_m[:2]).T)
         parts = [self._blocks.select(np.flatnonzero((away < FAR_M)[self._blocks.owner]))]
         for number, mover in enumerate(self._world.movers, len(self._centres)):
@@ -95,7 +95,7 @@ class Renderer:
         if not seen.textures:
             return
         owners, place = np.unique(seen.owner, return_inverse=True)
-        sides = np.flatnonzero(np.isin(every.owner, owners))  # four of each, in their order
+        sides = np.flatnonzero(np.isin(every.owner, owners))  # four per block, in order
         sides = sides[np.argsort(every.owner[sides], kind="stable")]
         corners = every.corner_m[sides, :2].reshape(-1, 4, 2)
         outward = -every.axes[sides, 2, :2].reshape(-1, 4, 2)
@@ -122,10 +122,10 @@ class Ground:
         self._tiles = [np.pad(texture.levels[i][i], _PAD, mode="wrap") for i in range(n_levels)]
 
     def paint(self, shot: Shot) -> None:
-        """Paint all rows that look down steeply enough, each from the fitting reduction.
+        """Paint all rows that look down steeply enough, each from a suitable reduction.
 
         The reduction lies between the footprints along and across the line of sight: the wider one
-        alone would blur the road, the narrower one alone would shimmer.
+        alone would blur the road, the narrower one alone would alias.
         """
         down_x = -shot.rotation[:, 2, 0]  # downward part of the ray: down_x * x + down_1
         down_1 = -(shot.rotation[:, 2, 1] * shot.row_y + shot.rotation[:, 2, 2])

@@ -31,10 +31,10 @@ def simulate_clip(
     videos_from: str | Path | None = None,
     video_transfer: str = "reference",
 ) -> Truth:
-    """Make one clip and write it with its one-line manifest and its truth.
+    """Create one clip and write it with its one-line manifest and its truth.
 
-    Each part draws from its own stream of the seed, so that a change to one part (or to a fault)
-    leaves the others as they were.
+    Each part draws from its own random stream of the seed, so that a change to one part (or to a
+    fault) leaves the others unchanged.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def simulate_clip(
         Created; receives videos, tables, ``manifest.jsonl`` and ``truth.json``.
     seed : int
     videos_from : str or Path, optional
-        Folder of a clip of the same seed, drive and frame faults: its videos are taken instead of
-        rendering them again, which is dear.
+        Folder of a clip of the same seed, drive and frame faults, whose videos are reused instead
+        of rendering them again, which is expensive.
     video_transfer : str
         ``reference`` (a relative URI), ``link`` (hard link) or ``copy``.
 
     Raises
     ------
     ValueError
-        If the clip in `videos_from` shows something else.
+        If the clip in `videos_from` shows different frames.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def simulate_clip(
 
 
 def _width_s(config: RigConfig) -> float | None:
-    """Return the width of the pulses, where their shape has one."""
+    """Return the width of the pulses, if their shape has one."""
     if config.flash is None:
         return None
     shape = config.flash.shape
@@ -121,7 +121,7 @@ def _width_s(config: RigConfig) -> float | None:
 def simulate_manifest(
     configs: Sequence[RigConfig], folder: str | Path, seed: int
 ) -> dict[str, Truth]:
-    """Make several clips, each in the folder of its id, under one manifest and one truth.
+    """Create several clips, each in the folder of its id, with one manifest and one truth.
 
     Clip number i uses ``seed + i``.
     """
@@ -141,7 +141,7 @@ def simulate_manifest(
 def check_same_frames(
     folder: Path, style: str, seed: int, sources: Mapping[str, SourceTruth]
 ) -> None:
-    """Refuse a rendered clip that does not show what a new clip needs.
+    """Refuse a rendered clip that does not show the frames that a new clip needs.
 
     Raises
     ------

@@ -27,13 +27,13 @@ class SampleClip:
     shows : str
         One sentence for the README.
     verdict : str
-        ``pass``, ``reject`` or ``unverified``: what a perfect audit says.
+        ``pass``, ``reject`` or ``unverified``: the verdict of a perfect audit.
     culprit : str, optional
         Source that a perfect audit rejects.
     reason : str, optional
         Reason code.
     videos_from : str, optional
-        Clip whose videos it shares (stamps differ, images do not).
+        Clip whose videos it shares (timestamps differ, images do not).
     """
 
     config: RigConfig
@@ -45,7 +45,7 @@ class SampleClip:
     videos_from: str | None = None
 
 
-# The broken clips (`sample_data.DEFECTS`) are damaged copies of it.
+# The broken clips (`sample_data.DEFECTS`) are damaged copies of this clip.
 BROKEN_FROM = "cam_rear_early"
 
 
@@ -64,7 +64,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
         culprit: str | None = None,
         reason: str | None = None,
     ) -> SampleClip:
-        """Return a clip that shows what `imu_shifted` does, with other stamps."""
+        """Return a clip with the content of `imu_shifted` and other timestamps."""
         return SampleClip(config, 103, shows, verdict, culprit, reason, "imu_shifted")
 
     def rear_clock(**fault: Any) -> RigConfig:

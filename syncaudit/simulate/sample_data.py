@@ -1,4 +1,4 @@
-"""The repository's sample data, broken copies included.
+"""The repository's sample data, including broken copies.
 
 Build it with ``python -m syncaudit.simulate.sample_data DIR``.
 """
@@ -53,9 +53,9 @@ class Defect:
         Source whose file is damaged.
     words : str
     reason : str
-        Code that a perfect audit gives.
+        Reason code of a perfect audit.
     damage : callable
-        Takes the good file's bytes; returns the damaged ones, or None for no file at all.
+        Takes the good file's bytes; returns the damaged ones, or None to remove the file.
     """
 
     source: str
@@ -103,7 +103,7 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
 
 
 def break_clip(good: Path, folder: Path, name: str) -> Truth:
-    """Write a clip that shares the files of a good one but for a damaged copy of one file.
+    """Write a clip that shares the files of a good one except for a damaged copy of one file.
 
     `good`: folder of an intact clip, a sibling of `folder`. `folder`: created; its name becomes the
     clip's id. `name`: a key of `DEFECTS`.
@@ -154,7 +154,7 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
 
     The same library versions give the same bytes; `compare_clips` compares across versions.
 
-    `only`: make just these simulated clips, without manifest and README (for tests).
+    `only`: create only these simulated clips, without manifest and README (for tests).
 
     Returns
     -------
@@ -190,7 +190,7 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
 
 
 def _expected() -> dict[str, dict[str, str | None]]:
-    """Return what a perfect audit says of each clip."""
+    """Return the result of a perfect audit for each clip."""
     expected = {
         name: {"verdict": clip.verdict, "source": clip.culprit, "code": clip.reason}
         for name, clip in sample_clips().items()

@@ -1,4 +1,4 @@
-"""Named clips: one fault each, everything else good."""
+"""Named clips with one fault each, everything else being good."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ def with_all_cameras(
 ) -> RigConfig:
     """Return a clip whose cameras have another size or quality, or only some of them.
 
-    The read-out keeps its length when the size changes.
+    The readout time is kept when the size changes.
     """
     cameras = {}
     for name in names or tuple(config.cameras):

@@ -1,4 +1,4 @@
-"""From the light of a scene to what a sensor reads out: gain, vignetting, flashes, noise."""
+"""From scene light to sensor output: gain, vignetting, flashes, noise."""
 
 import cv2
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.ndimage import gaussian_filter1d
 from .camera import CameraConfig
 from .motion import FloatArray
 
-_POOL_MARGIN_PX = 64  # the noise plane is this much larger, and shifted at random for every frame
+_POOL_MARGIN_PX = 64  # margin of the noise plane, which is shifted at random for every frame
 _REFERENCE_LUMA = 128.0
 
 
@@ -21,7 +21,7 @@ class Sensor:
     n_frames : int
     rng : numpy.random.Generator
     falloff : ndarray, shape (width,), optional
-        Share of a flash's light that each column gets.
+        Fraction of a flash's light that each column gets.
     """
 
     def __init__(
@@ -57,21 +57,21 @@ class Sensor:
         ambient: FloatArray | None = None,
         glare: FloatArray | None = None,
     ) -> NDArray[np.uint8]:
-        """Return the frame that is read out.
+        """Return the frame as read out.
 
         Parameters
         ----------
         luma : ndarray of uint8, shape (height, width)
             Light of the scene.
         index : int
-            Number of the frame: picks its gain and noise.
+            Number of the frame, which determines its gain and noise.
         flash : ndarray, shape (height,), optional
             Levels that a flash adds to each row, for a pixel of luma 128. A flash lights the scene,
             so bright surfaces gain more: ``added = flash * (0.3 + 0.7 * luma / 128)``.
         ambient : ndarray, shape (height,), optional
-            Factor on the light of each row's scene; a flash lights the surfaces all the same.
+            Factor on the scene light of each row; the light of a flash is not scaled.
         glare : ndarray, shape (height, width), optional
-            Levels that light shining into the lens adds.
+            Levels added by light shining into the lens.
         """
         scene = cv2.multiply(luma, self._vignette, scale=float(self._gain[index]), dtype=cv2.CV_32F)
         seen = scene if ambient is None else scene * ambient[:, None].astype(np.float32)

@@ -1,8 +1,8 @@
 """Speech by espeak-ng, with the exact times of its phones.
 
 The library and its voices are in the wheel of ``espeakng-loader`` (extra ``dev``). Its phone events
-carry the sample at which each phone starts; stops are marked at their burst, so the closure before
-it is given back to them.
+give the sample at which each phone starts; stops are marked at their burst, so the closure before
+the burst is added to them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _WITH_PHONES_IN_IPA = 0x1 | 0x2 | 0x8000  # and never exit the process
 _UTF8 = 1
 _RATE, _PITCH, _PITCH_RANGE = 1, 3, 4
 _WORD, _END, _PHONE = 1, 5, 7
-# Events name no closure: it is the quiet end of what espeak calls the phone before.
+# There are no events for closures: a closure is the quiet end of espeak's previous phone.
 _CLOSURE_S = 0.045
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """Who speaks, and how.
+    """Speaker and manner of speaking.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Voice:
     words_per_minute : int
         Rate, 80 to 450.
     pitch, pitch_range : int
-        0 to 99, of the melody's middle and width.
+        0 to 99, mean pitch and pitch range.
     """
 
     language: str = "en"
@@ -51,7 +51,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Utterance:
-    """Sound and what is spoken in it.
+    """Sound, and what is spoken in it.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ _Callback = ctypes.CFUNCTYPE(
 def speak(text: str, voice: Voice | None = None) -> Utterance:
     """Return a spoken text with the times of its phones and words.
 
-    Closures are given back to stops: from the start of the word, or of the hush before the burst,
-    to the burst; a stop whose closure is voiced gets 45 ms, at most half of the phone before.
+    Stops include their closures: from the start of the word, or of the silence before the burst,
+    to the burst; a stop with a voiced closure gets 45 ms, at most half of the previous phone.
 
     The text is in the language of the voice, by default English.
 
@@ -100,7 +100,7 @@ def speak(text: str, voice: Voice | None = None) -> Utterance:
     ModuleNotFoundError
         If ``espeakng-loader`` is not installed.
     ValueError
-        If espeak-ng has no such voice or says nothing.
+        If espeak-ng has no such voice or produces no sound.
     """
     voice = Voice() if voice is None else voice
     library, rate_hz = _library()
@@ -147,7 +147,7 @@ _Span = tuple[int, int, str]
 
 
 def _library() -> tuple[Any, float]:
-    """Load the library, or return it as it was loaded before, with its sampling rate."""
+    """Return the library, loaded once, and its sampling rate."""
     if not _loaded:
         import espeakng_loader
 
@@ -164,15 +164,15 @@ def _library() -> tuple[Any, float]:
     return _loaded[0]
 
 
-# The library keeps one state per process; to start it twice loses the first.
+# The library keeps one state per process; starting it again loses the previous one.
 _loaded: list[tuple[Any, float]] = []
 
 
 def _hush(samples: NDArray[np.float32], rate_hz: float) -> Callable[[int, int], int]:
-    """Return a function that tells where the hush before a sample begins, not before another."""
+    """Return a function that finds the start of the silence before a sample, within a limit."""
     is_loud = np.abs(samples) > 1e-3
     last = np.maximum.accumulate(np.where(is_loud, np.arange(samples.size), -1))
-    skip = round(0.004 * rate_hz)  # the burst itself may begin this much before its event
+    skip = round(0.004 * rate_hz)  # the burst may begin this much before its event
 
     def begin(earliest: int, burst: int) -> int:
         at = max(0, min(burst - skip, samples.size - 1))
@@ -192,7 +192,7 @@ def _phone_spans(
     for k, (sample, name) in enumerate(phones):
         stop = phones[k + 1][0] if k + 1 < len(phones) else n_samples
         if not name and starts and hush(sample, stop) > sample + 0.5 * (stop - sample):
-            continue  # a phone without a name that sounds: it goes with the one before
+            continue  # an audible phone without a name is merged with the previous one
         classes = classes_of_phone(name, Alphabet.IPA) or ()
         if name and classes[:1] == (PhoneClass.CLOSURE,) and starts:
             previous, before = starts[-1]

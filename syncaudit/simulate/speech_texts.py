@@ -81,7 +81,7 @@ SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def speak_at_length(voice: Voice, *, duration_s: float, rng: np.random.Generator) -> Utterance:
     """Return sentences in random order until at least `duration_s` are filled.
 
-    `voice`: its language is one of `SENTENCES`. `duration_s`: what the sound lasts at least. `rng`:
+    `voice`: its language is one of `SENTENCES`. `duration_s`: minimum length of the sound. `rng`:
     draws sentences and the pauses between them (0.1 to 0.7 s).
     """
     sentences = SENTENCES[voice.language.split("+")[0].split("-")[0]]

@@ -1,4 +1,4 @@
-"""Taps on the rig: sharp shocks that the accelerometer feels and the microphone hears."""
+"""Taps on the rig: sharp shocks picked up by the accelerometer and the microphone."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from .motion import FloatArray
 
-_TONE_HZ, _RING_S = 70.0, 0.012  # how the body of a small rig rings
-_DIRECTION = np.array([0.3, -0.2, -0.933])  # a finger from above, slightly aside
+_TONE_HZ, _RING_S = 70.0, 0.012  # ringing of a small rig's body
+_DIRECTION = np.array([0.3, -0.2, -0.933])  # a finger from above, slightly from the side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapConfig:
-    """Describe someone who taps the rig now and then.
+    """Describe occasional taps on the rig.
 
     Attributes
     ----------
     mean_interval_s : float
-        Each spacing is drawn between half and one and a half of it.
+        Mean spacing; each is drawn between 0.5 and 1.5 times this.
     shock_mps2 : float
         Peak acceleration.
     sound_level : float
         Loudness of the knock, full scale 1.
     fires_flash : bool
-        Whether taps are made with the lamp: each falls on the onset of a pulse.
+        Whether taps trigger the lamp: each falls on the onset of a pulse.
     """
 
     mean_interval_s: float = 3.0
@@ -36,7 +36,7 @@ class TapConfig:
             raise ValueError(f"mean_interval_s is {self.mean_interval_s}, expected more than 0.2")
 
     def draw(self, duration_s: float, pulses_s: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return the instants of all taps of a clip, true seconds, shape (n,)."""
+        """Return the times of all taps of a clip, true seconds, shape (n,)."""
         n_most = int(2 * duration_s / self.mean_interval_s) + 2
         taps = np.cumsum(self.mean_interval_s * rng.uniform(0.5, 1.5, n_most))
         taps = taps[taps < duration_s]
@@ -46,7 +46,7 @@ class TapConfig:
         return np.asarray(pulses_s[np.unique(following[following < pulses_s.size])])
 
     def shocks(self, times_s: FloatArray, taps_s: FloatArray) -> FloatArray:
-        """Return what an accelerometer feels of taps at true times, body axes, shape (n, 3)."""
+        """Return the accelerations caused by taps at true times, body axes, shape (n, 3)."""
         push = np.zeros(times_s.size)
         for start_s in taps_s:
             age = times_s - start_s

@@ -1,4 +1,4 @@
-"""Luma textures with detail at every scale, and their reduced copies against aliasing."""
+"""Luma textures with detail at every scale, and their reductions against aliasing."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Luma = NDArray[np.uint8]
-HAZE_LUMA = 176.0  # what contrast fades to with distance; also the luma of the horizon
+HAZE_LUMA = 176.0  # haze level at a distance; also the luma of the horizon
 GROUND_LUMA = 96.0
 
 
@@ -15,7 +15,7 @@ GROUND_LUMA = 96.0
 class Texture:
     """Hold a texture and its octave reductions, separately along columns and rows.
 
-    A wall seen at a grazing angle shrinks far more along the road than upwards, so one isotropic
+    A wall seen at a grazing angle shrinks far more along the road than vertically, so one isotropic
     pyramid would blur it; ``levels[i][j]`` is reduced by ``2**i`` in columns and ``2**j`` in rows.
     """
 
@@ -63,7 +63,7 @@ def octave_noise(
         Grid spacing of the first octave and the limit of the last.
     rng : numpy.random.Generator
     slope : float
-        Amplitude ratio of one octave to the coarser one before it.
+        Amplitude ratio of one octave to the next coarser one.
     is_periodic : bool
         Whether columns wrap around.
     """

@@ -1,4 +1,4 @@
-"""What really happened in a simulated clip: the corrections of every source, and every fault."""
+"""Ground truth of a simulated clip: the corrections of every source, and every fault."""
 
 import dataclasses
 import json
@@ -21,24 +21,24 @@ from .pulse_shapes import Lamp, SquarePulse, XenonPulse
 _KINDS = {SquarePulse: "square", XenonPulse: "xenon", Lamp: "lamp"}
 VERSION = 1
 FILE_NAME = "truth.json"
-# Left out of the file where empty.
+# Omitted from the file if empty.
 _UNSTATED = ("shutter", "sound_delay_s", "light", "tap_ns", "frozen", "spoilt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightTruth:
-    """Hold the shape of all pulses of a clip; their onsets are the truth's `flash_ns`.
+    """Shape of all pulses of a clip; their onsets are the truth's `flash_ns`.
 
     Attributes
     ----------
     shape : str
         ``square``, ``xenon`` or ``lamp`` (on for longer than an exposure).
     width_s : float, optional
-        From going on to going off (square, lamp).
+        From switching on to switching off (square, lamp).
     rise_s, decay_s : float, optional
         Linear rise and time constant of the decay (xenon).
     half_light_s : float, optional
-        From the onset to the instant at which half of the light has come (not for a lamp).
+        From the onset to the time at which half of the light has been emitted (not for a lamp).
     """
 
     shape: str
@@ -49,7 +49,7 @@ class LightTruth:
 
     @classmethod
     def of(cls, flash: FlashConfig | None) -> Self | None:
-        """State the truth of a flash that names its shape."""
+        """Return the truth of a flash that specifies its shape."""
         if flash is None or flash.shape is None:
             return None
         shape = flash.shape
@@ -59,7 +59,7 @@ class LightTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutterTruth:
-    """Hold when a camera's rows really were exposed, and the light that only it saw.
+    """True exposure times of a camera's rows, and the light that only this camera saw.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ShutterTruth:
     def of(
         cls, camera: CameraConfig, shown_s: FloatArray, *, start_ns: int, duration_s: float
     ) -> Self:
-        """State the truth of a camera whose encoded frames were captured at true times."""
+        """Return the truth of a camera whose encoded frames were captured at true times."""
         false_s = np.array(camera.light.false_flashes_s, dtype=float)
         return cls(
             line_delay_s=camera.line_delay_s,
@@ -104,7 +104,7 @@ class ShutterTruth:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
-        """Make the truth of what JSON made of it: lists for tuples."""
+        """Build the truth from its JSON form, in which tuples are lists."""
         plain: dict[str, Any] = {**fields, "blind_ns": _pairs(fields["blind_ns"])}
         for key in ("frame_ns", "false_flash_ns"):
             plain[key] = tuple(fields[key])
@@ -121,7 +121,7 @@ def _pairs(spans: NDArray[np.int64] | list[list[int]]) -> tuple[tuple[int, int],
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Jump of a correction: from reference time `at_ns` on it is larger by `by_s`."""
+    """Step of a correction: from reference time `at_ns` it is larger by `by_s`."""
 
     at_ns: int
     by_s: float
@@ -129,10 +129,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTruth:
-    """Hold the truth of one source.
+    """Ground truth of one source.
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at_ns) + sum of steps so far``, for the
-    typical (median) stamp. The clip's `at_ns` anchors offset and drift.
+    typical (median) timestamp. The clip's `at_ns` anchors offset and drift.
 
     Attributes
     ----------
@@ -140,34 +140,34 @@ class SourceTruth:
     n_samples : int
         Encoded frames, IMU samples, bus frames or table rows, audio samples.
     n_stamps : int
-        Rows of stamps (differs from `n_samples` where the files disagree).
+        Rows of timestamps (differs from `n_samples` where the files disagree).
     offset_s : float
-        Correction of the typical stamp before any step.
+        Correction of the typical timestamp before any step.
     floor_offset_s : float
-        The same without one-sided delay: correction of the least delayed stamp.
+        Correction of the least delayed timestamp, i.e. without one-sided latency.
     drift_ppm : float
     steps : tuple of Step
         Clock steps, and one of a frame period where frames slipped.
     jitter_std_s, delay_mean_s : float
     is_synthetic : bool
-        Stamps were made up as first + index / rate.
+        Timestamps were made up as first + index / rate.
     gaps_ns : tuple of (int, int)
         Reference times between which samples are missing.
     duplicate_stamps, backwards_stamps : tuple of int
-        Rows of the stamps.
+        Rows of the timestamps.
     dropped, doubled : tuple of int
-        Capture indices of frames that are lost or show the frame before once more.
+        Capture indices of frames that are lost or repeat the previous frame.
     drop_mode : str, optional
     frozen : tuple of (int, int)
         Half-open ranges of capture indices at which one frame is shown throughout.
     spoilt : tuple of (str, int, int)
         What is shown instead of the scene, and the half-open range of positions in the file.
     defect : str, optional
-        What was done to break the file, in words.
+        Description of the damage to the file.
     shutter : ShutterTruth, optional
-        Of a camera, where the flash names its pulse shape.
+        For a camera, if the flash specifies its pulse shape.
     sound_delay_s : float, optional
-        By how much later than its light a lamp's click is heard.
+        How much later than its light a lamp's click is heard.
     """
 
     kind: str
@@ -195,7 +195,7 @@ class SourceTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """Hold the truth of one clip.
+    """Ground truth of one clip.
 
     Attributes
     ----------
@@ -208,11 +208,11 @@ class Truth:
         Starts of the light pulses, reference time.
     flash_width_s : float, optional
     bump_ns : tuple of int
-        Instants at which an axle hit a bump, reference time.
+        Times at which an axle hit a bump, reference time.
     light : LightTruth, optional
-        Shape of the pulses, where the flash names it.
+        Shape of the pulses, if the flash specifies it.
     tap_ns : tuple of int
-        Instants at which someone tapped the rig, reference time.
+        Times at which someone tapped the rig, reference time.
     """
 
     clip_id: str

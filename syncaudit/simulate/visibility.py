@@ -1,4 +1,4 @@
-"""Where rectangles fall in the image, which of them are hidden, and what is painted first."""
+"""Find where rectangles fall in the image, which are hidden, and the order of painting."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from .motion import FloatArray
 
 NEAR_M = 0.08
-_SLACK_PX = 3  # outlines fade over a texel, and rows between the sampled ones may reach further
+_SLACK_PX = 3  # outlines fade over a texel, and rows between the sampled ones may extend further
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Extents:
-    """Bound n rectangles in the image over the read-out.
+    """Bounds of n rectangles in the image over the readout.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ def find_extents(
     size_px: tuple[int, int],
     near_m: float,
 ) -> Extents:
-    """Project rectangles with a few poses of the read-out.
+    """Project rectangles with a few poses during the readout.
 
     Corners have the shape (3, 4, n), velocities (n, 3). A pose is the rotation from camera to
     world, the centre, and the seconds since the middle row; `size_px` is width and height.
@@ -98,12 +98,12 @@ def _clip_to_near(local: FloatArray, near_m: float) -> tuple[FloatArray, NDArray
 def find_hidden(
     extents: Extents, owner: NDArray[np.int64], order: NDArray[np.int64], width_px: int
 ) -> NDArray[np.bool_]:
-    """Return which rectangles are wholly behind nearer ones, shape (n,).
+    """Return which rectangles are entirely behind nearer ones, shape (n,).
 
-    Everything stands on the ground, so what is nearer has its foot lower in the image: a column
+    Everything stands on the ground, so the foot of a nearer object is lower in the image: a column
     is covered from the highest nearer top downwards.
 
-    `owner`, shape (n,): place of each rectangle's block in `order`'s numbering. `order`: blocks,
+    `owner`, shape (n,): number of each rectangle's block in `order`. `order`: blocks,
     farthest first.
     """
     cover = np.full(width_px, np.inf)
@@ -131,9 +131,9 @@ def find_hidden(
 def paint_order(eye_m: FloatArray, corners_m: FloatArray, outward: FloatArray) -> NDArray[np.int64]:
     """Sort convex footprints so that none is painted over by one that it hides.
 
-    If a side line of A has all of B outside, then the eye decides: outside with B, A cannot hide B
-    and goes first; inside, B cannot hide A and goes first. Disjoint rectangles nearly always have
-    such a line. Ties are broken by distance.
+    If all of B lies outside a side line of A, the eye decides: if it is outside too, A cannot hide
+    B and goes first; if inside, B cannot hide A and goes first. Disjoint rectangles nearly always
+    have such a line. Ties are broken by distance.
 
     The eye has the shape (2,), corners and outward normals of the sides (n, 4, 2): corner k starts
     side k.
@@ -157,7 +157,7 @@ def paint_order(eye_m: FloatArray, corners_m: FloatArray, outward: FloatArray) -
     n_waiting = waits_for.sum(axis=1)
     order = []
     for _ in range(n_blocks):
-        ready = int(np.argmin(n_waiting))  # the farthest of those that wait for the fewest
+        ready = int(np.argmin(n_waiting))  # the farthest among those with the fewest dependencies
         n_waiting -= waits_for[:, ready]
         n_waiting[ready] = 2 * n_blocks
         order.append(by_distance[ready])

@@ -1,4 +1,4 @@
-"""What the cameras see: boxes along the road, marks on it, moving cars, and the far panorama."""
+"""The visible world: boxes along the road, marks on it, moving cars, and the far panorama."""
 
 from dataclasses import dataclass, replace
 
@@ -7,14 +7,14 @@ import numpy as np
 from .motion import FloatArray, Motion
 from .textures import Texture
 
-_ROAD_AHEAD_M = 130.0  # the road goes on straight this far beyond both ends of the drive
+_ROAD_AHEAD_M = 130.0  # the road continues straight this far beyond both ends of the drive
 GROUND_TILE_M = 16.0
 GROUND_TEXELS_PER_M = 40.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Road:
-    """Trace the driven path and its straight continuations.
+    """The driven path and its straight continuations.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Road:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
-    """Place one upright box; `sides` are its textures at +x, +y, -x, -y of its own axes.
+    """One upright box; `sides` are its textures at +x, +y, -x, -y of its own axes.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mark:
-    """Place one rectangular mark flat on the road, x along the road."""
+    """One rectangular mark flat on the road, x along the road."""
 
     centre_m: FloatArray
     yaw_rad: float
@@ -107,7 +107,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mover:
-    """Move a block along the road: position along it is ``start + speed * t``, metres."""
+    """A block moving along the road: position along it is ``start + speed * t``, metres."""
 
     block: Block
     start_m: float
@@ -118,7 +118,7 @@ class Mover:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class World:
-    """Hold everything that can be seen."""
+    """Everything that can be seen."""
 
     road: Road
     motion: Motion
@@ -130,7 +130,7 @@ class World:
 
 
 def mover_block(world: World, mover: Mover, time_s: float) -> tuple[Block, FloatArray]:
-    """Return where a mover is at a time, and its velocity in the world, m/s, shape (2,)."""
+    """Return a mover's block at a time, and its velocity in the world, m/s, shape (2,)."""
     speed = mover.speed_mps
     arc = mover.start_m + speed * time_s
     if mover.keeps_gap:

@@ -1,4 +1,4 @@
-"""Words and phones with times: read, align, measure, write.
+"""Read, align, measure and write words and phones with times.
 
 >>> from syncaudit import speech
 >>> aligned = speech.align("talk.wav", "hello world")  # doctest: +SKIP

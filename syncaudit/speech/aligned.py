@@ -1,4 +1,4 @@
-"""Put texts in time, and judge the result against the audio."""
+"""Align texts with audio in time, and check the result against the audio."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class AlignedSpeech:
     Parameters
     ----------
     phones, words : tuple of Phone
-        In order, silences left out; no words where only phones were given.
+        In order, without silences; no words if only phones were given.
     duration_s : float
         Length of the audio.
     aligner : str
-        Which one, with its version.
+        Name and version.
     is_verified : bool
-        Whether anything vouches for the times.
+        Whether the times have been verified in any way.
     why : str
-        What does, or why nothing can.
+        What verifies them, or why nothing can.
     measurement : PairMeasurement
         The phones against the audio, by the estimator that judges any tier.
     guessed : tuple of str
         Words whose pronunciation was guessed from their letters.
     remarks : tuple of str
-        What else should be known.
+        Further remarks.
     """
 
     phones: tuple[Phone, ...]
@@ -62,7 +62,7 @@ def align(
     language: str = "en",
     is_phones: bool = False,
 ) -> AlignedSpeech:
-    """Put a text in time, and judge the result against the audio.
+    """Align a text with audio in time, and check the result against the audio.
 
     Parameters
     ----------
@@ -73,16 +73,16 @@ def align(
     aligner : str
         ``auto``, ``pocketsphinx``, ``mfa`` or ``viter``.
     language : str
-        Of the words.
+        Language of the words.
     is_phones : bool
-        Whether the text is phones with blanks between them (IPA or ARPAbet; ``|`` parts words).
+        Whether the text is phones separated by blanks (IPA or ARPAbet; ``|`` separates words).
 
     Raises
     ------
     AlignmentError
-        If the text does not fit, or the result is not to be believed.
+        If the text does not fit, or the result is not plausible.
     MissingExtraError, UsageError
-        If no such aligner is installed; it says how to install one.
+        If no such aligner is installed; the message describes how to install one.
     StreamReadError
         If audio or text cannot be read.
     """
@@ -101,10 +101,10 @@ def align_many(
     language: str = "en",
     is_phones: bool = False,
 ) -> list[AlignedSpeech | SyncAuditError]:
-    """Align many texts, each for itself: one start of an aligner serves all.
+    """Align many texts independently; one start of an aligner serves all.
 
-    Parameters as for `align`; what cannot be read or aligned is an error in its place.
-    `aligner` may be what `syncaudit.pipeline.alignment.choose_aligners` returned.
+    Parameters as for `align`; what cannot be read or aligned yields an error in its place.
+    `aligner` may be the result of `syncaudit.pipeline.alignment.choose_aligners`.
     """
     from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
     from syncaudit.speech.aligners import Utterance, phones_of_text, words_of_text

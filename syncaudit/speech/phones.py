@@ -1,4 +1,4 @@
-"""Phones and words as triples: read, classify, measure against audio, write."""
+"""Handle phones and words as triples: read, classify, measure against audio, write."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Phone(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Broad classes of phones, and what is not known.
+    """Broad classes of phones, and the unknown symbols.
 
     Parameters
     ----------
     alphabet : str
         ``IPA`` or ``ARPAbet``.
     classes : tuple of tuple of str
-        Of each phone in order: a plosive is a closure and a burst. Empty where unknown.
+        For each phone in order: a plosive is a closure and a burst. Empty if unknown.
     unknown : tuple of str
-        Symbols that the alphabet does not have.
+        Symbols that are not in the alphabet.
     """
 
     alphabet: str
@@ -42,7 +42,7 @@ class Classes(NamedTuple):
 
 
 def read_phones(path: str | Path, tier: str | None = None) -> list[Phone]:
-    """Return the phones, or words, of a tier in any format that a manifest takes.
+    """Return the phones, or words, of a tier in any format that a manifest accepts.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def read_phones(path: str | Path, tier: str | None = None) -> list[Phone]:
     StreamReadError
         If the file cannot be read.
     UsageError
-        If there is no such tier, or several and none is named.
+        If there is no such tier, or there are several and none is named.
     """
     return [Phone(one.label, one.start_s, one.stop_s) for one in _read_tier(path, tier).intervals]
 
@@ -68,7 +68,7 @@ def measure(
     name: str | None = None,
     max_offset_s: float = 2.0,
 ) -> PairMeasurement:
-    """Measure how far phones or words are off their audio: `offset_s` is what to add to them.
+    """Measure the offset of phones or words: `offset_s` is what to add to match their audio.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def measure(
     Returns
     -------
     PairMeasurement
-        Refused, with a reason, where the tier is too short or does not belong to the audio.
+        Rejected, with a reason, if the tier is too short or does not belong to the audio.
     """
     from syncaudit.pipeline.tiers import measure_tier
 
@@ -120,7 +120,7 @@ def write(
     *,
     duration_s: float | None = None,
 ) -> None:
-    """Write phones and words; the ending picks the format.
+    """Write phones and words; the file extension selects the format.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def write(
     Raises
     ------
     UsageError
-        If the ending is unknown, or the format cannot hold the intervals. Nothing is written.
+        If the extension is unknown, or the format cannot hold the intervals. Nothing is written.
     """
     from syncaudit.speech.tiers import TIER_WRITERS
 
@@ -158,7 +158,7 @@ def write(
 
 
 def read_sound(path: str | Path) -> AudioStream:
-    """Return the sound of a file, or of a video."""
+    """Return the sound of an audio file or a video."""
     from syncaudit.model import AudioSpec, AudioStream
     from syncaudit.readers import read_source
 

@@ -1,4 +1,4 @@
-"""Do train and validation share what they should not: recordings, files, episodes, video."""
+"""Find leaks between train and validation: shared recordings, files, episodes, video."""
 
 from syncaudit.splits.duplicates import (
     Duplicate,

@@ -1,6 +1,6 @@
-"""What two videos have in common, found by how their brightness changes.
+"""Find the common part of two videos from their changes of brightness.
 
-Means over time find the lag; at this lag, frame is held against frame.
+Means over time give the lag; at this lag, frames are compared with frames.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from syncaudit.splits.fingerprint import (
 
 __all__ = ["MIN_AGREEMENT", "MIN_COMMON_S", "Comparison"]
 
-# Of copies 0.76 is the least, of two laps of a race track from one cabin 0.68 the most
-# (docs/benchmarks.md).
+# The lowest agreement of copies is 0.76; the highest of two laps of a race track from the same
+# cabin is 0.68 (docs/benchmarks.md).
 MIN_AGREEMENT = 0.75
-# Where nothing moves, noise and the camera's gain are compared: of two recordings of one scene,
-# which have little else, 0.77 is the most.
+# If nothing moves, noise and the camera's gain are compared: the highest agreement of two
+# recordings of one scene with little else is 0.77.
 _MIN_STILL_AGREEMENT = 0.95
-# Fewer changes agree by chance.
+# Shorter parts may agree by chance.
 MIN_COMMON_S = 3.0
-# Changes of means agree less: frames may be missing, margins cut off.
+# Changes of means agree less: frames may be missing, margins cropped.
 _MIN_ROUGH_AGREEMENT = 0.4
-# What may be cut off the original, or off the copy.
+# Crops of the original, or of the copy.
 _CROPPED = [(crop, 0.0) for crop in CROPS] + [(0.0, crop) for crop in CROPS[1:]]
-# How finely, and how far around a rough lag, frames are tried against each other.
+# Step and range of the search around a rough lag when frames are compared.
 _FINE_S, _REACH_S = 1.0 / 120.0, 0.15
-# How far apart frames of one instant may lie at the ends of a video.
+# Tolerance for matching frames at the ends of a video.
 _END_S = 0.02
-# Spectra of 200 kB each, of videos of 20 s.
+# Cached spectra, 200 kB each for videos of 20 s.
 _KEPT = 2000
 
 Floats = NDArray[np.float32]
 
 
 class Comparison:
-    """Compares many videos over all lags, by Fourier transforms made once.
+    """Compares many videos over all lags, with Fourier transforms computed once.
 
     Parameters
     ----------
     videos : mapping of int to Fingerprint
-        By any number.
+        Keys are arbitrary numbers.
     """
 
     def __init__(self, videos: Mapping[int, Fingerprint]) -> None:
@@ -69,12 +69,12 @@ class Comparison:
         return np.fft.rfft(self._videos[key].changes, size, axis=0).astype(np.complex64)
 
     def common_part(self, first: int, second: int) -> tuple[float, float, float] | None:
-        """Return agreement, lag and length of what two videos have in common; None if nothing.
+        """Return agreement, lag and length of the common part of two videos; None if there is none.
 
         Returns
         -------
         tuple of float, or None
-            Correlation of changes, when the second begins after the first, and the common length,
+            Correlation of changes, start of the second relative to the first, and common length,
             both in seconds.
         """
         n, m = (self._videos[key].changes.shape[0] for key in (first, second))
@@ -84,7 +84,7 @@ class Comparison:
         size = 1 << (n + m - 1).bit_length()
         product = np.conj(self._spectrum(first, size)) * self._spectrum(second, size)
         correlation = np.fft.irfft(product.sum(axis=1), size)
-        # `one[t]` shows what `other[t + lag]` shows.
+        # `one[t]` and `other[t + lag]` show the same.
         lags = np.arange(least - n, m - least + 1)
         low, high = np.maximum(0, -lags), np.minimum(n, m - lags)
         of_one = self._energy[first][high] - self._energy[first][low]
@@ -105,18 +105,18 @@ class Comparison:
 
 
 def _agreement_at(one: Fingerprint, other: Fingerprint, later_s: float) -> float:
-    """Return how well the frames of two videos agree around one lag, 1 for exact copies.
+    """Return the agreement of the frames of two videos around one lag, 1 for exact copies.
 
-    A copy of another frame rate holds some of the frames of its original, which agree whatever
-    happens in between; means over time would not. Compared are changes between frames
-    (`weighed`), by their correlation.
+    A copy at another frame rate holds some of the frames of its original, which agree whatever
+    happens in between; means over time would not. The measure is the correlation of changes
+    between frames (`weighed`).
 
     Parameters
     ----------
     one, other : Fingerprint
-        The one with more frames a second is taken for the original.
+        The one with more frames per second is taken as the original.
     later_s : float
-        When the second begins after the first, roughly.
+        Approximate start of the second relative to the first.
     """
     if one.times_s.size * other.times_s[-1] < other.times_s.size * one.times_s[-1]:
         one, other, later_s = other, one, -later_s

@@ -1,4 +1,4 @@
-"""The same video in two splits, coded again, scaled or cut to another length."""
+"""Find copies of a video in two splits, even if re-encoded, scaled or trimmed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
     "likeness",
 ]
 
-# Of stills of one scene 0.97 is the least, and of those of other places the most: better listed in
-# vain than not at all.
+# The lowest likeness of stills of one scene is 0.97, which stills of other places also reach: a
+# false alarm is better than a miss.
 _MIN_LIKENESS = 0.96
-# Scenes are looked at so often.
+# Interval between the compared frames.
 _LOOK_S = 0.25
 
 Floats = NDArray[np.float32]
@@ -41,7 +41,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
-    """One camera of one clip: what is compared."""
+    """One camera of one clip, the unit of comparison."""
 
     split: str
     clip: Clip
@@ -50,7 +50,7 @@ class Video:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoPair:
-    """Two videos of different splits.
+    """Two videos from different splits.
 
     Parameters
     ----------
@@ -65,16 +65,16 @@ class VideoPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate(VideoPair):
-    """Two videos that show the same.
+    """Two videos with the same content.
 
     Parameters
     ----------
     agreement : float
-        Correlation of how both change, 1 for exact copies.
+        Correlation of the changes in both, 1 for exact copies.
     start_s : float
-        When the second begins, seconds after the first.
+        Start of the second relative to the first.
     common_s : float
-        How much they have in common.
+        Length of the common part.
     """
 
     agreement: float
@@ -84,14 +84,14 @@ class Duplicate(VideoPair):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike(VideoPair):
-    """Two videos of one scene, of which one changes too little to tell.
+    """Two videos of one scene, of which one changes too little to decide.
 
     Parameters
     ----------
     likeness : float
-        Correlation of how both look where they are most alike.
+        Correlation of their brightness where they are most similar.
     why : str
-        Why nothing tells a copy from another recording of the scene.
+        Why a copy cannot be distinguished from another recording of the scene.
     """
 
     likeness: float
@@ -100,14 +100,14 @@ class Lookalike(VideoPair):
 
 @dataclass(slots=True, kw_only=True)
 class VideoSet:
-    """What could be compared of the videos of some splits.
+    """Which videos of some splits could be compared.
 
     Parameters
     ----------
     n_videos : int
-        Videos there are.
+        Number of videos.
     undecided : list of Lookalike
-        Pairs that may be copies or may not.
+        Pairs that may or may not be copies.
     failed : list of (str, str)
         Videos that could not be decoded, and why.
     """
@@ -120,21 +120,21 @@ class VideoSet:
 def find_duplicates(
     splits: Sequence[Split], *, workers: int = 1, on_video: Callable[[], None] | None = None
 ) -> tuple[list[Duplicate], VideoSet]:
-    """Return the videos that clips of different splits share, by how their brightness changes.
+    """Find videos shared by clips of different splits from their changes of brightness.
 
     Parameters
     ----------
     splits : sequence of Split
         Two or more.
     workers : int
-        Processes that decode.
+        Number of decoding processes.
     on_video : callable, optional
         Called after every video.
 
     Returns
     -------
     tuple of (list of Duplicate, VideoSet)
-        In order of the splits, and what could not be compared.
+        Duplicates in the order of the splits, and what could not be compared.
     """
     videos = _videos(splits)
     seen = VideoSet(n_videos=len(videos))
@@ -160,7 +160,7 @@ def find_duplicates(
 
 
 def count_videos(splits: Sequence[Split]) -> int:
-    """Return how many videos `find_duplicates` decodes."""
+    """Return the number of videos that `find_duplicates` decodes."""
     return len(_videos(splits))
 
 
@@ -189,14 +189,14 @@ def _fingerprint(video: Video) -> Fingerprint | str:
 def compared(
     videos: Sequence[Video], prints: Mapping[int, Fingerprint]
 ) -> Iterator[Duplicate | Lookalike]:
-    """Yield the pairs of different splits that agree, or that nothing decides.
+    """Yield the pairs from different splits that agree or remain undecided.
 
     Parameters
     ----------
     videos : sequence of Video
         All of them.
     prints : mapping of int to Fingerprint
-        Of those that could be decoded, by their place in `videos`.
+        Fingerprints of those that could be decoded, by their index in `videos`.
     """
     comparison = Comparison(prints)
     whys = {key: why for key, made in prints.items() if (why := _why_undecided(made)) is not None}
@@ -221,7 +221,7 @@ def compared(
 
 
 def _why_undecided(video: Fingerprint) -> str | None:
-    """Return why copies of a video may not be told from other recordings, or None."""
+    """Return why copies of a video are indistinguishable from other recordings, or None."""
     if video.changing_s < MIN_COMMON_S:
         return "too short"
     return "nothing moves" if video.is_still else None
@@ -229,14 +229,14 @@ def _why_undecided(video: Fingerprint) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """What a video looks like, each with no margin and with several cut off.
+    """Normalised images of a video, each uncropped and with several margins cropped.
 
     Parameters
     ----------
     often : ndarray, shape (c, n, 96)
-        Every `_LOOK_S`; every row of norm 1 and mean 0.
+        One every `_LOOK_S`; every row has norm 1 and mean 0.
     once : ndarray, shape (c, 96)
-        In the middle.
+        The middle of the video.
     """
 
     often: Floats
@@ -244,7 +244,7 @@ class Looks:
 
     @classmethod
     def of(cls, video: Fingerprint) -> Looks:
-        """Return the looks of a video."""
+        """Compute the looks of a video."""
         at = nearest(video.times_s, np.arange(0.0, video.times_s[-1] + _LOOK_S, _LOOK_S))
         cells = video.cells.astype(np.float32)
 
@@ -258,7 +258,7 @@ class Looks:
 
 
 def likeness(one: Looks, other: Looks) -> float:
-    """Return the correlation of two videos of a scene at the instants when they are most alike."""
+    """Return the correlation of two videos of a scene at their most similar instants."""
     return max(
         float(max(np.max(often.often @ once.once[0]), np.max(often.often[0] @ once.once.T)))
         for once, often in ((one, other), (other, one))

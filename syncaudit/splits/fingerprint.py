@@ -1,8 +1,8 @@
-"""The brightness of a video over time, coarse in space, and how it changes.
+"""Compute fingerprints of videos: spatially coarse brightness over time, and its changes.
 
-Frames of one scene look alike in every clip: a fixed camera shows the same table in all episodes.
-What changes from moment to moment belongs to one recording alone, survives coding, scaling, other
-frame rates, brightness and gain, and does not depend on where a clip begins.
+Frames of one scene look the same in every clip: a fixed camera shows the same table in all
+episodes. Changes from moment to moment are unique to one recording, survive coding, scaling, other
+frame rates, brightness and gain, and do not depend on where a clip begins.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = [
     "weighed",
 ]
 
-# A tenth of a second: trims that are no multiple of it cost at most half of it, over which means
-# of two tenths change little.
+# Trims that are not a multiple of this cause an error of at most half of it, over which means of
+# two steps change little.
 STEP_S = 0.1
-# Changes are looked at over so long: longer than the period of slow cameras, shorter than a glance.
+# Interval of changes: longer than the frame period of slow cameras, shorter than a glance.
 CHANGE_S = 0.5
 _COLUMNS, _ROWS = 12, 8
-# Shares of the image that may be cut off every side, between which a fit loses little.
+# Shares of the image cropped from every side; values in between lose little agreement.
 CROPS = (0.0, 0.02, 0.04, 0.06)
-# Grey levels of change (root of the mean square over all cells) from which an instant has weight.
-# Coding changes cells by up to one.
+# Grey levels of change (RMS over all cells) above which an instant has weight. Coding changes cells
+# by up to one.
 _CHANGED = 3.0
-# Mean power of changes (1: all are large) below which coding and the camera's gain may have made
-# them: parked cars have up to 0.04, parked in the light of a lamp that flashes 0.1 and more.
+# Mean power of changes (1: all are large) below which coding and the camera's gain may have caused
+# them: parked cars have up to 0.04, or at least 0.1 in the light of a flashing lamp.
 STILL = 0.05
 
 Floats = NDArray[np.float32]
@@ -50,12 +50,12 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fingerprint:
-    """What one video shows, coarsely.
+    """Coarse content of one video.
 
     Parameters
     ----------
     times_s : ndarray of float64, shape (n,)
-        Of the frames, from the first.
+        Times of the frames, relative to the first.
     cells : ndarray of float16, shape (n, 96)
         Mean brightness of the cells of a 12 x 8 grid.
     changes : ndarray of float32, shape (m, 96)
@@ -68,12 +68,12 @@ class Fingerprint:
 
     @classmethod
     def of(cls, times_s: NDArray[np.float64], cells: NDArray[np.float32]) -> Fingerprint:
-        """Return the fingerprint of frames in any order.
+        """Compute the fingerprint of frames in any order.
 
         Parameters
         ----------
         times_s : ndarray, shape (n,)
-            Of the frames.
+            Times of the frames.
         cells : ndarray, shape (n, 96)
             Brightness.
         """
@@ -85,12 +85,12 @@ class Fingerprint:
 
     @property
     def changing_s(self) -> float:
-        """How long changes are known."""
+        """Duration covered by changes."""
         return STEP_S * len(self.changes)
 
     @property
     def is_still(self) -> bool:
-        """Whether so little changes that copies cannot be told."""
+        """Whether so little changes that copies cannot be detected."""
         return bool(np.sum(self.changes**2) < STILL * len(self.changes))
 
 
@@ -113,7 +113,7 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
                     continue
                 time_s = float(stream.time_ns[picture.index] - stream.time_ns[0]) * 1e-9
             times.append(time_s)
-            luma = picture.luma.astype(np.float32)  # of integers, means were rounded
+            luma = picture.luma.astype(np.float32)  # means of integers would be rounded
             cells.append(cv2.resize(luma, (_COLUMNS, _ROWS), interpolation=cv2.INTER_AREA).ravel())
     return Fingerprint.of(
         np.array(times), np.array(cells, dtype=np.float32).reshape(-1, _COLUMNS * _ROWS)
@@ -121,9 +121,9 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
 
 
 def weighed(changes: Floats) -> Floats:
-    """Return changes without what all cells have in common, no row with a norm above 1.
+    """Return changes minus the mean over all cells, with row norms limited to 1.
 
-    No single event decides, and what coding alone may have changed has next to no weight.
+    No single event dominates, and changes small enough to come from coding have almost no weight.
     """
     changes = changes - changes.mean(axis=1, keepdims=True)
     power = np.sum(changes**2, axis=1, keepdims=True) + changes.shape[1] * _CHANGED**2
@@ -131,19 +131,19 @@ def weighed(changes: Floats) -> Floats:
 
 
 def nearest(times_s: NDArray[np.float64], wanted_s: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return which of ascending times lies nearest to each wanted one."""
+    """Return the index of the nearest among ascending times for each wanted one."""
     after = np.searchsorted(0.5 * (times_s[1:] + times_s[:-1]), wanted_s)
     return np.asarray(after, dtype=np.intp)
 
 
 @cache
 def cropping(share: float) -> Floats:
-    """Return what turns cells of a whole image into those without its margins, shape (96, 96).
+    """Return the matrix from cells of a whole image to those of a cropped one, shape (96, 96).
 
     Parameters
     ----------
     share : float
-        Of the width and the height, cut off every side.
+        Share of the width and the height cropped from every side.
     """
 
     def along(n: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Which clips to leave out, so that no split has seen another."""
+"""Select the clips to leave out, so that splits share nothing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["leaked_clips"]
 def leaked_clips(
     splits: Sequence[Split], shared: Iterable[SharedData], copies: Iterable[VideoPair]
 ) -> list[str]:
-    """Return the clips of later splits that share something with an earlier one, in order.
+    """Return, in order, the clips of later splits that share something with an earlier one.
 
-    A clip that is in both by its id cannot be left out of one alone, and is listed too.
+    A clip with the same id in both cannot be left out of only one, and is listed too.
 
     Parameters
     ----------
     splits : sequence of Split
-        In the order of the user: the first keeps all of its clips.
+        In the user's order: the first keeps all of its clips.
     shared, copies : iterable of SharedData, of VideoPair
-        What was found, or is not to be risked.
+        What was found, or must not be risked.
     """
     place = {split.name: k for k, split in enumerate(splits)}
     found: dict[str, None] = {}

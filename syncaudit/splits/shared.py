@@ -1,4 +1,4 @@
-"""What splits share by name: clips, recordings, episodes, and parts of files."""
+"""Find what splits share by name: clips, recordings, episodes, and parts of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SharedData", "find_shared"]
 _ALL = (float("-inf"), float("inf"))
 # Tables of signal definitions are the same for a whole fleet.
 _MEDIA = ("uri", "timestamps")
-# What a manifest may call (in `about`) the one thing that records one place at a time.
+# Keys in a manifest's `about` for the device, which can only be in one place at a time.
 _DEVICE = ("device", "vehicle", "robot")
 
 
@@ -30,7 +30,7 @@ class SharedData:
     what : str
         The id, the file, or the device that recorded at the same time.
     clips : mapping of str to tuple of str
-        By split, the clips that have it.
+        Clips that have it, by split.
     """
 
     kind: str
@@ -39,12 +39,12 @@ class SharedData:
 
 
 def find_shared(splits: Sequence[Split]) -> list[SharedData]:
-    """Return what clips of different splits share by what their manifests say.
+    """Find what clips of different splits share according to their manifests.
 
-    A file counts where the parts of it that two clips use overlap: presentation times, rows, or
-    stated windows. So does a device (`_DEVICE`), where the windows of two clips overlap. What a
-    more telling kind has said already is not repeated: clips before recordings, recordings before
-    episodes, these before devices and files.
+    A file counts if the parts of it used by two clips overlap: presentation times, rows, or stated
+    windows. So does a device (`_DEVICE`) if the windows of two clips overlap. What a more specific
+    kind already covers is not repeated: clips before recordings, recordings before episodes, these
+    before devices and files.
     """
     found: list[SharedData] = []
     told: set[frozenset[tuple[str, str]]] = set()
@@ -64,7 +64,7 @@ def find_shared(splits: Sequence[Split]) -> list[SharedData]:
 def _groups(
     splits: Sequence[Split],
 ) -> Iterator[tuple[str, Mapping[str, Sequence[tuple[str, str]]]]]:
-    """Yield each kind with its members, as pairs of split and clip, by what they have."""
+    """Yield each kind with its members, as pairs of split and clip, by the shared item."""
     keyed: dict[str, dict[str, list[tuple[str, str]]]] = {
         kind: defaultdict(list) for kind in ("clip", "recording", "episode")
     }
@@ -90,7 +90,7 @@ def _groups(
 
 
 def _parts(clip: Clip) -> Iterator[tuple[str, str, tuple[float, float]]]:
-    """Yield (kind of part, file, part) of all data of a clip."""
+    """Yield (kind of part, file, part) for all data of a clip."""
     window = (
         clip.start_ns if clip.start_ns is not None else _ALL[0],
         clip.end_ns if clip.end_ns is not None else _ALL[1],
@@ -113,7 +113,7 @@ def _parts(clip: Clip) -> Iterator[tuple[str, str, tuple[float, float]]]:
 def _overlapping(
     parts: Mapping[tuple[str, str], Sequence[tuple[tuple[float, float], str, str]]],
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield files, or devices, with the clips of different splits whose parts of it overlap."""
+    """Yield files or devices with the clips of different splits whose parts overlap."""
     for (uri, _), used in parts.items():
         members: dict[tuple[str, str], None] = {}
         open_parts: list[tuple[float, str, str]] = []

@@ -1,4 +1,4 @@
-"""Which clips belong to which split."""
+"""Assign clips to splits."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from syncaudit.readers.uris import read_bytes
 
 __all__ = ["Split", "splits_by_lists", "splits_of_hugging_face", "splits_stated"]
 
-# How shards and folders of splits are called: train-000017.tar, val/drive3 ...
+# Names of shards and folders of splits: train-000017.tar, val/drive3 ...
 _SPLIT_NAME = re.compile(r"(train|training|val|valid|validation|dev|eval|test)(?=[-_./])", re.I)
 _SHARD = re.compile(r"(.+?)-\d+-of-\d+\.parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A part of a data set that must share nothing with the others: its name and its clips."""
+    """A part of a data set, with its name and clips, that must share nothing with the others."""
 
     name: str
     clips: Sequence[Clip]
 
 
 def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]]) -> list[Split]:
-    """Return the splits that lists of clip ids make of one manifest.
+    """Return the splits of one manifest that lists of clip ids define.
 
     Raises
     ------
     UsageError
-        If a list names clips that the manifest does not hold.
+        If a list names clips that are not in the manifest.
     """
     by_id = {clip.clip_id: clip for clip in clips}
     found = []
@@ -52,7 +52,7 @@ def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]])
 
 
 def splits_stated(clips: Sequence[Clip]) -> list[Split]:
-    """Return the splits that one data set states itself.
+    """Return the splits that a data set itself states.
 
     A LeRobot data set does so in ``meta/info.json``, by its episodes; others by the names of their
     shards and folders.
@@ -75,7 +75,7 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
 
 
 def _splits_by_names(clips: Iterable[Clip]) -> list[Split]:
-    """Return the splits by shards or folders that clips are named after, without the others."""
+    """Return the splits named by the shards or folders in clip ids; ignore other clips."""
     found: dict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
         match = _SPLIT_NAME.match(clip.clip_id)
@@ -91,12 +91,12 @@ def splits_of_hugging_face(folder: str) -> dict[str, list[str]]:
     ----------
     folder : str
         A data set as on the Hub (``train-00000-of-00002.parquet``, in the folder or in ``data/``),
-        or as `DatasetDict.save_to_disk` writes it (``train/data-00000-of-00001.arrow``).
+        or as written by `DatasetDict.save_to_disk` (``train/data-00000-of-00001.arrow``).
 
     Raises
     ------
     UsageError
-        If it is none, or has no such column.
+        If it is not one, or has no such column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,6 +1,6 @@
-"""Write files whole or not at all, never through links, never over what others wrote.
+"""Write files atomically, never through links, never over files that others wrote.
 
-Every command writes through this package; nothing else in the product opens a file for writing.
+Every command writes through this package; no other module opens a file for writing.
 """
 
 from syncaudit.writing.drafts import (

@@ -1,4 +1,4 @@
-"""Drafts that become files in one step: new, randomly named, never reached through a link."""
+"""Write drafts that become files atomically: new, randomly named, never through a link."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = [
 _ENDING = ".part"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
-# A name may take 255 bytes; a dot, 16 digits and the ending are added to it.
+# A name may take 255 bytes; dots, 16 digits and the suffix are added to it.
 _MOST_NAME_BYTES = 200
 
 
 @contextmanager
 def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
-    """Open a draft that takes the place of `target` when all went well.
+    """Open a draft that replaces `target` on success.
 
-    The draft is a new file with a random name beside it (``O_EXCL``, ``O_NOFOLLOW``): nobody can
-    have put a link there. A link at `target` itself is replaced, not followed. With `is_durable` it
-    also waits until file and name are on the disk.
+    The draft is a new file with a random name beside it (``O_EXCL``, ``O_NOFOLLOW``): no link can
+    have been planted there. A link at `target` itself is replaced, not followed. With `is_durable`
+    it also waits until file and name are on the disk.
     """
     with _placed(target, is_durable=is_durable) as (_, handle), os.fdopen(handle, "wb") as file:
         yield file
@@ -70,7 +70,7 @@ def replacing_text(target: Path) -> Iterator[TextIOWrapper]:
 
 
 def replace_text(target: Path, text: str, *, is_durable: bool = False) -> None:
-    """Replace a file by a text, as UTF-8 with the newlines that it holds."""
+    """Replace a file by text, as UTF-8 with unchanged newlines."""
     with replacing(target, is_durable=is_durable) as file:
         file.write(text.encode("utf-8", "backslashreplace"))
 
@@ -82,23 +82,23 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Write a file that must not exist yet; FileExistsError also for a link that leads nowhere."""
+    """Write a file that must not exist yet; FileExistsError also for a dangling link."""
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
 
 
 def append_line(target: Path, text: str) -> None:
-    """Append a text to a log of ours; never through a link, which is an OSError."""
+    """Append text to one of our logs; a link is not followed, but raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
         file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def sweep_drafts(folder: Path, names: Container[str] | None = None) -> None:
-    """Remove the drafts, all or of some files, that a killed run left.
+    """Remove drafts left by a killed run, all or those of some files.
 
-    Nobody else may be writing them.
+    No other process may be writing them.
     """
     for path in folder.iterdir():
         match = _DRAFT.fullmatch(path.name)
@@ -108,13 +108,13 @@ def sweep_drafts(folder: Path, names: Container[str] | None = None) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the file system can tell."""
+    """Wait until the names in a folder are on the disk, if the file system supports it."""
     with suppress(OSError):
         _sync(folder)
 
 
 def create_draft(target: Path) -> tuple[Path, int]:
-    """Return the path and the open handle of a new draft; who calls replaces or removes it."""
+    """Return the path and the open handle of a new draft; the caller replaces or removes it."""
     name = os.fsdecode(os.fsencode(target.name)[:_MOST_NAME_BYTES])
     draft = target.with_name(f".{name}.{secrets.token_hex(8)}{_ENDING}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -123,7 +123,7 @@ def create_draft(target: Path) -> tuple[Path, int]:
 
 @contextmanager
 def _placed(target: Path, *, is_durable: bool) -> Iterator[tuple[Path, int]]:
-    """Yield a new draft and its handle; it takes the place of `target` when all went well."""
+    """Yield a new draft and its handle; it replaces `target` on success."""
     draft, handle = create_draft(target)
     try:
         with naming_full(target):
@@ -139,7 +139,7 @@ def _placed(target: Path, *, is_durable: bool) -> Iterator[tuple[Path, int]]:
 
 @contextmanager
 def naming_full(target: Path) -> Iterator[None]:
-    """Name the file in errors of a full disk, which the system leaves without a name."""
+    """Add the file name to errors of a full disk, which the system omits."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Tell what syncaudit wrote from what others did, and refuse to write over the latter.
+"""Distinguish files that syncaudit wrote from others, and refuse to overwrite the latter.
 
-Some files carry a mark inside (`Signature`). Of those that cannot (manifests, tables), a hidden
-file beside them keeps the SHA-256 of what was written: one that was edited since is the user's.
+Some files carry a mark inside (`Signature`). For those that cannot (manifests, tables), a hidden
+file beside them keeps the SHA-256 of what was written: a file edited since is the user's.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _FORCE = "Name another, or allow it with --force."
 
 
 def is_ours(path: Path, signature: Signature | None = None) -> bool:
-    """Return whether a regular file is one that syncaudit wrote; an empty one holds nothing.
+    """Return whether syncaudit wrote a regular file; an empty file counts as ours.
 
-    It must carry the signature; without one, or where it is missing, what was noted of the file
-    counts. Links are not followed.
+    It must carry the signature; if none is given or it is missing, the noted digest of the file
+    decides. Links are not followed.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -62,7 +62,7 @@ def is_ours(path: Path, signature: Signature | None = None) -> bool:
 def refuse_foreign(
     path: Path, signature: Signature | None = None, *, is_forced: bool = False
 ) -> None:
-    """Refuse to write a file whose place holds what syncaudit did not write (`is_ours`).
+    """Refuse to overwrite a file that syncaudit did not write (`is_ours`).
 
     With `is_forced` the user allows it (``--force``): links are replaced then, not followed.
     Folders, pipes and devices are refused in any case.
@@ -97,7 +97,7 @@ def refuse_foreign(
 
 
 def _cure(path: Path) -> str:
-    """Return what to do about a file that is not known as one of ours."""
+    """Return what to do about a file that is not recognised as ours."""
     if _noted(path) is not None:
         return f"It was changed since: keep what you changed elsewhere. {_FORCE}"
     with suppress(OSError), path.open("rb") as file:
@@ -113,9 +113,9 @@ def _cure(path: Path) -> str:
 def check_target(
     path: Path, signature: Signature | None = None, *, is_forced: bool = False
 ) -> None:
-    """Make the folder of an output and refuse to write over what others wrote.
+    """Create the folder of an output and refuse to overwrite files that others wrote.
 
-    Commands call it before they work, so that nothing is computed in vain.
+    Commands call it before they start, so that no work is wasted.
     """
     make_parent(path)
     refuse_foreign(path, signature, is_forced=is_forced)
@@ -128,26 +128,26 @@ def check_target(
 
 
 def remove_ours(path: Path, signature: Signature | None = None) -> None:
-    """Remove a file if syncaudit wrote it; what others wrote stays."""
+    """Remove a file if syncaudit wrote it; keep it otherwise."""
     if path.is_file() and not path.is_symlink() and is_ours(path, signature):
         path.unlink(missing_ok=True)
 
 
 def note_written(path: Path) -> None:
-    """Keep the SHA-256 of a file just written, so that it may be written anew.
+    """Record the SHA-256 of a file just written, so that it may be overwritten later.
 
-    The notes are lines as ``sha256sum`` writes and checks them; the last one on a name counts.
+    The notes are lines in ``sha256sum`` format; the last one for a name counts.
     """
     line = f"{_digest(path)}  {path.name}\n"
-    with suppress(OSError):  # without it, the file is taken for another's: it is not lost
+    with suppress(OSError):  # without a note the file counts as foreign, so it is not lost
         append_line(path.parent / _NOTES, line)
 
 
 def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
-    """Make a folder that a command fills alone, or refuse one that holds what others wrote.
+    """Create a folder that only one command fills, or refuse one with files that others wrote.
 
-    It is new, empty, or of an earlier run of the same command, which the hidden file `marker`
-    shows. With `is_forced` the user allows to write into any folder.
+    It is new, empty, or from an earlier run of the same command, as shown by the hidden file
+    `marker`. With `is_forced` the user allows writing into any folder.
     """
     make_parent(folder / marker)
     refuse_strange_folder(folder, marker, is_forced=is_forced)
@@ -156,9 +156,9 @@ def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
 
 
 def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
-    """Refuse a folder that holds something, but not the marker of those that syncaudit fills.
+    """Refuse a folder that is not empty and lacks the marker of folders that syncaudit fills.
 
-    Also a link or a file in its place.
+    A link or a file in its place is also refused.
     """
     if not os.path.lexists(folder) or is_forced:
         return
@@ -174,7 +174,7 @@ def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False)
 
 
 def make_parent(path: Path) -> None:
-    """Make the folder that a file goes into, if it has a name."""
+    """Create the folder of a file; refuse an empty file name."""
     if not path.name:
         raise UsageError("the name of the output is empty", hint="Name a file or folder.")
     try:
@@ -204,7 +204,7 @@ def _noted(path: Path) -> str | None:
 
 @lru_cache(maxsize=4)
 def _notes(place: Path, _mtime_ns: int, _size: int) -> Mapping[str, str]:
-    """Return digests by name; read anew when the file has changed."""
+    """Return digests by name; read again when the file has changed."""
     handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
         parts = (line.rstrip("\n").partition("  ") for line in file)

@@ -1,4 +1,4 @@
-"""By what a file shows that syncaudit wrote it: a mark inside, looked for in its beginning."""
+"""Recognise files that syncaudit wrote by a mark near their beginning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["HEAD_BYTES", "Signature"]
 
-# Marks stand at the front, but those of films behind the tables of all frames.
+# Marks are at the front, but in films they follow the tables of all frames.
 HEAD_BYTES = 1 << 20
 
 
@@ -19,17 +19,17 @@ def _holds(*marks: bytes) -> Callable[[bytes], bool]:
 
 
 def _object_with(*keys: str) -> Callable[[bytes], bool]:
-    """Return whether a JSON document is an object with these keys: what stands at its margin."""
+    """Return a test for the beginning of a JSON object, which must contain these keys."""
     names = [re.compile(rb'"%s"\s*:' % key.encode()) for key in keys]
     return lambda head: head.lstrip()[:1] == b"{" and all(name.search(head) for name in names)
 
 
 def _rows_with(*keys: str) -> Callable[[bytes], bool]:
-    """Return whether the first JSON line is an object with these keys."""
+    """Return a test for files whose first JSON line is an object with these keys."""
 
     def has(head: bytes) -> bool:
         line, newline, _ = head.partition(b"\n")
-        if not newline and len(head) >= HEAD_BYTES:  # a row longer than what was read
+        if not newline and len(head) >= HEAD_BYTES:  # a row longer than the part read
             return _object_with(*keys)(line)
         row = _parsed(line)
         return isinstance(row, dict) and all(key in row for key in keys)
@@ -49,7 +49,7 @@ def _parsed(line: bytes) -> Any:
 
 
 class Signature(Enum):
-    """Kinds of files that show who wrote them."""
+    """Kinds of files that carry a mark of syncaudit."""
 
     REPORT = (_holds(b'name="generator" content="syncaudit', b"<title>syncaudit"),)
     JUNIT = (_holds(b'<testsuites name="syncaudit"'),)
@@ -77,5 +77,5 @@ class Signature(Enum):
     PARQUET = (lambda head: head[:4] == b"PAR1",)
 
     def fits(self, head: bytes) -> bool:
-        """Return whether the first bytes of a file are of this kind."""
+        """Return whether the first bytes of a file match this kind."""
         return bool(self.value[0](head))

@@ -1,9 +1,9 @@
-"""Write corrected stamps beside the originals: a calibration or verdicts, put to use.
+"""Write corrected timestamps beside the originals, from a calibration or from verdicts.
 
-An intended offset (``expected_offset_s``) is never taken off: it stays in the stamps and in the
-manifest. Verdicts already speak of what is left beyond it; of a calibration, which measures all
-of a clock's error, it is subtracted first. What a `validate` of the result finds is then zero
-beyond the intention, as before.
+An intended offset (``expected_offset_s``) is never removed: it stays in the timestamps and in the
+manifest. Verdicts already report the error beyond it; a calibration measures the whole error of a
+clock, so the intended offset is subtracted first. In both cases, `validate` of the result finds
+no error beyond the intended offset.
 """
 
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection

@@ -1,4 +1,4 @@
-"""Write vehicle buses with corrected stamps: logs as candump text, the rest as a table."""
+"""Write vehicle buses with corrected timestamps: raw logs as candump text, others as a table."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ _STAMP = re.compile(rb"^([ \t]*\()(\d{1,12})\.(\d{1,9})(\))", re.MULTILINE)
 
 
 def write_can(task: Task, spec: CanSpec) -> Written:
-    """Write a bus with corrected stamps.
+    """Write a bus with corrected timestamps.
 
-    candump text keeps every byte but the digits of its stamps, and their number: a stamp of
-    microseconds stays one. Other logs (ASC, BLF, TRC, MDF bus logging) become candump text with
-    all their data frames; MDF of decoded signals becomes a Parquet table. DBC and signals stay.
+    In candump text, only the digits of the timestamps change, and their number stays: a timestamp
+    in microseconds remains one. Other logs (ASC, BLF, TRC, MDF bus logging) become candump text
+    with all their data frames; MDF files of decoded signals become a Parquet table. The DBC and
+    the signals stay.
 
     Raises
     ------
     StreamReadError
-        If log or table cannot be read.
+        If the log or the table cannot be read.
     """
     uri = task.resolve(spec.uri)
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
@@ -49,7 +50,7 @@ def _restamp_candump(task: Task, uri: str) -> Written:
     data = read_bytes(uri)
     found = list(_STAMP.finditer(data))
     if not found:
-        read_frames(uri, ".log", (), task.scratch)  # says what is wrong with it
+        read_frames(uri, ".log", (), task.scratch)  # raises an error if the log is damaged
         raise no_stamps(uri)
     stamps = [int(m[2]) * 10**9 + int(m[3].ljust(9, b"0")) for m in found]
     _check_range(uri, max(stamps))
@@ -66,7 +67,7 @@ def _restamp_candump(task: Task, uri: str) -> Written:
 
 
 def _digits(stamp_ns: int, old: re.Match[bytes]) -> bytes:
-    """Return a stamp with as many digits after the point as the old one had."""
+    """Format a timestamp with as many digits after the decimal point as the old one had."""
     n_digits = len(old[3])
     step = 10 ** (9 - n_digits)
     seconds, fraction = divmod((stamp_ns + step // 2) // step, 10**n_digits)
@@ -117,7 +118,7 @@ def _candump(frames: BusFrames, stamps: NDArray[np.int64]) -> bytes:
 
 
 def _write_decoded(task: Task, spec: CanSpec) -> Written:
-    """Write decoded signals as a table: a row a sample, blank where a signal has none."""
+    """Write decoded signals as a table: one row per sample, blank where a signal has none."""
     import pyarrow as pa
 
     stream = read_can(task.name, spec, task.base_uri, scratch=task.scratch)
@@ -129,7 +130,7 @@ def _write_decoded(task: Task, spec: CanSpec) -> Written:
     if all(bool(np.all(np.diff(channel.time_ns) >= 0)) for channel in channels):
         order = np.argsort(time_ns, kind="stable")
     else:
-        order = np.arange(time_ns.size)  # disorder is evidence and stays
+        order = np.arange(time_ns.size)  # keep unordered timestamps: they are a defect to report
     columns: dict[str, pa.Array] = {STAMPS: pa.array(correction.apply(time_ns[order]))}
     start = 0
     for channel in channels:

@@ -1,4 +1,4 @@
-"""Write the corrected stamps of a camera: one row a frame; its images stay where they are."""
+"""Write the corrected timestamps of a camera, one row per frame; its images are not touched."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ __all__ = ["write_camera"]
 
 
 def write_camera(task: Task, spec: CameraSpec) -> Written:
-    """Write ``<source>.timestamps.csv`` with the corrected stamp of every frame in file order.
+    """Write ``<source>.timestamps.csv`` with the corrected timestamp of every frame.
 
-    Where the table names the image of each frame it becomes ``<source>.timestamps.parquet``.
+    Rows are in file order. If the table names the image of each frame, it becomes
+    ``<source>.timestamps.parquet``.
 
-    Stamps come from the table that the manifest names (the video is then not even opened), else
-    from ``start_ns`` and the container, as the reader has them.
+    The timestamps come from the table that the manifest names (the video is then not even opened),
+    otherwise from ``start_ns`` and the container, as the reader returns them.
 
     Raises
     ------
     StreamReadError
-        If the stamps cannot be read.
+        If the timestamps cannot be read.
     """
     if spec.timestamps is not None:
         uri = task.resolve(spec.timestamps)
@@ -53,7 +54,7 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
     return Written(
         correction=correction,
         files={"timestamps": path},
-        # The table says it all, in rows of its own.
+        # The new table replaces these fields.
         fields={"start_ns": None, "stamps": None, "rows": None, "units": None},
         remarks=(*remarks, *(finding.message for finding in findings)),
     )

@@ -1,4 +1,4 @@
-"""What is known of the clocks of a clip: one correction a source, or the reason for none."""
+"""Known corrections of the clocks of a clip: one per source, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class SourceCorrection:
     Parameters
     ----------
     correction : ClockMap, optional
-        What to add to its stamps; None where nothing is known.
+        What to add to its timestamps; None if unknown.
     offset_std_s : float, optional
         Standard error of the offset.
     why : str, optional
         Reason why there is no correction.
     remarks : tuple of str
-        What the correction cannot mend, and where it comes from.
+        What the correction cannot fix, and where it comes from.
     is_of_this_clip : bool
-        Whether it was measured on this very clip; else drift counts within a day only.
+        Whether it was measured on this very clip; otherwise its drift applies within a day only.
     """
 
     correction: ClockMap | None = None
@@ -37,7 +37,7 @@ class SourceCorrection:
     is_of_this_clip: bool = False
 
     def near(self, time_ns: int) -> SourceCorrection:
-        """Return what of it counts for stamps that begin at `time_ns`."""
+        """Return the part of the correction that applies to timestamps from `time_ns` onward."""
         if self.correction is None or self.is_of_this_clip:
             return self
         settled = self.correction.near(time_ns)
@@ -48,19 +48,19 @@ class SourceCorrection:
 
 
 class Corrections(Protocol):
-    """Where corrections come from: a calibration, or the verdicts of a run."""
+    """Source of corrections: a calibration, or the verdicts of a run."""
 
     def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
-        """Return what is known of every source of `clip`."""
+        """Return what is known about every source of `clip`."""
         ...
 
     def check(self, clips: Mapping[str, Clip]) -> None:
-        """Refuse clips of which none can be corrected.
+        """Raise an error if none of the clips can be corrected.
 
         Raises
         ------
         UsageError
-            If it has nothing to say of any of these clips, by id.
+            If there is no correction for any of these clips, given by id.
         """
         ...
 
@@ -70,8 +70,8 @@ def shared_by_clock(
 ) -> dict[str, SourceCorrection]:
     """Return a correction for every source: its own, or that of a source with the same clock.
 
-    `clip`: names the sources and their clocks. `known`: by source, or by clock. `missing`: why
-    there is nothing for a source, where more is known than that.
+    `clip`: names the sources and their clocks. `known`: corrections by source, or by clock.
+    `missing`: reasons why sources have no correction, where known.
     """
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     found: dict[str, SourceCorrection] = {}
@@ -96,7 +96,7 @@ def _error(known: SourceCorrection) -> float:
 
 
 def number(value: object) -> float | None:
-    """Return a finite number, or None: for JSON of strangers."""
+    """Return a finite number, or None: for untrusted JSON."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)

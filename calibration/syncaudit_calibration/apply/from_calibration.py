@@ -1,4 +1,4 @@
-"""Corrections of a calibration (formats, section 4): the same for every clip."""
+"""Corrections from a calibration (formats, section 4): the same for every clip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CalibrationCorrections"]
 
 
 class CalibrationCorrections:
-    """What a calibration says of the sources of any clip.
+    """Corrections of the sources of any clip, from a calibration.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class CalibrationCorrections:
     Raises
     ------
     UsageError
-        If it breaks the contract.
+        If the calibration violates the format.
     """
 
     def __init__(self, content: Mapping[str, Any], *, uri: str) -> None:
@@ -56,7 +56,7 @@ class CalibrationCorrections:
                 )
 
     def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
-        """Return what the calibration says of every source of `clip`."""
+        """Return the correction of every source of `clip`."""
         known = {name: self._source(name, clip) for name in self._sources}
         missing = {
             name: f"the calibration could not tell: {self._refused[name]}"
@@ -67,7 +67,7 @@ class CalibrationCorrections:
         return shared_by_clock(clip, known, missing)
 
     def check(self, clips: Mapping[str, Clip]) -> None:
-        """Refuse clips of which the calibration names no source and no clock."""
+        """Raise an error if the calibration names no source and no clock of these clips."""
         if any(
             found.correction is not None
             for clip in clips.values()
@@ -84,7 +84,7 @@ class CalibrationCorrections:
 
     def _source(self, name: str, clip: Clip) -> SourceCorrection:
         source = self._sources[name]
-        # Of the reference too: else its own intention would move all of the others.
+        # Relative to the reference, whose own intended offset would otherwise shift all others.
         intended_s = _intended_s(clip, name) - _intended_s(clip, self._reference)
         offset_s = float(source["offset_s"]) - intended_s
         remarks: list[str] = []

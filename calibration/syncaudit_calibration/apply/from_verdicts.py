@@ -1,4 +1,4 @@
-"""Corrections of the verdicts of a run (formats, section 3): each clip has its own."""
+"""Corrections from the verdicts of a run (formats, section 3): each clip has its own."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from syncaudit_calibration.apply.corrections import SourceCorrection, number, sh
 
 __all__ = ["VerdictCorrections"]
 
-# Two-sided 95 %: what lies within its own error would only add noise to the stamps.
+# Two-sided 95 %: a correction within its own error would only add noise to the timestamps.
 _Z = 1.96
 
-# What no offset and no drift can mend, in words.
+# Defects that an offset and a drift cannot fix, as messages.
 _BEYOND_MENDING = {
     ReasonCode.STEP: "its clock jumps",
     ReasonCode.INCONSISTENT: "its measurements contradict each other",
@@ -32,7 +32,7 @@ _BEYOND_MENDING = {
 
 
 class VerdictCorrections:
-    """What verdicts say of the clips that they judged.
+    """Corrections of the clips that the verdicts are about.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class VerdictCorrections:
     uri : str
         Where they were read from, for messages.
     is_every_figure : bool
-        Also take out what lies within its own error.
+        Also apply corrections that lie within their own error.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class VerdictCorrections:
         self._z = 0.0 if is_every_figure else _Z
 
     def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
-        """Return what the verdict on `clip` says of every source."""
+        """Return the correction of every source from the verdict on `clip`."""
         row = self._rows.get(clip.clip_id)
         if row is None:
             why = "there is no verdict on this clip"
@@ -71,7 +71,7 @@ class VerdictCorrections:
         return shared_by_clock(clip, known, missing)
 
     def check(self, clips: Mapping[str, Clip]) -> None:
-        """Refuse clips of which none was judged."""
+        """Raise an error if there is no verdict on any of the clips."""
         if clips.keys() & self._rows.keys():
             return
         raise UsageError(
@@ -120,7 +120,7 @@ def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
 
 
 def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
-    """Return why a correction turns out to be nothing."""
+    """Return why a correction turns out to be zero."""
     if source.get("clock") is not None and source.get("clock") == row.get("reference"):
         return "its clock is the reference"
     offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))
@@ -130,7 +130,7 @@ def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
 
 
 def _remarks(reasons: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Name the defects that an offset and a drift leave in the stamps."""
+    """Name the defects that an offset and a drift leave in the timestamps."""
     codes = dict.fromkeys(str(finding.get("code")) for finding in reasons)
     words = [_BEYOND_MENDING[ReasonCode(code)] for code in codes if code in _BEYOND_MENDING]
     return (f"{' and '.join(words)}: an offset and a drift cannot mend that",) if words else ()

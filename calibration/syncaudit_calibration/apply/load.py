@@ -1,4 +1,4 @@
-"""Read calibrations and verdicts, whichever is given."""
+"""Load corrections from a calibration or from verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPECTED = (
     "Expected the JSON of 'syncaudit calibrate', or the verdicts.jsonl, verdicts.parquet or "
     "folder of 'syncaudit validate'."
 )
-# What is needed of a verdict; the pairs are most of its size.
+# The columns needed from a verdict; the pairs, which make up most of its size, are skipped.
 _COLUMNS = ("clip_id", "reference", "at_ns", "sources", "reasons", "warnings")
 
 
@@ -30,14 +30,14 @@ def load_corrections(
 ) -> Corrections:
     """Read a calibration (JSON), or verdicts (JSON Lines, Parquet, or the folder of a run).
 
-    `uri`: local path or any fsspec URL. `is_every_figure`: of verdicts, take out also what lies
-    within its own error. `partial`: take also the verdicts of a run that was not finished.
+    `uri`: local path or any fsspec URL. `is_every_figure`: for verdicts, also apply corrections
+    that lie within their own error. `partial`: also accept the verdicts of an unfinished run.
 
     Raises
     ------
     UsageError
-        If it cannot be read or is neither; unless `partial`, also if the run that wrote the
-        verdicts was not finished, or some are missing.
+        If the file cannot be read or is neither; unless `partial`, also if the run that wrote the
+        verdicts did not finish, or some are missing.
     """
     uri = _file(uri)
     try:
@@ -79,7 +79,7 @@ def _unfit(uri: str, what: str) -> UsageError:
 
 
 def _file(uri: str) -> str:
-    """Return the file to read: of a folder, the verdicts in it."""
+    """Return the file to read; for a folder, the verdicts in it."""
     if is_url(uri) and not uri.startswith("file://"):
         return uri
     folder = Path(resolve(uri))
@@ -92,7 +92,7 @@ def _file(uri: str) -> str:
 
 
 def _check_uncalibrated(uri: str) -> None:
-    """Refuse verdicts on stamps that a calibration had corrected: half of the truth is missing."""
+    """Refuse verdicts on calibrated timestamps: they cover only part of the correction."""
     try:
         summary = _document(read_bytes(f"{parent_of(resolve(uri))}/summary.json"))
     except StreamReadError:
@@ -110,7 +110,7 @@ def _check_uncalibrated(uri: str) -> None:
 
 
 def _document(data: bytes) -> Mapping[str, Any] | None:
-    """Return the one JSON object that `data` is, or None if it is something else."""
+    """Parse `data` as a single JSON object; return None if it is something else."""
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Corrected times of the messages of a bag, which itself stays as it is."""
+"""Write corrected times of the messages of a bag, leaving the bag itself unchanged."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["write_message_times"]
 
 
 def write_message_times(task: Task, arrivals: str, correction: ClockMap) -> Path:
-    """Write ``<source>.times.parquet``: a row a message, by the time at which it was logged.
+    """Write ``<source>.times.parquet``: one row per message, keyed by its log time.
 
     Columns: ``receive_ns`` (the log time of the bag), ``timestamp_ns`` (as in the header) and
-    ``corrected_ns``, in the order of the bag. `arrivals`: the manifest's table of both times.
+    ``corrected_ns``, in the order of the bag. `arrivals`: table of both times from the manifest.
 
     Raises
     ------

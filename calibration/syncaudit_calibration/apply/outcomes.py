@@ -1,4 +1,4 @@
-"""What was done to the sources of a clip: for ``corrections.jsonl``, in words, and as a table."""
+"""Report what was done to the sources of a clip: for ``corrections.jsonl``, as text or table."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOutcome:
-    """What was done to one source.
+    """Outcome for one source.
 
     Parameters
     ----------
     source : str
-        Its name.
+        Name of the source.
     correction : ClockMap, optional
-        What was added to its stamps; None where they stay.
+        What was added to its timestamps; None if they are unchanged.
     why : str, optional
-        Reason why they stay.
+        Reason why they are unchanged.
     is_failure : bool
-        Whether they stay although a correction is known.
+        Whether they are unchanged although a correction is known.
     remarks : tuple of str
-        What the correction does not mend, and the like.
+        For example, defects that the correction does not fix.
     """
 
     source: str
@@ -61,14 +61,14 @@ class SourceOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipOutcome:
-    """What was done to one clip."""
+    """Outcome for one clip."""
 
     clip_id: str
     sources: tuple[SourceOutcome, ...]
 
     @property
     def n_corrected(self) -> int:
-        """Sources whose stamps were corrected."""
+        """Return the number of sources whose timestamps were corrected."""
         return sum(source.correction is not None for source in self.sources)
 
     def to_json(self) -> dict[str, object]:
@@ -80,7 +80,7 @@ class ClipOutcome:
 
 
 def word_correction(correction: ClockMap) -> str:
-    """Return what was done to the stamps: ``35.1 ms later, drift 19.8 ppm taken out``."""
+    """Describe the correction: ``35.1 ms later, drift 19.8 ppm taken out``."""
     parts: list[str] = []
     if correction.offset_s:
         direction = "later" if correction.offset_s > 0.0 else "earlier"
@@ -93,17 +93,16 @@ def word_correction(correction: ClockMap) -> str:
 
 
 def word_outcome(outcome: SourceOutcome) -> str:
-    """Return what was done to one source, or why it is unchanged."""
+    """Describe what was done to one source, or why it is unchanged."""
     if outcome.correction is None:
         return f"unchanged: {outcome.why}"
     return word_correction(outcome.correction)
 
 
 def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False) -> Table:
-    """Return a table with one section a clip and one line a source.
+    """Return a table with one section per clip and one line per source.
 
-    `clips`: what was done. `only_remarkable`: leave out sources that were corrected without a
-    remark, or had to stay as they are.
+    `clips`: the outcomes. `only_remarkable`: show only sources that failed or have remarks.
     """
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
@@ -133,7 +132,7 @@ def _told(source: SourceOutcome) -> Text:
 
 
 class Tally:
-    """Counts over all clips, for the last line."""
+    """Counts over all clips, for the summary line."""
 
     def __init__(self) -> None:
         self.n_clips = 0
@@ -151,7 +150,7 @@ class Tally:
         )
 
     def words(self) -> str:
-        """Return the counts in words."""
+        """Format the counts as a sentence."""
         text = (
             f"{word_count(self.n_clips, 'clip')}: {word_count(self.n_corrected, 'source')} "
             f"corrected, {self.n_kept} unchanged"

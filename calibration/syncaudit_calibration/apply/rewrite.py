@@ -1,4 +1,4 @@
-"""Correct the clips of a manifest: write stamps, the new manifest, and what was done."""
+"""Correct the clips of a manifest: write timestamps, the new manifest and a record of changes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from syncaudit_calibration.apply.task import Task, Written
 __all__ = ["apply_corrections", "corrected_rows"]
 
 
-# Files whose corrected copies are known: those of clips that lie near in the manifest.
+# Number of corrected files to remember: clips that share a file are close in the manifest.
 _REMEMBERED = 4096
-# Clips may share a file: it is corrected once for each correction.
+# Clips may share a file: it is written once per distinct correction.
 _Copies = dict[tuple[str, str], Written]
 
 
@@ -50,22 +50,22 @@ def apply_corrections(
     inputs: Sequence[str] = (),
     on_clip: Callable[[ClipOutcome], None] | None = None,
 ) -> None:
-    """Write corrected stamps, ``manifest.jsonl`` and ``corrections.jsonl`` into a folder.
+    """Write corrected timestamps, ``manifest.jsonl`` and ``corrections.jsonl`` into a folder.
 
-    Nothing outside `out` is touched; a source that cannot be corrected keeps its stamps.
+    Nothing outside `out` is touched; a source that cannot be corrected keeps its timestamps.
 
     Parameters
     ----------
     clips : sequence of Clip
-        Of a manifest: ids are distinct.
+        Clips of a manifest, with distinct ids.
     corrections : Corrections
         From `load_corrections`.
     out : Path
-        Folder to write; new, or of an earlier run, which is then repeated.
+        Folder to write; new, or that of an earlier run, which is then repeated.
     inputs : sequence of str
         Other files that must not be overwritten: manifest, calibration or verdicts.
     on_clip : callable, optional
-        Told of every clip when it is done.
+        Called with the outcome of every clip when it is done.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def apply_corrections(
     folders = file_names([clip.clip_id for clip in clips], reserved=(MANIFEST, RECORD))
     check_target(out, clips, set(folders.values()), inputs)
     out.mkdir(parents=True, exist_ok=True)
-    (out / RECORD).touch()  # marks the folder as one of ours, also if the run is stopped
+    (out / RECORD).touch()  # marks the folder as ours even if the run is interrupted
 
     def rows(record: TextIO) -> Iterator[dict[str, Any]]:
         pairs = ((clip, corrections.of_clip(clip)) for clip in clips)
@@ -96,10 +96,10 @@ def corrected_rows(
     out: Path,
     folders: Mapping[str, str],
 ) -> Iterator[tuple[dict[str, Any], ClipOutcome]]:
-    """Write the stamps of clip after clip; yield its manifest row and what was done.
+    """Write the timestamps clip by clip; yield the manifest row and the outcome of each.
 
-    `clips` come with what is known of every source; `folders` names a folder in `out` for every
-    clip id.
+    `clips`: clips with the known corrections of their sources. `folders`: name of the folder in
+    `out` for every clip id.
     """
     written: _Copies = {}
     for clip, known in clips:
@@ -115,7 +115,7 @@ def _correct_clip(
     row = clip_to_row(clip, relative_to=str(folder.parent))
     stems = file_names(clip.sources, plain="_-")
     done: dict[str, SourceOutcome] = {}
-    # Sound comes before the transcripts whose times count from it.
+    # Audio comes before the transcripts whose times are relative to it.
     for name in sorted(clip.sources, key=lambda name: clip.sources[name].kind == "transcript"):
         spec = clip.sources[name]
         task = Task(
@@ -162,7 +162,7 @@ def _correct_source(
 
 
 def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:
-    """Write the corrected stamps of a source of any kind."""
+    """Write the corrected timestamps of a source of any kind."""
     spec = task.spec
     if isinstance(spec, CameraSpec):
         return write_camera(task, spec)
@@ -179,7 +179,7 @@ def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:
 
 
 def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | None) -> str | None:
-    """Return why a source stays as it is, or None if there is something to correct."""
+    """Return why a source stays unchanged, or None if there is something to correct."""
     if isinstance(spec, TranscriptSpec):
         follows = f"its times count from {spec.audio}"
         if known.correction is None:
@@ -201,7 +201,7 @@ def _start_ns(spec: TranscriptSpec, clip: Clip) -> int:
 
 
 def _spelled(task: Task, clip: Clip) -> str:
-    """Return all that decides what is written for a source, but the correction."""
+    """Return a key of everything that affects a source's output, except the correction."""
     alone = Clip(clip_id="", recording_id="", sources={"": task.spec}, base_uri=task.base_uri)
     text = json.dumps(clip_to_row(alone, relative_to="/"), sort_keys=True)
     if isinstance(task.spec, TranscriptSpec):
@@ -210,8 +210,8 @@ def _spelled(task: Task, clip: Clip) -> str:
 
 
 def _point_at(row: dict[str, Any], result: Written, out: Path) -> None:
-    """Change the manifest row of a source so that it names what was written."""
-    row.pop("arrivals", None)  # they tell of the stamps as they were
+    """Change the manifest row of a source so that it names the written files."""
+    row.pop("arrivals", None)  # they refer to the original timestamps
     for key, value in result.fields.items():
         if value is None:
             row.pop(key, None)

@@ -1,4 +1,4 @@
-"""Write the corrected stamps of sound, and of the transcripts whose times count from it."""
+"""Write the corrected timestamps of audio, and of transcripts whose times are relative to it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ __all__ = ["start_of_sound", "write_audio", "write_transcript"]
 
 
 def write_audio(task: Task, spec: AudioSpec) -> Written:
-    """Correct ``start_ns``; with a drift or a table of stamps also write ``timestamps``.
+    """Correct ``start_ns``; with a drift or a table of timestamps, also write ``timestamps``.
 
-    A drift changes the rate at which samples were really taken. One start cannot say that, so
-    the first and the end of the sound get a stamp each: the same line, exactly.
+    A drift changes the actual sampling rate. A single start time cannot express that, so the
+    first sample and the end of the audio get one timestamp each, which define exactly the same
+    line.
 
     Raises
     ------
     StreamReadError
-        If the table or the sound cannot be read.
+        If the table or the audio cannot be read.
     """
     if spec.timestamps is not None:
         if spec.units.get(STAMPS_KEY, "ns") != "ns":
@@ -66,10 +67,10 @@ def _anchors(sound: AudioStream, start_ns: int, correction: ClockMap) -> bytes:
 
 
 def start_of_sound(spec: AudioSpec, base_uri: str) -> int:
-    """Return the reported stamp of sample 0, from which a transcript's times count.
+    """Return the reported timestamp of sample 0, to which a transcript's times are relative.
 
-    Of a table of stamps it is the first one: a drift acts on seconds, so that the samples before
-    it do not matter.
+    For a table of timestamps this is the first one: the effect of drift on the few samples before
+    it is negligible.
     """
     if spec.timestamps is None:
         return spec.start_ns or 0
@@ -83,19 +84,19 @@ def start_of_sound(spec: AudioSpec, base_uri: str) -> int:
 def write_transcript(
     task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockMap | None
 ) -> Written:
-    """Write all tiers as CSV (start, end, label, tier) with times that fit the corrected sound.
+    """Write all tiers as CSV (start, end, label, tier) with times relative to the corrected audio.
 
-    A time t stands for the stamp ``start + t`` of the sound. The transcript's own correction
-    ``c`` says when it really was; the sound's correction ``a`` is put into its stamps. The new
-    time t' solves ``a(start + t') = c(start + t)``.
+    A time t stands for the audio timestamp ``start + t``. The transcript's own correction ``c``
+    maps it to the true time; the audio's correction ``a`` is applied to the audio timestamps. The
+    new time t' solves ``a(start + t') = c(start + t)``.
 
-    `start_ns` is the reported stamp of sample 0 of the sound, `of_sound` what was added to its
-    stamps.
+    `start_ns`: reported timestamp of sample 0 of the audio. `of_sound`: what was added to the
+    timestamps of the audio.
 
     Raises
     ------
     ClipInputError
-        If it has no times.
+        If the transcript has no times.
     """
     correction, remarks = task.settled(start_ns)
     stream = read_transcript(task.name, spec, task.base_uri)
@@ -121,10 +122,10 @@ def write_transcript(
 def _shifted(
     interval: Interval, start_ns: int, own: ClockMap, sound: ClockMap
 ) -> tuple[float, float]:
-    """Return start and stop in seconds of the corrected sound."""
+    """Return start and stop in seconds of the corrected audio."""
     times = np.array([interval.start_s, interval.stop_s])
     stamps = start_ns + np.rint(times * 1e9).astype(np.int64)
-    # Seconds by which the true instant lies behind what the sound's clock makes of it.
+    # Seconds from the instant by the audio's corrected clock to the true instant.
     behind_s = (own.apply(stamps) - sound.apply(stamps)) * 1e-9
     rate = 1.0 + 1e-6 * (sound.drift_ppm or 0.0)
     start_s, stop_s = (times + behind_s / rate).tolist()

@@ -1,4 +1,4 @@
-"""Copy tables with one column of stamps corrected: whole, or the part that a clip uses."""
+"""Copy tables with the timestamp column corrected: whole, or the part that a clip uses."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = ["TableSpec", "restamp_part", "restamp_table"]
 
 
 TableSpec = CanSpec | EventsSpec | ImuSpec | StateSpec
-# As the reader: the one that the header holds most of.
+# As in the reader: the most frequent one in the header.
 _DELIMITERS = (b",", b";", b"\t")
 _STAMP = re.compile(rb'^([ \t]*"?[ \t]*)([+-]?[0-9]{1,19})([ \t]*"?[ \t]*\r?)$')
-# The table, the rows that stayed as they were, and what was added to the others.
+# The table, the number of unchanged rows, and what was added to the others with remarks.
 _Copy = tuple[bytes, int, tuple[ClockMap, tuple[str, ...]]]
 
 
 def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMPS) -> Written:
-    """Write a copy of a table with its stamps corrected.
+    """Write a copy of a table with its timestamps corrected.
 
-    CSV keeps every other byte; rows that are cut off and cells that hold no stamp stay as they
-    are. Parquet keeps every other column; its stamps are written as int64, or as nanoseconds
-    where they were of a timestamp type.
+    In CSV, all other bytes are kept; truncated rows and cells without a timestamp stay unchanged.
+    In Parquet, all other columns are kept; timestamps are written as int64, or as nanosecond
+    timestamps if the column has a timestamp type.
 
-    `uri`: resolved path or URL of the table. `key`: field of the manifest that names it; any but
-    ``uri`` becomes part of the copy's name. `column`: column of stamps.
+    `uri`: resolved path or URL of the table. `key`: manifest field that names it; any but ``uri``
+    becomes part of the copy's name. `column`: column of timestamps.
 
     Raises
     ------
     StreamReadError
-        If it cannot be read or holds no stamps; in the words of the reader.
+        If it cannot be read or holds no timestamps, with the message of the reader.
     """
     data = read_bytes(uri)
     is_parquet = data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq"))
@@ -89,7 +89,7 @@ def _restamp_csv(task: Task, uri: str, data: bytes, column: str) -> _Copy:
 
 
 class _Cells:
-    """Cells of a line, as the reader parts them: delimiters within quotes do not count."""
+    """Split lines into cells as the reader does: delimiters within quotes do not count."""
 
     def __init__(self, delimiter: bytes) -> None:
         self._delimiter = delimiter
@@ -118,7 +118,7 @@ def _kept(n_kept: int) -> tuple[str, ...]:
 
 
 def _refusal(uri: str, column: str) -> StreamReadError:
-    """Return the error that the reader raises for this table, or one for a table of no rows."""
+    """Return the error that the reader raises for this table, or the one for an empty table."""
     try:
         read_table(uri, text_columns=(column,)).stamps(column)
     except StreamReadError as error:
@@ -129,7 +129,7 @@ def _refusal(uri: str, column: str) -> StreamReadError:
 def _restamp_parquet(task: Task, uri: str, data: bytes, column: str) -> _Copy:
     import pyarrow.parquet as pq
 
-    names = read_table(uri).names  # damage and missing columns in the words of the reader
+    names = read_table(uri).names  # the reader reports damage and missing columns
     if names.count(column) != 1:
         raise _refusal(uri, column)
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
@@ -151,7 +151,7 @@ def _restamp_parquet(task: Task, uri: str, data: bytes, column: str) -> _Copy:
 def _parquet_stamps(
     uri: str, column: str, found: pa.ChunkedArray
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.DataType]:
-    """Return stamps, where they are, and the type to write them as."""
+    """Return the timestamps, a mask of valid ones, and the type to write them as."""
     kind = found.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -174,15 +174,15 @@ def _parquet_stamps(
 
 
 def restamp_part(task: Task, spec: TableSpec) -> Written:
-    """Write a Parquet table with the rows of the clip, the columns that it uses, and its stamps.
+    """Write a Parquet table with only the rows and columns that the clip uses.
 
-    Used where the manifest names `stamps` or `rows`, or a unit of the stamps: they become integer
-    nanoseconds, and these keys go, since the copy holds nothing else.
+    Used if the manifest gives `stamps`, `rows` or a unit for the timestamps. The timestamps become
+    integer nanoseconds, and these keys are removed, since the copy holds nothing else.
 
     Raises
     ------
     StreamReadError
-        If the table cannot be read or holds no stamps.
+        If the table cannot be read or holds no timestamps.
     """
     uri = task.resolve(spec.uri)
     renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}
@@ -211,7 +211,7 @@ def restamp_part(task: Task, spec: TableSpec) -> Written:
 
 
 def _used_columns(spec: TableSpec) -> Sequence[str] | None:
-    """Return the columns that a source takes; None is all of them."""
+    """Return the columns that a source uses; None means all of them."""
     if isinstance(spec, CanSpec):
         return list(spec.signals.values())
     if isinstance(spec, EventsSpec):

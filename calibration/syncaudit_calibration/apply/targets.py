@@ -1,4 +1,4 @@
-"""Where corrected files may be written: under safe names, and never where originals lie."""
+"""Choose where to write corrected files: under safe names, never over the originals."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def check_target(
     record: str = RECORD,
     command: str = "apply",
 ) -> None:
-    """Refuse a folder in which something would be overwritten that an earlier run did not write.
+    """Refuse a folder in which files not written by an earlier run would be overwritten.
 
     Parameters
     ----------
     out : Path
         Folder to write into.
     clips : iterable of Clip
-        Whose files must stay as they are.
+        Clips whose files must not be changed.
     folders : set of str
         Names of the folders of clips in `out`.
     inputs : sequence of str
-        Further files to spare.
+        Other files that must not be changed.
     record : str
-        File that tells the folder of an earlier run.
+        File that identifies the folder of an earlier run.
     command : str
-        Who writes it, for messages.
+        Command that writes it, for messages.
 
     Raises
     ------
     UsageError
-        Naming what lies in the way.
+        If there is a conflict; the message names it.
     """
     if is_url(str(out)) or ":/" in str(out):
         raise UsageError(
@@ -75,7 +75,7 @@ def check_target(
         if (out / name).is_symlink():
             raise _taken(out, f"'{name}' is a symbolic link, which is not followed")
     if is_ours(out / record, Signature.CLIPS):
-        return  # an earlier run made the rest
+        return  # an earlier run wrote the rest
     for name in sorted(written):
         found = out / name
         if found.is_dir() and not any(found.iterdir()):
@@ -121,11 +121,11 @@ def file_names(
 ) -> dict[str, str]:
     """Return a file name for every name.
 
-    A name of letters and digits stays as it is. Where anything had to change, or two names
-    differ only in case, a digest of the name is appended, so that a name's file does not depend
-    on the names around it.
+    A name of letters and digits stays unchanged. If anything had to change, or two names differ
+    only in case, a digest of the name is appended, so that a name's file does not depend on the
+    other names.
 
-    `names`: distinct names. `plain`: characters that are kept beside letters and digits.
+    `names`: distinct names. `plain`: characters that are kept besides letters and digits.
     `reserved`: file names that are taken.
     """
     drafts = {name: _draft(name, plain) for name in names}
@@ -142,7 +142,7 @@ def file_names(
             continue
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         file = f"{draft}-{digest[:8]}"
-        while file.casefold() in used:  # only a name made up to collide
+        while file.casefold() in used:  # only if names are chosen to collide
             file += "_"
         used.add(file.casefold())
         found[name] = file

@@ -1,4 +1,4 @@
-"""What a writer of one kind of source is given, and what it returns."""
+"""Input and output of the writers for each kind of source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Task", "Written", "no_stamps", "parquet_bytes", "put"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One source whose stamps are to be corrected.
+    """One source whose timestamps are to be corrected.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class Task:
     spec : SourceSpec
         As in the manifest.
     base_uri : str
-        Folder that its relative URIs start at.
+        Folder that its relative URIs refer to.
     known : SourceCorrection
-        With a correction that is not nothing.
+        With a nonzero correction.
     target : Path
-        Path of the files to write, without ending.
+        Path of the files to write, without extension.
     scratch : Path
         Folder for copies of remote files.
     """
@@ -48,11 +48,11 @@ class Task:
     scratch: Path
 
     def resolve(self, uri: str) -> str:
-        """Return a URI of the source as a path or URL that stands for itself."""
+        """Resolve a URI of the source to an absolute path or URL."""
         return resolve(uri, self.base_uri)
 
     def settled(self, first_ns: int) -> tuple[ClockMap, tuple[str, ...]]:
-        """Return what of the correction counts for stamps from `first_ns` on, and remarks."""
+        """Return the correction that applies to timestamps from `first_ns` onward, and remarks."""
         known = self.known.near(first_ns)
         if known.correction is None:
             raise ValueError(f"no correction of {self.name} is known")
@@ -65,18 +65,18 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a writer did.
+    """Result of a writer.
 
     Parameters
     ----------
     correction : ClockMap
-        What was added to the stamps.
+        What was added to the timestamps.
     files : mapping of str to Path
-        Manifest key to the file written.
+        Written file by manifest key.
     fields : mapping of str to object
-        Manifest keys with new values; None takes a key out.
+        New values by manifest key; None removes a key.
     remarks : tuple of str
-        What a user should know.
+        Messages for the user.
     """
 
     correction: ClockMap
@@ -86,7 +86,7 @@ class Written:
 
 
 def put(path: Path, data: bytes) -> Path:
-    """Write a file that appears at once or not at all; return its path."""
+    """Write a file atomically; return its path."""
     make_parent(path)
     with replacing(path) as file:
         file.write(data)
@@ -103,5 +103,5 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def no_stamps(uri: str) -> StreamReadError:
-    """Return the error for a file without a single stamp."""
+    """Return the error for a file without any timestamps."""
     return StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")

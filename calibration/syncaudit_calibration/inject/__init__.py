@@ -1,4 +1,4 @@
-"""Write clips with a known error in their stamps, by which the filter can be measured."""
+"""Write clips with known timestamp errors, to evaluate the filter."""
 
 from syncaudit_calibration.inject.variants import Injection, inject_variants
 

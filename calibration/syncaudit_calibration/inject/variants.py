@@ -27,16 +27,16 @@ __all__ = ["Injection", "inject_variants"]
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """What was written, counted as it goes.
+    """Running counts of what was written.
 
     Parameters
     ----------
     n_controls, n_variants : int
         Clips of the new manifest.
     moved : Counter of (kind, source)
-        Variants of each.
+        Number of variants of each.
     left_out : Counter of (source, reason)
-        Sources that could not be moved, with the number of clips.
+        Number of clips in which a source could not be moved.
     """
 
     n_controls: int = 0
@@ -47,7 +47,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slowed(SourceCorrection):
-    """A drift that begins with the first stamp of the source."""
+    """A drift that begins at the first timestamp of the source."""
 
     def near(self, time_ns: int) -> SourceCorrection:
         """Return the correction anchored there."""
@@ -61,7 +61,7 @@ class _Slowed(SourceCorrection):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variant:
     clip_id: str
-    place: int  # of the original; a million clips are not held unpacked
+    place: int  # index of the original, so that a million clips need not be held unpacked
     kind: str | None = None
     source: str | None = None
     change: Change | None = None
@@ -78,28 +78,27 @@ def inject_variants(
     inputs: Sequence[str] = (),
     on_clip: Callable[[Injection], None] | None = None,
 ) -> Injection:
-    """Write stamps, ``manifest.jsonl`` and ``truth.jsonl`` of controls and variants.
+    """Write timestamps, ``manifest.jsonl`` and ``truth.jsonl`` of controls and variants.
 
-    A control is the clip as it is; a variant has the stamps of one clock moved. Either is a
-    recording of its own: its verdict comes from itself, and the clocks of no other clip get mixed
-    into it.
+    A control is the unchanged clip; a variant has the timestamps of one clock moved. Each is a
+    recording of its own, so that its verdict does not depend on the clocks of other clips.
 
     Parameters
     ----------
     clips : sequence of Clip
-        Of a manifest: ids are distinct.
+        Clips of a manifest, with distinct ids.
     out : Path
-        Folder to write; new, or of an earlier run, which is then written anew.
+        Folder to write; new, or that of an earlier run, which is then overwritten.
     draw : Draw
-        Deals sources and changes.
+        Draws sources and changes.
     n_variants : int
-        Variants of a clip beside its control.
+        Variants per clip, in addition to its control.
     patterns : sequence of str
-        Kinds or names of sources to move; none: all.
+        Kinds or names of sources to move; empty: all.
     inputs : sequence of str
         Other files that must not be overwritten.
     on_clip : callable, optional
-        Told after every clip that was written.
+        Called after every clip that was written.
 
     Raises
     ------
@@ -113,7 +112,7 @@ def inject_variants(
     folders = file_names([each.clip_id for each in variants], reserved=(MANIFEST, TRUTH))
     check_target(out, clips, set(folders.values()), inputs, record=TRUTH, command="inject")
     out.mkdir(parents=True, exist_ok=True)
-    (out / TRUTH).touch()  # marks the folder as one of ours, also if the run is stopped
+    (out / TRUTH).touch()  # marks the folder as ours even if the run is interrupted
 
     def rows(truth: TextIO) -> Iterator[dict[str, Any]]:
         pairs = (_moved(each, clips[each.place]) for each in variants)
@@ -159,21 +158,21 @@ def _variants(
 
 def _name(clip: Clip, ending: str, taken: set[str]) -> str:
     name = f"{clip.clip_id}~{ending}"
-    while name in taken:  # only clips and sources made up to collide
+    while name in taken:  # only if clip or source names are chosen to collide
         name += "_"
     taken.add(name)
     return name
 
 
 def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrection]]:
-    """Return the clip under a name of its own, its recording's too, and what is done to it."""
+    """Return the clip under its new clip and recording id, and the corrections to apply."""
     known = {name: SourceCorrection(why="it is not moved") for name in clip.sources}
-    # An episode stands for its clip once; a variant is none.
+    # A variant is not an episode of the data set, so it has no origin.
     clip = replace(clip, clip_id=variant.clip_id, recording_id=variant.clip_id, origin=None)
     change = variant.change
     if change is None:
         return clip, known
-    # With this in the stamps, the change is exactly what undoes it.
+    # With the inverse in the timestamps, the change is exactly the correction that undoes it.
     if change.drift_ppm:
         slower = ClockMap(drift_ppm=change.drift_ppm, at_ns=0).inverse()
         moved: SourceCorrection = _Slowed(correction=slower)
@@ -185,7 +184,7 @@ def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrect
 def _injected(
     variant: _Variant, original: Clip, outcome: ClipOutcome, injection: Injection
 ) -> Injected | None:
-    """Return the truth of a variant; None where its stamps could not be moved."""
+    """Return the ground truth of a variant, or None if its timestamps could not be moved."""
     name, kind, change = variant.source, variant.kind, variant.change
     if name is None or kind is None or change is None:
         injection.n_controls += 1

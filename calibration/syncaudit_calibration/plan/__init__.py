@@ -1,4 +1,4 @@
-"""Plan a calibration by flashes: the pulse train, what cameras will see, and how well it tells."""
+"""Plan a flash calibration: the pulse train, its visibility to cameras, the expected accuracy."""
 
 from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
 from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras

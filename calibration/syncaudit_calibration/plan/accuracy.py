@@ -1,4 +1,4 @@
-"""How well a train will tell offsets, drifts and line delays."""
+"""Predict how accurately a train determines offsets, drifts and line delays."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Floats = NDArray[np.float64]
 
 # Band edges in H.264 480p date a flash this well (design, section 3.1: 7 to 20 us).
 EDGE_STD_S = 15e-6
-# What stays however many flashes there are: rows, the shape of pulses, encoders (promised wider
-# than the 5 us that the estimator counts with, for footage is harder than renders).
+# Error that remains however many flashes there are: rows, pulse shape, encoders. It is larger than
+# the 5 us that the estimator uses, since real footage is harder than rendered videos.
 FLOOR_STD_S = 1e-5
-# A frame or row that is lit in part tells the share of its exposure to this: noise, tone curve.
+# Error of the lit fraction of an exposure, from a partly lit frame or row: noise, tone curve.
 PARTIAL_SHARE_STD = 0.03
-# Screens light line by line within a frame, so long does what they light rise. What is nearer to
-# their top than to their bottom has half of it earlier: by a twentieth of the rise where one end
-# lights it by a fifth more than the middle does, and the other by a fifth less.
+# Screens light up line by line within one frame, so their light on the scene rises over that time.
+# Objects nearer to the top of the screen than to its bottom reach half-light earlier: by a
+# twentieth of the rise if one end lights them a fifth more than the middle does, and the other end
+# a fifth less.
 SCREEN_RISE_S = 1.0 / SCREEN_RATE_HZ
 SCREEN_STD_S = 2.0**0.5 * 0.05 * SCREEN_RISE_S
 N_DRAWS = 100
@@ -38,7 +39,7 @@ N_DRAWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """One-sigma errors of the pair of cameras that shares least; the bundle of all is better.
+    """One-sigma errors for the pair of cameras that shares fewest flashes; the bundle is better.
 
     Parameters
     ----------
@@ -67,12 +68,12 @@ def expected_accuracy(
     is_screen: bool = False,
     light: Light | None = None,
 ) -> Accuracy:
-    """Return what to expect of the offset and the drift between two cameras.
+    """Predict the errors of the offset and the drift between two cameras.
 
     With n shared flashes of error s in either camera, spread evenly over a time D, a straight line
     has ``sigma(offset) = s sqrt(2 / n)`` in the middle and ``sigma(drift) = s sqrt(24 / n) / D``;
-    a floor of 10 us is added (1.2 ms for a screen, which cancels in the drift). Two global shutters
-    are told by `_global_stds_s` instead.
+    a floor of 10 us is added (1.2 ms for a screen, which cancels in the drift). For global shutters
+    the errors come from `_global_stds_s` instead.
 
     Parameters
     ----------
@@ -85,16 +86,16 @@ def expected_accuracy(
     is_screen : bool
         Whether a screen plays the train.
     light : Light, optional
-        What is fired by hand; default: an LED or a screen that plays the train. Of one that is on
-        for long, as a screen is, `train` and `n_shared` are its going on and off
-        (`switchings`): each is a ramp over the rows of an exposure, and of the rise of a
-        screen's light, dated to a part of it.
+        Light fired by hand; default: an LED or a screen that plays the train. For a light that
+        stays on, such as a screen, `train` and `n_shared` refer to its switching on and off
+        (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
+        dated to a fraction of the ramp.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
     is_short = light is not None and not light.has_edges
     if is_short and any(camera.is_global for camera in cameras):
-        # A short pulse lies anywhere within the exposures that it lights; frames of steady phases
-        # say so again and again.
+        # A short pulse lies anywhere within the exposures that it lights; with constant frame
+        # phases, more pulses give no more information.
         flash_s = max(camera.exposure_s for camera in cameras) / math.sqrt(12.0)
         offset_s, triggered_s = math.sqrt(2.0) * flash_s, flash_s
     elif any(camera.is_global for camera in cameras):
@@ -123,10 +124,11 @@ def _global_stds_s(
 ) -> tuple[float, float]:
     """Return the error of the worst pair of cameras, and of the worst one against a trigger log.
 
-    An edge of the light within an exposure is dated by the share of its light, any other one lies
-    between the end of an exposure and the start of the next. Every edge so bounds the offset from
-    both sides; what all bounds leave is divided by sqrt(12). Medians over random phases. (Rolling
-    shutters beside global ones are told by their whole frames, too: on the safe side.)
+    An edge of the light within an exposure is dated by the fraction of light in the frame; any
+    other edge lies between the end of an exposure and the start of the next. Every edge thus bounds
+    the offset from both sides; the error is the width left by all bounds over sqrt(12). The results
+    are medians over random phases. (If rolling and global shutters are mixed, rolling shutters are
+    also evaluated by whole frames, which is conservative.)
     """
     edges_s = np.concatenate([train.starts_s, train.starts_s + train.width_s])
     periods_s = np.array([camera.period_s for camera in cameras])[:, None]
@@ -159,12 +161,12 @@ def _global_stds_s(
 
 
 def unobservable(cameras: Sequence[PlannedCamera], train: PulseTrain) -> tuple[int, ...]:
-    """Return the positions of cameras with rolling shutters whose line delay flashes cannot tell.
+    """Return the indices of rolling-shutter cameras whose line delay is not observable.
 
-    The rows in which two cameras see a flash differ by ``(s_A - s_B) / T``. Frames of the rates
-    p and q meet in phases that are ``1 / lcm(p, q)`` apart, all of which come up within
-    ``1 / gcd(p, q)``. Is that step longer than the read-out, as with equal rates, then all flashes
-    that both see shift the rows alike: any line delay fits, with residual 0.
+    The rows in which two cameras see a flash differ by ``(s_A - s_B) / T``. Frames at the rates p
+    and q have relative phases that are ``1 / lcm(p, q)`` apart, all of which occur within
+    ``1 / gcd(p, q)``. If that step is longer than the readout, as with equal rates, all flashes
+    that both cameras see shift the rows equally: any line delay fits, with residual 0.
     """
     told = set()
     for i, j in itertools.combinations(range(len(cameras)), 2):
@@ -177,7 +179,7 @@ def unobservable(cameras: Sequence[PlannedCamera], train: PulseTrain) -> tuple[i
 
 
 def _phase_steps_s(one_hz: Fraction, other_hz: Fraction) -> tuple[float, float]:
-    """Return the step between the relative phases of two rates, and when they come again."""
+    """Return the step between the relative phases of two rates, and their repetition time."""
     denominators = one_hz.denominator, other_hz.denominator
     numerators = one_hz.numerator, other_hz.numerator
     lcm = Fraction(math.lcm(*numerators), math.gcd(*denominators))
@@ -186,9 +188,10 @@ def _phase_steps_s(one_hz: Fraction, other_hz: Fraction) -> tuple[float, float]:
 
 
 def line_delay_std(camera: PlannedCamera, *, n_shared: float) -> float:
-    """Return the expected error of an observable line delay, as a share of it.
+    """Return the expected relative error of an observable line delay.
 
-    Rows of two cameras with moving phases differ like two uniform numbers, by readout / sqrt(6).
+    Rows of two cameras with drifting phases differ like two independent uniform variables, with a
+    standard deviation of readout / sqrt(6).
     """
     spread_s = camera.readout_s / math.sqrt(6.0)
     return math.hypot(EDGE_STD_S * math.sqrt(2.0 / max(n_shared, 1.0)), FLOOR_STD_S) / spread_s

@@ -76,14 +76,14 @@ MARKER_S = 5.0
 
 
 def arduino_code(train: PulseTrain) -> str:
-    """Return a program that plays a train over and over, with a long dark time as a marker.
+    """Return a program that repeats a train forever, with a long dark time as a marker.
 
-    Times are rounded to whole microseconds; micros() of an Uno has steps of 4 us.
+    Times are rounded to whole microseconds; micros() of an Uno has a resolution of 4 us.
 
     Returns
     -------
     str
-        The text of an ``.ino`` file. It needs 4 bytes of flash memory a pulse.
+        The text of an ``.ino`` file. It needs 4 bytes of flash memory per pulse.
     """
     starts_us = np.rint(train.starts_s * 1e6).astype(np.int64)
     gaps = ", ".join(str(gap) for gap in np.diff(starts_us, prepend=starts_us[:1]))

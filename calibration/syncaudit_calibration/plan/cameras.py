@@ -1,4 +1,4 @@
-"""The cameras that a flash plan is for, described or taken from a recording."""
+"""Describe the cameras of a flash plan, from options or from a recording."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CAMERAS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCamera:
-    """Describe when a camera exposes.
+    """Exposure timing of a camera.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class PlannedCamera:
     exposure_s: float
 
     def __post_init__(self) -> None:
-        # A row cannot be exposed, nor a frame be read, for longer than a frame lasts.
+        # Neither the exposure of a row nor the readout of a frame can exceed the frame period.
         for name, value, least in (
             ("exposure", self.exposure_s, 1e-6),
             ("readout", self.readout_s, 0.0),
@@ -60,7 +60,7 @@ class PlannedCamera:
         return self.readout_s == 0.0
 
     def visible_s(self, width_s: float) -> float:
-        """Return the part of a frame period in which a pulse may start and be seen."""
+        """Return the part of a frame period in which a pulse can start and be seen."""
         return min(self.readout_s + self.exposure_s + width_s, self.period_s)
 
     def share_seen(self, width_s: float) -> float:
@@ -68,14 +68,14 @@ class PlannedCamera:
 
         ``P = (readout + E + w) / T_frame``: row r exposes ``[s + r T, s + r T + E]``, so that a
         pulse ``[tau, tau + w]`` meets a frame that starts between ``tau - readout - E`` and
-        ``tau + w``; the phase of the frames is taken as uniform.
+        ``tau + w``; the phase of the frames is assumed to be uniform.
         """
         return self.visible_s(width_s) / self.period_s
 
     def share_with_both_edges(self, width_s: float) -> float:
         """Return the probability that both edges of its band lie in one image.
 
-        Only such bands tell the exposure; those with one edge need it.
+        Only such bands determine the exposure; bands with one edge require it.
         """
         return max(self.readout_s - self.exposure_s - width_s, 0.0) / self.period_s
 
@@ -86,14 +86,14 @@ def planned_cameras(
     exposures_s: Sequence[float],
     n_cameras: int | None = None,
 ) -> tuple[PlannedCamera, ...]:
-    """Return the cameras: one value holds for all, several are dealt out in turn.
+    """Return the cameras: one value applies to all, several are assigned in turn.
 
     `n_cameras` is by default the length of the longest list, at least two.
 
     Raises
     ------
     UsageError
-        If the lists do not fit one another, or there are fewer cameras than values.
+        If the lengths of the lists do not match, or there are fewer cameras than values.
     """
     lengths = {len(rates_hz), len(readouts_s), len(exposures_s)} - {1}
     if len(lengths) > 1:
@@ -125,10 +125,9 @@ def recorded_cameras(
     readouts_s: Sequence[float] = (),
     exposures_s: Sequence[float] = (),
 ) -> tuple[PlannedCamera, ...]:
-    """Return the cameras of a clip: rates by their stamps, the rest as its manifest states.
+    """Return the cameras of a clip: rates from timestamps, the rest from its manifest.
 
-    Rates, read-outs and exposures that are given hold in place of that: none, one for all, or one
-    for each camera.
+    Given rates, readouts and exposures take precedence: none, one for all, or one for each camera.
 
     Raises
     ------
@@ -174,7 +173,7 @@ def _rate_hz(name: str, stream: CameraStream) -> Fraction:
     periods_s = 1e-9 * np.diff(stream.time_ns)
     if not periods_s.size or not np.median(periods_s) > 0.0:
         raise UsageError(f"the stamps of {name} tell no frame rate", hint="State it: --fps.")
-    # Clocks are off by some parts in ten thousand; rates have two digits at most.
+    # Clock errors reach a few parts in ten thousand; frame rates have at most two decimals.
     return Fraction(round(100.0 / float(np.median(periods_s))), 100)
 
 

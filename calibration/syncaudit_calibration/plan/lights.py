@@ -1,4 +1,4 @@
-"""The lights that people have, and which pulses each can give."""
+"""Commonly available lights and the pulses that they can produce."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["HAND_LIGHTS", "Light", "LightKind"]
 
 
 class LightKind(StrEnum):
-    """Name what flashes."""
+    """Kind of light."""
 
     LED = "led"
     SPEEDLIGHT = "speedlight"
@@ -19,17 +19,17 @@ class LightKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Light:
-    """Describe a light that somebody fires by hand.
+    """A light that is fired by hand.
 
     Parameters
     ----------
     kind : LightKind
     words : str
-        How to use it, after the number of times.
+        How to use it, following the number of times.
     shortest_s, usual_s, longest_s : float
         How long it is on.
     least_dark_s, dark_spread_s : float
-        How long it must be dark in between, and by how much more, at random.
+        Minimum dark time in between, and the range of the random time added to it.
     """
 
     kind: LightKind
@@ -42,15 +42,15 @@ class Light:
 
     @property
     def has_edges(self) -> bool:
-        """Return whether it is on for longer than exposures: its going on and off are dated."""
+        """Return whether it stays on for longer than exposures, so that its edges are dated."""
         return self.shortest_s >= 0.1
 
 
 HAND_LIGHTS = {
     light.kind: light
     for light in (
-        # Half-power pulses last 0.3 to 2 ms, those of 1/128 power 0.05 ms; capacitors are full
-        # again after a second or two.
+        # Half-power pulses last 0.3 to 2 ms, those at 1/128 power 0.05 ms; capacitors recharge in
+        # one or two seconds.
         Light(
             kind=LightKind.SPEEDLIGHT,
             words="by the test button: manual mode at half to full power (no preflash, no "
@@ -61,7 +61,7 @@ HAND_LIGHTS = {
             least_dark_s=1.5,
             dark_spread_s=1.5,
         ),
-        # Hands switch within 0.2 s at best.
+        # Switching by hand takes at least 0.2 s.
         Light(
             kind=LightKind.TORCH,
             words="on and off by its switch, not by a hand before it; on for 0.3 to 1 s, never "

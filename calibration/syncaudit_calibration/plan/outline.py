@@ -1,4 +1,4 @@
-"""Put a plan together: the train of a light, what is seen of it, what to expect, and advice."""
+"""Assemble a plan: the train of a light, its visibility, the expected accuracy, and advice."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ POOR_OFFSET_S = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """What to do with a light, and what it will tell.
+    """How to use a light, and what to expect from it.
 
     Parameters
     ----------
     train : PulseTrain
-        To be played, or an example of what somebody may fire by hand.
+        Train to be played, or an example of one fired by hand.
     seen : Visibility
-        Of its pulses; of a light that is on for long, of its going on and off.
+        Of its pulses; for a light that stays on, of its switching on and off.
     events : str
-        Which of both.
+        Name of these events: flashes or switchings.
     expected : Accuracy
     advice : tuple of str
         A sentence for each weakness.
@@ -64,7 +64,7 @@ def plan_of(
 ) -> Plan:
     """Return the plan for a light.
 
-    `cameras` are all that are to be calibrated; by default it lasts as long as it takes. `rng`
+    `cameras`: all cameras to be calibrated. `duration_s`: by default, as long as needed. `rng`:
     draws gaps and phases.
     """
     light = HAND_LIGHTS.get(kind)
@@ -106,7 +106,7 @@ def advice(
     expected: Accuracy,
     kind: LightKind = LightKind.LED,
 ) -> tuple[str, ...]:
-    """Return a sentence for each weakness of a plan, with its cure."""
+    """Return a sentence for each weakness of a plan, with a cure."""
     sentences = []
     is_global = any(camera.is_global for camera in cameras)
     is_short = kind is LightKind.SPEEDLIGHT

@@ -1,4 +1,4 @@
-"""Pulses of one width, and what may be read off them."""
+"""A train of pulses of equal width, and its properties."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ __all__ = ["TICK_S", "PulseTrain", "switchings"]
 Floats = NDArray[np.float64]
 
 TICK_S = 1e-6
-# Instants that agree to this look alike while clocks are still unknown.
+# Instants that agree to this are indistinguishable while clocks are still unknown.
 ALIKE_S = 1e-3
 MAX_LAG_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PulseTrain:
-    """Pulses of one width.
+    """A train of pulses of equal width.
 
     Parameters
     ----------
     starts_s : ndarray, shape (n,)
-        When each begins, seconds after the start of the train, increasing.
+        Start of each pulse, in seconds after the start of the train, increasing.
     width_s : float
-        How long each lasts.
+        Duration of each pulse.
     n_per_burst : int
-        Pulses that follow closely upon one another.
+        Number of pulses per burst.
     duration_s : float
-        How long to record, with the dark times at both ends.
+        Duration of the recording, including the dark times at both ends.
     """
 
     starts_s: Floats
@@ -46,21 +46,21 @@ class PulseTrain:
 
     @property
     def smallest_gap_s(self) -> float:
-        """Return the shortest time from the start of a pulse to that of the next."""
+        """Return the shortest time between the starts of successive pulses."""
         return float(np.diff(self.starts_s).min()) if self.n > 1 else math.inf
 
     @property
     def most_per_second(self) -> int:
-        """Return the most pulses that start within any one second."""
+        """Return the largest number of pulses that start within any one second."""
         stops = np.searchsorted(self.starts_s, self.starts_s + 1.0 - TICK_S)
         return int((stops - np.arange(self.n)).max(initial=0))
 
     @property
     def runner_up(self) -> float:
-        """Return the share of pulses that the train meets when it is shifted against itself.
+        """Return the largest fraction of pulses that coincide when the train is shifted.
 
-        The highest peak beside zero of the histogram of all differences up to 30 s, in windows of
-        +/- 1 ms: 1 for a periodic train, which no shift by a period can be told from; matching
+        This is the highest peak, zero aside, of the histogram of all differences up to 30 s, in
+        windows of +/- 1 ms: 1 for a periodic train, which is ambiguous by whole periods; matching
         refuses above 0.6.
         """
         parts = []
@@ -74,18 +74,18 @@ class PulseTrain:
         return float((stops - np.arange(lags.size)).max(initial=0)) / max(self.n, 1)
 
     def to_csv(self) -> str:
-        """Return a table with the columns start_s and width_s, as the simulator plays it."""
+        """Return a table with the columns start_s and width_s, as the simulator reads it."""
         rows = [f"{start:.6f},{self.width_s:.6f}" for start in self.starts_s]
         return "\n".join(["start_s,width_s", *rows]) + "\n"
 
 
 def switchings(train: PulseTrain, on_s: Floats) -> PulseTrain:
-    """Return the goings on and off of a light that is on for long, as pulses of no width.
+    """Return the switching on and off of a light that stays on, as pulses of zero width.
 
-    A camera dates one where a row is exposed meanwhile, in ``(readout + E) / T_frame`` of the
-    cases: rows before show no light, and rows after all of it.
+    A camera dates a switching if a row is being exposed at that time, in
+    ``(readout + E) / T_frame`` of the cases: earlier rows show no light, later rows all of it.
 
-    `train`: when it goes on. `on_s`, shape (n,): how long it is on.
+    `train`: when the light goes on. `on_s`, shape (n,): how long it stays on.
     """
     edges_s = np.sort(np.concatenate([train.starts_s, train.starts_s + on_s]))
     return replace(train, starts_s=edges_s, width_s=0.0, n_per_burst=1)

@@ -1,4 +1,4 @@
-"""The tables that a flash plan prints."""
+"""Tables for printing a flash plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["plan_table", "view_table"]
 
 
 def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
-    """Return what to do with a light and what to expect, in rows of a name and a sentence."""
+    """Return a table of how to use a light and what to expect, in rows of name and text."""
     train, seen, expected, events = plan.train, plan.seen, plan.expected, plan.events
     is_global = any(camera.is_global for camera in rig)
     edge = "frame" if is_global else events.removesuffix("es" if events == "flashes" else "s")
@@ -91,7 +91,7 @@ def _gaps(train: PulseTrain) -> str:
 
 
 def _lamp(rig: Sequence[PlannedCamera], train: PulseTrain) -> str:
-    """Return how bright the lamp must be: a flash should add 15 % to the light of a row."""
+    """Describe how bright the lamp must be: a flash should add 15 % to the light of a row."""
     longest = max(rig, key=lambda camera: camera.exposure_s)
     factor = 0.15 * longest.exposure_s / min(train.width_s, longest.exposure_s)
     return (
@@ -101,7 +101,7 @@ def _lamp(rig: Sequence[PlannedCamera], train: PulseTrain) -> str:
 
 
 def view_table(rig: Sequence[PlannedCamera], plan: Plan) -> Table:
-    """Return what each kind of camera will see."""
+    """Return a table of what each kind of camera will see."""
     table = Table(box=None, pad_edge=False)
     for name in ("cameras", "frames", "read-out", "exposure"):
         table.add_column(name, no_wrap=True, justify="right")

@@ -25,27 +25,27 @@ Floats = NDArray[np.float64]
 
 SCREEN_RATE_HZ = 60
 
-# A pulse short against the exposure has steep edges; a quarter is still bright enough.
+# A pulse much shorter than the exposure has steep edges; a quarter is still bright enough.
 WIDTH_SHARE = 0.25
 MIN_WIDTH_S, MAX_WIDTH_S = 2e-4, 2e-3
-# A burst has no more pulses: where pulses are seldom seen, longer ones are seen more often.
+# Maximum pulses per burst: if pulses are seldom seen, longer ones are used instead of more.
 MAX_PULSES = 8
-# Not more than three flashes in any second: WCAG 2.1, success criterion 2.3.1, for people with
-# photosensitive epilepsy (ITU-R BT.1702 says the same of television).
+# At most three flashes in any second: WCAG 2.1, success criterion 2.3.1, for people with
+# photosensitive epilepsy (ITU-R BT.1702 sets the same limit for television).
 SINGLE_DARK_S = 1.0 / 3.0
 BURST_DARK_S = 1.0
-# Dark frames between bursts: the detector looks for the background among four on either side.
+# Dark frames between bursts: the detector estimates the background from four on either side.
 DARK_FRAMES = 5
-# Dark times are drawn from the least one to this much more.
+# Dark times are drawn between the minimum and this much more.
 DARK_SPREAD_S = 0.5
-# Unevenness of the gaps within a burst, and the least for which another pulse is spent.
+# Maximum unevenness of the gaps within a burst, and the minimum below which a pulse is added.
 MAX_JITTER, MIN_JITTER = 0.25, 0.08
 # Two cameras should share this many flashes; a recording lasts as long as that takes.
 MIN_SHARED = 25
 MIN_DURATION_S, MAX_DURATION_S, DURATION_STEP_S = 30.0, 600.0, 15.0
 # Dark before the first pulse and after the last: automatic exposures settle.
 LEAD_S = 2.0
-# Of so many drawn trains the one that resembles its own shifts least is taken.
+# Number of random trains from which the one least similar to its own shifts is chosen.
 N_DRAWS = 16
 
 
@@ -54,18 +54,19 @@ def choose_train(
 ) -> PulseTrain:
     """Return a train for an LED.
 
-    Rolling shutters get bursts of ``K = ceil(T_frame / (readout + E + w))`` pulses that share out
-    one frame period of the slowest camera unevenly: no gap is longer than a pulse is visible, so
-    that every camera sees some of each burst whatever its phase. Where that would leave no room for
-    uneven gaps, K is one more. Global shutters cannot place a short pulse within a frame: they get
-    a light that goes on and off at random instants and is on for two frame periods, a read-out
-    and an exposure: every row is lit fully in two frames at least, which tells how bright the
-    light is, and how far the frames beside them are lit dates its going on and off.
+    Rolling shutters get bursts of ``K = ceil(T_frame / (readout + E + w))`` pulses that divide one
+    frame period of the slowest camera unevenly. No gap is longer than the time in which a pulse is
+    visible, so that every camera sees part of each burst whatever its phase. If that would leave no
+    room for uneven gaps, K is increased. Global shutters cannot locate a short pulse within a
+    frame: they get a light that goes on and off at random instants and stays on for two frame
+    periods, a readout and an exposure. Every row is then fully lit in at least two frames, which
+    determines the brightness of the light, and the lit fraction of the adjacent frames dates its
+    switching on and off.
 
     Parameters
     ----------
     cameras : sequence of PlannedCamera
-        All that are to be calibrated.
+        All cameras to be calibrated.
     duration_s : float, optional
         Default: until two cameras share 25 flashes (global shutters: until 25 edges fall into
         exposures), 30 s to 10 min.
@@ -90,7 +91,7 @@ def choose_train(
 def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
     """Return how far apart pulses must start to leave a dark row between their bands.
 
-    A band is E + w long, with ramps of the shorter of both.
+    A band is E + w long, with ramps as long as the shorter of the two.
     """
     return max(c.exposure_s + width_s + min(c.exposure_s, width_s) for c in cameras)
 
@@ -98,12 +99,11 @@ def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
 def choose_screen_train(
     cameras: Sequence[PlannedCamera], *, duration_s: float | None = None, rng: np.random.Generator
 ) -> PulseTrain:
-    """Return a train for a screen, on the borders of its frames (60 a second).
+    """Return a train for a screen, aligned with its frames (60 per second).
 
-    Flashes are single and last a frame of the screen longer than those of an LED for global
-    shutters: for so long its light rises, line by line, and all rows are to see it whole in two
-    frames.
-    Parameters are those of `choose_train`.
+    Flashes are single and last one screen frame longer than those of an LED for global shutters:
+    the light of a screen rises line by line over one frame, and all rows must see its full light in
+    two frames. Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
     needed_s = max(_lasting_s(camera) for camera in cameras) + tick_s
@@ -118,7 +118,7 @@ def choose_hand_train(
     duration_s: float | None = None,
     rng: np.random.Generator,
 ) -> PulseTrain:
-    """Return what somebody may do with a light by hand: single pulses of its usual length.
+    """Return an example train for a light fired by hand: single pulses of its usual length.
 
     Parameters are those of `choose_train`, and the light.
     """
@@ -129,15 +129,15 @@ def choose_hand_train(
 
 
 def _lasting_s(camera: PlannedCamera) -> float:
-    """Return how long a light must be on to count as one that stays: two frames are lit fully."""
+    """Return how long a light must be on to light two frames fully."""
     return 2.0 * camera.period_s + camera.readout_s + camera.exposure_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
-    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides.
+    """Repeated pattern: `n` pulses about `gap_s` apart, at multiples of `tick_s`.
 
-    In between it is dark for `dark_s` and up to `spread_s` more.
+    Between patterns it is dark for `dark_s` plus up to `spread_s`.
     """
 
     width_s: float
@@ -150,7 +150,7 @@ class _Pattern:
 
 
 def _short_width_s(cameras: Sequence[PlannedCamera]) -> float:
-    """Return a width that is short against the exposure but long enough to be seen."""
+    """Return a width that is much shorter than the exposure but long enough to be seen."""
     exposure_s = min(camera.exposure_s for camera in cameras)
     needed_s = max(
         (1.0 + MAX_JITTER) * camera.period_s / MAX_PULSES - camera.readout_s - camera.exposure_s
@@ -160,7 +160,7 @@ def _short_width_s(cameras: Sequence[PlannedCamera]) -> float:
 
 
 def _room(cameras: Sequence[PlannedCamera], width_s: float, gap_s: float) -> float:
-    """Return by which share a gap may grow without hiding a burst from any camera."""
+    """Return the fraction by which a gap may grow without hiding a burst from any camera."""
     longest_s = max(camera.period_s for camera in cameras)
     slowest = [camera for camera in cameras if camera.period_s == longest_s]
     return min(camera.visible_s(width_s) for camera in slowest) / gap_s - 1.0
@@ -172,7 +172,7 @@ def _best(
     duration_s: float | None,
     rng: np.random.Generator,
 ) -> PulseTrain:
-    """Return the one of several random trains whose highest side peak is lowest."""
+    """Return the random train with the lowest side peak."""
     width_s = math.ceil(pattern.width_s / pattern.tick_s - 1e-6) * pattern.tick_s
     dark_s = max(
         pattern.dark_s if pattern.n == 1 else BURST_DARK_S,
@@ -202,10 +202,10 @@ def _best(
 
 
 def _burst_offsets(pattern: _Pattern, n_bursts: int, rng: np.random.Generator) -> Floats:
-    """Return when pulses start after the first of their burst, shape (n_bursts, n).
+    """Return the starts of pulses relative to the first of their burst, shape (n_bursts, n).
 
-    The gap from the last pulse to the first, one frame period later, keeps the bounds of the
-    others: the deviations around the period add up to zero.
+    The gap from the last pulse to the first one, one frame period later, obeys the same bounds as
+    the others: the deviations of all gaps over the period add up to zero.
     """
     deviations = rng.uniform(-1.0, 1.0, (n_bursts, pattern.n))
     deviations -= deviations.mean(axis=1, keepdims=True)
@@ -217,7 +217,7 @@ def _burst_offsets(pattern: _Pattern, n_bursts: int, rng: np.random.Generator) -
 def _long_enough(
     cameras: Sequence[PlannedCamera], width_s: float, seconds_per_pulse: float
 ) -> float:
-    """Return how long two cameras need until they share enough flashes."""
+    """Return the duration after which two cameras share enough flashes."""
     shares = sorted(camera.share_seen(width_s) for camera in cameras)
     needed = MIN_SHARED / (shares[0] * shares[1])
     for camera in cameras:

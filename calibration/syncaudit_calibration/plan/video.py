@@ -1,9 +1,9 @@
-"""Write a pulse train as a video: the whole screen flashes, and clicks sound at the same instants.
+"""Write a pulse train as a video: the whole screen flashes, with clicks at the same instants.
 
-For people without hardware. Screens light line by line, within most of a frame, and the sound of
-phones and laptops is late by some to many milliseconds: the clicks tie microphones to cameras no
-better than that, and cameras that see different parts of the screen differ by some milliseconds.
-Let all cameras see the whole screen, or better the light that it throws on a wall.
+This is for users without hardware. Screens light up line by line, over most of a frame, and the
+sound of phones and laptops is late by a few to many milliseconds: the clicks tie microphones to
+cameras no better than that, and cameras that see different parts of the screen differ by some
+milliseconds. Let all cameras see the whole screen or, better, the light that it casts on a wall.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = ["SOUND_RATE_HZ", "write_sync_video"]
 SIZE_PX = (640, 360)  # players scale it to the screen
 SOUND_RATE_HZ = 48_000
 BLACK, WHITE, NEUTRAL = 16, 235, 128
-# A click is loud at once and over within milliseconds; most microphones hear 3 kHz well.
+# A click starts abruptly and ends within milliseconds; most microphones record 3 kHz well.
 CLICK_HZ, CLICK_DECAY_S, CLICK_S, CLICK_LEVEL = 3000.0, 0.002, 0.012, 0.8
-SOUND_BLOCK = 1024  # samples in a frame of AAC
+SOUND_BLOCK = 1024  # samples per AAC frame
 
 
 def write_sync_video(train: PulseTrain, path: Path) -> None:
-    """Write H.264 and AAC at 60 frames a second.
+    """Write H.264 and AAC at 60 frames per second.
 
-    The train is one of `choose_screen_train`, on the borders of frames; `path` is an MP4 file.
+    `train`: from `choose_screen_train`, aligned with frames. `path`: an MP4 file.
     """
     import av
 
@@ -45,7 +45,7 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
         draft_of(path) as draft,
         av.open(str(draft), "w", format="mp4", container_options=options) as file,
     ):
-        file.metadata["comment"] = "made by syncaudit flash-plan"  # by which it is known again
+        file.metadata["comment"] = "made by syncaudit flash-plan"  # identifies the file as ours
         video = file.add_stream("libx264", rate=SCREEN_RATE_HZ, options=_X264)
         video.width, video.height = SIZE_PX
         video.pix_fmt = "yuv420p"
@@ -55,7 +55,7 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
         blocks, n_samples = _sound_frames(clicks(train)), 0
         for k, is_lit in enumerate(lit_frames(train)):
             file.mux(video.encode(_image(k, bool(is_lit))))
-            # Sound goes along with the images, so that players need not look far ahead.
+            # Interleave audio with the frames, so that players need not read far ahead.
             while n_samples * SCREEN_RATE_HZ <= k * SOUND_RATE_HZ:
                 file.mux(sound.encode(next(blocks)))
                 n_samples += SOUND_BLOCK
@@ -78,7 +78,7 @@ def lit_frames(train: PulseTrain) -> NDArray[np.bool_]:
 
 
 def clicks(train: PulseTrain) -> NDArray[np.float32]:
-    """Return the sound, shape (n,), full scale 1: a click at the start of each pulse."""
+    """Return audio samples, shape (n,), full scale 1: a click at the start of each pulse."""
     since_s = np.arange(round(CLICK_S * SOUND_RATE_HZ)) / SOUND_RATE_HZ
     click = np.cos(2.0 * np.pi * CLICK_HZ * since_s) * np.exp(-since_s / CLICK_DECAY_S)
     sound = np.zeros(round(train.duration_s * SOUND_RATE_HZ), dtype=np.float32)

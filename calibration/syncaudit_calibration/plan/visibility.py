@@ -1,4 +1,4 @@
-"""Which pulses each camera sees, by the phases that its frames may have."""
+"""Simulate which pulses each camera sees, over random phases of its frames."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Floats = NDArray[np.float64]
 
 N_DRAWS = 400
 MAX_CELLS = 20_000_000  # of phases x cameras x pulses at once
-# Flashes that tie two cameras for sure: what matching needs where line delays are not stated.
+# Shared flashes that surely tie two cameras: what matching needs if line delays are not stated.
 MIN_TIED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraView:
-    """What one camera sees of a train, over all phases of its frames.
+    """Visibility of a train to one camera, over all phases of its frames.
 
     Parameters
     ----------
     share_by_formula : float
         ``(readout + E + w) / T_frame``.
     share_seen, share_seen_std : float
-        Mean of the simulated phases, and how much it differs from phase to phase.
+        Mean over the simulated phases, and the standard deviation between phases.
     share_of_bursts : float
-        Bursts of which it sees at least one pulse.
+        Fraction of bursts of which it sees at least one pulse.
     share_with_both_edges : float
-        Pulses whose band lies in one image with both edges.
+        Fraction of pulses whose band lies in one image with both edges.
     """
 
     share_by_formula: float
@@ -46,7 +46,7 @@ class CameraView:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Visibility:
-    """What all cameras see of a train.
+    """Visibility of a train to all cameras.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ class Visibility:
     shared_by_all : float
         Expected number that all see.
     share_of_pairs_apart : float
-        Pairs of cameras, over all phases, that share fewer than 8 flashes.
+        Fraction of camera pairs, over all phases, that share fewer than 8 flashes.
     share_tied : float
-        Phases for which all cameras are tied, if not directly then through others.
+        Fraction of phases for which all cameras are tied, directly or through others.
     """
 
     views: tuple[CameraView, ...]
@@ -70,12 +70,12 @@ class Visibility:
 
     @property
     def fewest_shared(self) -> float:
-        """Return the expected number for the pair that shares least."""
+        """Return the expected number for the pair that shares fewest flashes."""
         return float(self.shared[~np.eye(len(self.views), dtype=np.bool_)].min())
 
 
 def draw_phases(cameras: Sequence[PlannedCamera], n_draws: int, rng: np.random.Generator) -> Floats:
-    """Return the start of a frame of each free-running camera, seconds, shape (n_draws, c)."""
+    """Draw the start of a frame of each free-running camera, in seconds, shape (n_draws, c)."""
     return rng.uniform(0.0, [camera.period_s for camera in cameras], (n_draws, len(cameras)))
 
 
@@ -97,13 +97,13 @@ def visibility(
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
 ) -> Visibility:
-    """Play a train to cameras with random phases.
+    """Simulate which pulses of a train cameras with random phases see.
 
-    Phases stay as they are drawn for the whole train: over minutes clocks move them by
-    milliseconds only. Pulses within a burst are not independent (one that is missed is followed by
-    one that is seen), so that the formula for single pulses tells nothing of bursts and pairs. Two
-    cameras of one rate whose frames are half a period apart may share no flash at all, however
-    many there are, where readout + E + w is less than half a period: others must tie them.
+    Phases are constant over the whole train: in minutes, clocks move them by milliseconds only.
+    Pulses within a burst are not independent (a missed pulse is followed by a seen one), so that
+    the formula for single pulses does not apply to bursts and pairs. Two cameras of the same rate
+    whose frames are half a period apart may share no flash at all, however many there are, if
+    readout + E + w is less than half a period: other cameras must then tie them.
     """
     n_draws = max(1, min(n_draws, MAX_CELLS // (len(cameras) * max(train.n, 1))))
     seen = pulses_seen(cameras, train, draw_phases(cameras, n_draws, rng))
@@ -134,7 +134,7 @@ def visibility(
 
 
 def _reachable(is_tied: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return who is tied to whom over any number of others, shape (n, c, c)."""
+    """Return which cameras are tied through any number of others, shape (n, c, c)."""
     reach = is_tied
     for _ in range(is_tied.shape[1].bit_length()):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0.0

@@ -1,4 +1,4 @@
-"""Audits in a process of their own, so that the window never waits; no Qt in here."""
+"""Audits in a separate process, so that the window never blocks; no Qt in here."""
 
 from syncaudit_gui.audits.process import AuditProcess
 from syncaudit_gui.audits.result import AuditFailed, AuditProgress, AuditResult

@@ -1,4 +1,4 @@
-"""An audit in a process of its own: it can be stopped at any instant, whatever it is doing."""
+"""An audit in a separate process that can be stopped at any time, whatever it is doing."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class AuditProcess:
     Parameters
     ----------
     clip : Clip
-        To audit.
+        The clip to audit.
     policy : Policy, optional
         Default is the profile ``driving``.
     epoch_ns : int
         Zero of the window's timeline.
     n_frames : int
-        Frames of the clip.
+        Number of frames of the clip.
     on_message : callable
-        Gets every message, on a thread of this object; the last one is a result or a failure,
+        Receives every message, on a thread of this object; the last one is a result or a failure,
         unless the audit was cancelled.
     """
 
@@ -64,7 +64,7 @@ class AuditProcess:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop the audit and wait until its process is gone; no message follows."""
+        """Stop the audit and wait for its process to end; no message follows."""
         self._is_cancelled = True
         self._process.kill()
         self._thread.join()
@@ -92,7 +92,7 @@ def _audit(
     n_frames: int,
     roots: Roots | None,
 ) -> None:
-    """Run in the process."""
+    """Run the audit in the process."""
     if roots is not None:
         hold_process_to(roots)
     threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()
@@ -119,7 +119,7 @@ def _audit(
 
 
 def _end_with_parent() -> None:
-    """End this process at once when the window's is gone, also where that was killed or crashed."""
+    """End this process as soon as the window's process ends, even if that was killed or crashed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

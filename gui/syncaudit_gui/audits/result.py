@@ -1,4 +1,4 @@
-"""What an audit process sends back."""
+"""Messages from an audit process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["AuditFailed", "AuditMessage", "AuditProgress", "AuditResult"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditProgress:
-    """Where an audit is.
+    """Progress of an audit.
 
     Parameters
     ----------
     stage : str
         ``read``, ``stamps``, ``decode``, ``detect``, ``estimate`` or ``solve``.
     n_frames, n_all : int
-        Frames decoded, and to be decoded.
+        Frames decoded, and frames to decode.
     """
 
     stage: str
@@ -30,20 +30,20 @@ class AuditProgress:
 
     @property
     def share(self) -> float:
-        """Part of the frames that is done, in [0, 1]."""
+        """Fraction of the frames that is done, in [0, 1]."""
         return min(1.0, self.n_frames / self.n_all) if self.n_all else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFailed:
-    """An audit that ended without an answer, and why."""
+    """An audit that ended without a result, and why."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditResult:
-    """An audit that ran to its end: what the window draws of it.
+    """Results of a completed audit that the window draws.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class AuditResult:
     events : tuple of Event
         Flashes, knocks and clicks.
     rotations : mapping of str to RotationIncrements
-        What cameras saw of the motion.
+        Camera motion measured from the frames.
     aligned : mapping of str to TranscriptStream
-        Transcripts that the aligner put in time.
+        Transcripts aligned by the aligner.
     """
 
     judgement: Judgement

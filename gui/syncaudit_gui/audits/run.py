@@ -1,4 +1,4 @@
-"""One audit with everything that the window wants to draw of it."""
+"""Run one audit and collect everything that the window draws of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_audit(
     n_frames: int,
     on_progress: Callable[[AuditProgress], None],
 ) -> AuditResult:
-    """Audit a clip as `syncaudit validate` does: the figures are the same.
+    """Audit a clip as `syncaudit validate` does, with identical results.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def run_audit(
     epoch_ns : int
         Zero of the window's timeline.
     n_frames : int
-        Frames of the clip, for the progress.
+        Number of frames of the clip, for the progress.
     on_progress : callable
-        Called with every stage and every frame.
+        Called at every stage and every frame.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One thread a camera that always works on the newest request."""
+"""One thread per camera that always serves the newest request."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["CameraThread", "FrameCache"]
 
 T = TypeVar("T")
 
-# Of decoded frames per camera: 140 of 640x480, 20 of 1920x1080.
+# Decoded frames kept per camera: 140 of 640x480, 20 of 1920x1080.
 CAPACITY_BYTES = 64 << 20
 
 
 class _Frames(Protocol):
-    """What the thread needs of a file or a folder."""
+    """Interface to a file or folder of frames."""
 
     @property
     def n_frames(self) -> int | None: ...
@@ -42,14 +42,14 @@ class _Frames(Protocol):
 
 
 class CameraThread:
-    """Decodes, scales and hands over the frames of one camera.
+    """Decodes, scales and delivers the frames of one camera.
 
     Parameters
     ----------
     files : FrameFiles
-        Where its frames lie.
+        Location of its frames.
     deliver : callable
-        Gets every `FrameImage`, on this thread.
+        Receives every `FrameImage`, on this thread.
     """
 
     def __init__(self, files: FrameFiles, deliver: Callable[[FrameImage], None]) -> None:
@@ -64,7 +64,7 @@ class CameraThread:
         self._thread.start()
 
     def ask(self, request: FrameRequest) -> None:
-        """Ask for a frame; an older request that is not answered yet never will be."""
+        """Request a frame; an older unanswered request is dropped."""
         with self._wake:
             self._wanted = request
             self._wake.notify()
@@ -174,12 +174,12 @@ def _open(files: FrameFiles) -> _Frames:
 
 
 class FrameCache(Generic[T]):
-    """Frames by index.
+    """Recently used frames by index.
 
     Parameters
     ----------
     capacity : int
-        Bytes; the newest frame is kept even where it is larger.
+        Limit in bytes; the newest frame is kept even if it is larger.
     """
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
@@ -195,7 +195,7 @@ class FrameCache(Generic[T]):
         return len(self._frames)
 
     def get(self, index: int) -> T | None:
-        """Return a frame, now the most recently used; None where it is not there."""
+        """Return a frame and mark it as recently used; None if it is not cached."""
         found = self._frames.get(index)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""What a pane asks for, and what it gets."""
+"""Request for a frame, and the resulting image."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["FrameImage", "FrameRequest", "fitted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRequest:
-    """One frame at a size.
+    """Request for one frame at a size.
 
     Parameters
     ----------
     index : int
-        Place among the camera's frames.
+        Index among the camera's frames.
     width_px, height_px : int
-        Largest size that is wanted; the image keeps its shape within.
+        Largest size wanted; the image keeps its aspect ratio.
     is_hasty : bool
-        Whether a key frame nearby may be shown until the frame itself is there.
+        Whether a nearby key frame may be shown until the frame itself is decoded.
     n_ahead : int
-        Frames to decode next, while nothing else is asked for.
+        Frames to decode next while there is no other request.
     """
 
     index: int
@@ -40,15 +40,15 @@ class FrameImage:
     Parameters
     ----------
     index : int
-        The frame that was asked for.
+        The requested frame.
     pixels : ndarray of uint8, shape (height, width, 4), optional
-        Blue, green, red, 255. None: it cannot be had.
+        Blue, green, red, 255. None if it is not available.
     shown_index : int
-        The frame that `pixels` are of: another one where `is_coarse`.
+        The frame that `pixels` show: a different one if `is_coarse`.
     is_coarse : bool
-        Whether it only stands in until the frame itself is decoded.
+        Whether it is a stand-in until the frame itself is decoded.
     error : str
-        Why it cannot be had.
+        Why it is not available.
     """
 
     index: int
@@ -59,7 +59,7 @@ class FrameImage:
 
 
 def fitted(width_px: int, height_px: int, box_width_px: int, box_height_px: int) -> tuple[int, int]:
-    """Return the largest size of an image's shape in the box; at least a pixel."""
+    """Return the largest size with an image's aspect ratio within a box; at least a pixel."""
     if width_px <= 0 or height_px <= 0:
         return 1, 1
     scale = min(box_width_px / width_px, box_height_px / height_px)

@@ -1,4 +1,4 @@
-"""Frames that are single image files."""
+"""Frames stored as single image files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pixels = NDArray[np.uint8]
 
 
 class ImageFrames:
-    """Images of a folder, a glob or a table, by their place in the list.
+    """Images of a folder, a glob or a table, by their position in the list.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ class ImageFrames:
 
     @property
     def n_frames(self) -> int:
-        """Frames that there are."""
+        """Number of frames."""
         return len(self._paths)
 
     def key_of(self, index: int) -> int:
-        """Return the frame that is quickest to have near another: itself."""
+        """Return the frame that is quickest to decode near another: itself."""
         return index
 
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Pixels]]:
-        """Yield the one frame.
+        """Yield the single requested frame.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class ImageFrames:
         yield index, np.asarray(pixels, dtype=np.uint8)
 
     def size_of(self, frame: Pixels) -> int:
-        """Return the bytes that a frame takes."""
+        """Return the size of a frame in bytes."""
         return int(frame.nbytes)
 
     def scaled(self, frame: Pixels, width_px: int, height_px: int) -> Pixels:
@@ -72,4 +72,4 @@ class ImageFrames:
         return np.asarray(cv2.cvtColor(small, cv2.COLOR_BGR2BGRA), dtype=np.uint8)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is kept open."""

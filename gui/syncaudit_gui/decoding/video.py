@@ -28,9 +28,9 @@ class VideoFrames:
     """Decoded frames of one video stream; every call must come from one thread.
 
     The index of a frame is its rank among the presentation times of the packets, as the readers
-    count them. A seek aims half a frame past the key frame: its exact time lands a whole group of
-    frames early where there are B-frames. Without presentation times (raw streams) frames are
-    counted from the beginning.
+    count them. A seek aims half a frame past the key frame: its exact time would land a whole GOP
+    too early if there are B-frames. Without presentation times (raw streams) frames are counted
+    from the beginning.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class VideoFrames:
 
     @property
     def n_frames(self) -> int | None:
-        """Frames that there are; None where only decoding would show."""
+        """Number of frames; None if only decoding would show it."""
         return len(self._pts) or None
 
     def key_of(self, index: int) -> int:
-        """Return the key frame that decoding of a frame has to begin with."""
+        """Return the key frame at which decoding of a frame has to start."""
         if not self._pts or not self._keys:
             return 0
         pts = self._pts[min(index, len(self._pts) - 1)]
@@ -72,9 +72,9 @@ class VideoFrames:
         return bisect_left(self._pts, key)
 
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, VideoFrame]]:
-        """Yield frames from where the decoder stands, or from the key frame, up to `index`.
+        """Yield frames from the decoder's position, or from the key frame, up to `index`.
 
-        It ends without `index` where `is_stopped` returns true or that frame is damaged.
+        It ends without `index` if `is_stopped` returns true or that frame is damaged.
         """
         if self._last is None or not self.key_of(index) <= self._last < index:
             self._seek(index)
@@ -87,10 +87,10 @@ class VideoFrames:
             yield rank, frame
             if rank == index or is_stopped():
                 return
-        self._last = None  # the end: only a seek makes the decoder go on
+        self._last = None  # the end: the decoder only continues after a seek
 
     def size_of(self, frame: VideoFrame) -> int:
-        """Return the bytes that a frame takes."""
+        """Return the size of a frame in bytes."""
         return sum(plane.buffer_size for plane in frame.planes)
 
     def scaled(self, frame: VideoFrame, width_px: int, height_px: int) -> NDArray[np.uint8]:
@@ -132,7 +132,7 @@ class VideoFrames:
             self._container.seek(key_pts + self._half, stream=self._stream)
             self._frames = _decoded(self._container, self._stream)
         except (av.FFmpegError, OSError, ValueError):
-            self._start()  # cannot be sought in: from the beginning
+            self._start()  # not seekable: start from the beginning
 
     def _rank(self, frame: VideoFrame) -> int:
         if not self._pts:
@@ -140,7 +140,7 @@ class VideoFrames:
         if frame.pts is None:
             return -1 if self._last is None else self._last + 1
         if self._files.span_ns is not None and frame.pts < self._pts[0]:
-            return -1  # on the way from the key frame to the span
+            return -1  # between the key frame and the span
         return bisect_left(self._pts, frame.pts)
 
 
@@ -163,11 +163,11 @@ def _packet_times(files: FrameFiles) -> tuple[list[int], list[int], int]:
                 if packet.pts is None:
                     return [], [], 0
                 if packet.is_keyframe:
-                    keys.append(packet.pts)  # also one that an edit list hides
+                    keys.append(packet.pts)  # including one hidden by an edit list
                 if not packet.is_discard and is_inside(packet.pts, time_base, files.span_ns):
                     pts.append(packet.pts)
         except (av.FFmpegError, OSError):
-            pass  # the container breaks off: what came before can be shown
+            pass  # truncated container: frames before the end can be shown
     pts.sort()
     keys.sort()
     steps = np.diff(np.array(pts, dtype=np.int64))
@@ -175,7 +175,7 @@ def _packet_times(files: FrameFiles) -> tuple[list[int], list[int], int]:
 
 
 def _decoded(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
-    """Yield every frame that can be had; packets that fail are passed over."""
+    """Yield every decodable frame, skipping packets that fail."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError)

@@ -1,1 +1,1 @@
-"""What the viewer shows and what it remembers, without a window: no Qt in here."""
+"""State and content of the viewer, independent of the window: no Qt in here."""

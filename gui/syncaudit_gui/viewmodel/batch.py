@@ -1,4 +1,4 @@
-"""The clips of a run: which there are, which are shown, in which order."""
+"""The list of clips of a run: filtering and sorting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syncaudit_gui.viewmodel.verdict_rows import ClipRow
 __all__ = ["Arranging", "BatchList", "Show", "SortBy"]
 
 Arranging = Generator[None, None, NDArray[np.intp]]
-"""Yields now and then, and returns the places of the rows that are listed."""
+"""Generator that yields periodically and returns the positions of the listed rows."""
 
 
 class Show(StrEnum):
@@ -28,7 +28,7 @@ class Show(StrEnum):
 
 
 class SortBy(StrEnum):
-    """Orders of the list."""
+    """Sort orders of the list."""
 
     FILE = "file"
     CLIP = "clip"
@@ -39,19 +39,19 @@ class SortBy(StrEnum):
 
 _RANKS = {"reject": 0, "unverified": 1, "pass": 2, None: 3}
 _LABEL_RANKS = {"accept": 0, "reject": 1, "unsure": 2, None: 3}
-# Rows looked at between two chances to do something else: about a millisecond.
+# Rows processed between two yields: about a millisecond.
 _SLICE = 4_000
 
 
 class BatchList:
-    """A filtered and sorted view of up to a hundred thousand clips and more.
+    """A filtered and sorted view of a hundred thousand clips and more.
 
     Parameters
     ----------
     rows : sequence of ClipRow
         In the order of the file.
     label_of : callable
-        Label of a clip id, None without one.
+        Label of a clip id, None if there is none.
     """
 
     def __init__(self, rows: Sequence[ClipRow], label_of: Callable[[str], str | None]) -> None:
@@ -64,17 +64,17 @@ class BatchList:
         self._place = {row.clip_id: k for k, row in enumerate(self._rows)}
         labels = [_LABEL_RANKS.get(label_of(row.clip_id), 3) for row in self._rows]
         self._labels = np.array(labels, dtype=np.int8)
-        # Sorted once, off the window's thread: a hundred thousand take longer than a frame.
+        # Sorted once, off the window's thread: a hundred thousand rows take longer than a frame.
         self._by_worst = np.argsort(-self._worst, kind="stable")
         self._by_clip = _order_of(self._ids)
         self.show, self.text = Show.ALL, ""
         self.sort_by, self.is_descending = SortBy.FILE, False
         self.is_blind = False
-        """Whether clips without a label are listed as if they had no verdict."""
+        """Whether unlabelled clips are listed as if they had no verdict."""
         self._visible: NDArray[np.intp] = np.arange(len(self._rows))
 
     def __len__(self) -> int:
-        """Return the number of clips that are listed."""
+        """Return the number of listed clips."""
         return int(self._visible.size)
 
     def __getitem__(self, line: int) -> ClipRow:
@@ -83,7 +83,7 @@ class BatchList:
 
     @property
     def n_all(self) -> int:
-        """Clips, listed or not."""
+        """Number of all clips, listed or not."""
         return len(self._rows)
 
     def find(self, clip_id: str) -> ClipRow | None:
@@ -92,12 +92,12 @@ class BatchList:
         return None if place is None else self._rows[place]
 
     def line_of(self, clip_id: str) -> int | None:
-        """Return the line of a clip; None where it is not listed."""
+        """Return the line of a clip; None if it is not listed."""
         lines = np.flatnonzero(self._visible == self._place.get(clip_id, -1))
         return int(lines[0]) if lines.size else None
 
     def neighbour(self, clip_id: str, by: int) -> ClipRow | None:
-        """Return the clip `by` lines on; the nearest end where the list is over."""
+        """Return the clip `by` lines further; the nearest end if beyond the list."""
         if not len(self):
             return None
         line = self.line_of(clip_id)
@@ -105,7 +105,7 @@ class BatchList:
         return self[place]
 
     def replace(self, row: ClipRow) -> None:
-        """Put in what became known of a clip."""
+        """Replace the row of a clip with new results."""
         place = self._place[row.clip_id]
         self._rows[place] = row
         self._words[place] = _words(row)
@@ -114,13 +114,13 @@ class BatchList:
         self._by_worst = np.argsort(-self._worst, kind="stable")
 
     def relabel(self, clip_id: str) -> None:
-        """Take note that a clip has another label."""
+        """Update the label of a clip."""
         place = self._place.get(clip_id)
         if place is not None:
             self._labels[place] = _LABEL_RANKS.get(self._label_of(clip_id), 3)
 
     def arrange(self) -> None:
-        """List anew, after a change of `show`, `text`, `sort_by`, `is_descending` or a label."""
+        """Update the list, e.g. after a change of `show`, `text`, `sort_by` or a label."""
         steps = self.arranging()
         while True:
             try:
@@ -130,11 +130,11 @@ class BatchList:
                 return
 
     def list(self, places: NDArray[np.intp]) -> None:
-        """Take what `arranging` found."""
+        """Set the listed positions, as returned by `arranging`."""
         self._visible = places
 
     def arranging(self) -> Arranging:
-        """Find what `arrange` lists, a few milliseconds between two yields; nothing changes."""
+        """Compute the list for `arrange` without applying it, yielding every few milliseconds."""
         is_hidden = (self._labels == 3) & self.is_blind
         ranks = np.where(is_hidden, _RANKS[None], self._ranks)
         keep = np.ones(len(self._rows), dtype=np.bool_)
@@ -166,7 +166,7 @@ class BatchList:
         return visible[::-1] if self.is_descending else visible
 
     def _holding(self, word: str, places: NDArray[np.intp], is_hidden: Bools) -> NDArray[np.intp]:
-        """Return the places whose clip or reason holds a word; reasons may be hidden."""
+        """Return the positions whose clip or reason contains a word; reasons may be hidden."""
         ids, words = self._ids, self._words
         hidden = is_hidden.tolist() if self.is_blind else None
         return np.array(
@@ -184,6 +184,6 @@ def _words(row: ClipRow) -> str:
 
 
 def _order_of(names: Sequence[str]) -> NDArray[np.intp]:
-    """Return the places of names in their order; other threads can run meanwhile."""
+    """Return the sort order of names; other threads can run meanwhile."""
     parts = [np.array(names[k : k + _SLICE], dtype=np.str_) for k in range(0, len(names), _SLICE)]
     return np.argsort(np.concatenate(parts), kind="stable") if parts else np.arange(0)

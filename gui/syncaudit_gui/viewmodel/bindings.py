@@ -1,4 +1,4 @@
-"""Which key does what: one table for the window, its key sheet and the documentation."""
+"""Key bindings: one table for the window, its key sheet and the documentation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["BINDINGS", "Action", "Binding", "action_of"]
 
 
 class Action(StrEnum):
-    """Everything that a key does."""
+    """All actions that keys can trigger."""
 
     PLAY = "play"
     FRAME_BACK = "frame_back"
@@ -63,12 +63,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Keys that belong together, as the key sheet shows them.
+    """Keys that belong together on the key sheet.
 
     Parameters
     ----------
     group, keys, text : str
-        For people.
+        Text for people.
     actions : dict of str to Action
         By key in Qt's portable notation (``Shift+Right``).
     """
@@ -144,17 +144,17 @@ BINDINGS: tuple[Binding, ...] = (
 
 _ACTIONS = {key: action for binding in BINDINGS for key, action in binding.actions.items()}
 
-# What Shift makes of keys on common layouts: the sign that arrives, and the key that was meant.
+# Shifted keys on common layouts: the character that arrives, and the key that was meant.
 _SHIFTED = {"<": "Shift+,", ";": "Shift+,", ">": "Shift+.", ":": "Shift+."}
 
 
 def action_of(key: str) -> Action | None:
-    """Return what a key does, None where it does nothing.
+    """Return the action of a key, None if it has none.
 
     Parameters
     ----------
     key : str
-        In Qt's portable notation, with the sign that the keyboard made: ``Shift+>``, ``Shift++``.
+        In Qt's portable notation, with the character typed: ``Shift+>``, ``Shift++``.
     """
     found = _ACTIONS.get(key)
     if found is not None:
@@ -162,5 +162,5 @@ def action_of(key: str) -> Action | None:
     bare = key.removeprefix("Shift+")
     if bare in _SHIFTED:
         return _ACTIONS[_SHIFTED[bare]]
-    # Signs that a layout has above another: ``?`` is ``Shift+?`` on most.
+    # Characters typed with Shift: ``?`` arrives as ``Shift+?`` on most layouts.
     return _ACTIONS.get(bare) if len(bare) == 1 and not bare.isalnum() else None

@@ -1,4 +1,4 @@
-"""One clip as the window shows it: streams brought to one axis, and the state of its clocks."""
+"""One clip as shown in the window: streams on one time axis, and the state of its clocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syncaudit_gui.viewmodel.turning import sensor_turning
 
 __all__ = ["ClipModel", "build_clip"]
 
-# Kept free on either side of a clip, so that what is shifted can be seen.
+# Margin on either side of a clip, so that shifted data stay visible.
 MARGIN = 0.02
 
 
@@ -39,11 +39,11 @@ class ClipModel:
     epoch_ns : int
         Zero of the timeline.
     limits : TimeRange
-        What can be looked at.
+        Visible range.
     streams : mapping of str to Stream
-        What could be read.
+        The readable streams.
     problems : mapping of str to tuple of str
-        What is wrong with a source, in sentences; also of those that could not be read.
+        Problems of a source, in sentences; also for unreadable sources.
     lanes : tuple of Lane
         From top to bottom.
     events : Events
@@ -51,13 +51,13 @@ class ClipModel:
     turning : dict of str to MinMaxPyramid
         Turn rate by source.
     judgement : Judgement, optional
-        None until an audit or a verdict is there.
+        None until there is an audit or a verdict.
     nudges_s : dict of str to float
-        Added by hand, by source.
+        Offsets added by hand, by source.
     is_corrected : bool
-        Whether everything is drawn by corrected clocks.
+        Whether everything is drawn with corrected clocks.
     spells : dict of str to tuple of Spell
-        Faults of frames by camera, as far as they are shown.
+        Frame faults by camera, as far as they are shown.
     """
 
     clip: Clip
@@ -77,11 +77,11 @@ class ClipModel:
 
     @property
     def cameras(self) -> tuple[str, ...]:
-        """Cameras of the manifest, readable or not."""
+        """Cameras in the manifest, readable or not."""
         return tuple(name for name, spec in self.clip.sources.items() if spec.kind == "camera")
 
     def corrected_map(self, source: str) -> DrawnClock:
-        """Return estimate and nudge of a source."""
+        """Return the clock of a source with estimate and nudge."""
         nudge_s = self.nudges_s.get(source, 0.0)
         judged = self.judgement
         if judged is None or source not in judged.sources:
@@ -90,13 +90,13 @@ class ClipModel:
         return DrawnClock(clock=found, nudge_s=nudge_s)
 
     def map_of(self, source: str | None) -> DrawnClock:
-        """Return by which clock a source is drawn now."""
+        """Return the clock that a source is currently drawn with."""
         if source is None or not self.is_corrected:
             return DrawnClock()
         return self.corrected_map(source)
 
     def frames_of(self, camera: str) -> FrameTable | None:
-        """Return the frames of a camera by the clock that it is drawn by; None without stamps."""
+        """Return a camera's frames on the clock it is drawn with; None without timestamps."""
         if camera not in self._frames:
             stream = self.streams.get(camera)
             if not isinstance(stream, CameraStream) or not stream.time_ns.size:
@@ -106,24 +106,24 @@ class ClipModel:
         return self._frames[camera]
 
     def first_frame_s(self) -> float:
-        """Return when every camera of this time has a frame."""
+        """Return the time from which every camera has a frame."""
         tables = [table for name in self.cameras if (table := self.frames_of(name)) is not None]
         firsts_s = [float(table.times_s[0]) for table in tables]
         inside = [first_s for first_s in firsts_s if first_s in self.limits]
         return max(inside, default=max(0.0, self.limits.start_s))
 
     def clocks_changed(self) -> None:
-        """Bring frames and events to the clocks that count now."""
+        """Update frames and events to the current clocks."""
         self._frames.clear()
         self.events.place({name: self.map_of(name) for name in self.clip.sources})
 
     def show_findings(self, *, is_shown: bool) -> bool:
-        """Show the faults of frames and clocks that were found, or hide them from a person.
+        """Show the frame and clock faults found, or hide them during blind labelling.
 
         Returns
         -------
         bool
-            Whether the lanes are others now.
+            Whether the lanes have changed.
         """
         judged = self.judgement if is_shown else None
         if judged is self._shown:
@@ -153,17 +153,17 @@ class ClipModel:
         return any(a != b for a, b in zip(before, self.lanes, strict=True))
 
     def spells_at(self, camera: str, frame: int) -> tuple[Spell, ...]:
-        """Return the faults that a frame shows."""
+        """Return the faults in a frame."""
         return tuple(x for x in self.spells.get(camera, ()) if x.first <= frame <= x.last)
 
     @property
     def selectable(self) -> tuple[str, ...]:
-        """Sources in the order of the panel."""
+        """Sources in panel order."""
         return tuple(self.clip.sources)
 
 
 def _flashes(judged: Judgement, epoch_ns: int) -> list[Event]:
-    """Return the flashes of each source as a run kept them with its measurements."""
+    """Return the flashes of each source that a run stored with its measurements."""
     found = {
         pair.source: (pair.at_ns - epoch_ns) * 1e-9 + pair.evidence.times_s
         for pair in judged.pairs
@@ -177,14 +177,14 @@ def _flashes(judged: Judgement, epoch_ns: int) -> list[Event]:
 
 
 def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
-    """Bring a clip that was read to one axis.
+    """Build the model of a clip that was read, on one time axis.
 
     Parameters
     ----------
     clip : Clip
         From the manifest.
     read : ReadClip
-        Its streams and what was wrong with them.
+        Its streams and their problems.
     """
     streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in read.streams.items()}
     problems: dict[str, list[str]] = {}
@@ -208,14 +208,14 @@ def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
 
 
 def _limits(clip: Clip, streams: Mapping[str, Stream], epoch_ns: int, window_s: float) -> TimeRange:
-    """Return the window and, where the manifest states none, what surrounds it."""
+    """Return the window or, if the manifest states none, the range around it that has data."""
     start_s, stop_s = 0.0, window_s
     if clip.start_ns is None or clip.end_ns is None:
         for stream in streams.values():
             if not stream.time_ns.size:
                 continue
             ends = seconds_after(np.array([stream.time_ns.min(), stream.time_ns.max()]), epoch_ns)
-            # Stamps of another epoch or a wrong digit do not stretch the axis.
+            # Timestamps of another epoch or with a wrong digit must not stretch the axis.
             if abs(float(ends[0])) < window_s + 60.0 and abs(float(ends[1])) < 2 * window_s + 60.0:
                 start_s, stop_s = min(start_s, float(ends[0])), max(stop_s, float(ends[1]))
     margin_s = max(MARGIN * (stop_s - start_s), 0.05)
@@ -223,6 +223,6 @@ def _limits(clip: Clip, streams: Mapping[str, Stream], epoch_ns: int, window_s: 
 
 
 def frames_wanted(stream: CameraStream, clip: Clip) -> int:
-    """Return how many frames of a camera belong to a clip."""
+    """Return the number of frames of a camera that belong to a clip."""
     wanted = wanted_frames(stream, clip)
     return int(stream.time_ns.size if wanted is None else np.count_nonzero(wanted))

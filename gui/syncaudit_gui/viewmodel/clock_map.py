@@ -1,4 +1,4 @@
-"""Where a source's stamps lie in reference time: its correction and what a person added to it."""
+"""Map a source's timestamps to reference time: its correction plus any nudge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syncaudit_gui.viewmodel.timeline import TimeRange
 __all__ = ["DrawnClock"]
 
 
-# Each step of inverting a clock leaves the drift's share of the error before.
+# Each step of inverting a clock reduces the error by a factor of the drift.
 N_INVERSE = 3
 
 
@@ -24,7 +24,7 @@ class DrawnClock:
     Parameters
     ----------
     clock : ClockMap
-        The estimate, its stamps counted from the epoch; none for raw stamps.
+        The estimate, with timestamps counted from the epoch; empty for raw timestamps.
     nudge_s : float
         Added by hand.
     """
@@ -34,36 +34,36 @@ class DrawnClock:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it moves no stamp."""
+        """Whether it leaves all timestamps unchanged."""
         return self.clock.is_nothing and not self.nudge_s
 
     def change_s(self, times_s: Floats) -> Floats:
-        """Return what is added to stamps, shape as given."""
-        # To the letter also for a clock of another epoch: its offset is given at the stamp `at_ns`,
-        # however far from its own stamps that is.
+        """Return the offset added to timestamps, shape as given."""
+        # Exact even for a clock of another epoch: its offset is given at the timestamp `at_ns`,
+        # however far that is from the clock's own timestamps.
         return self.clock.change_s(times_s) + self.nudge_s
 
     def apply(self, times_s: Floats) -> Floats:
-        """Return reference times of stamps, shape as given."""
+        """Return reference times of timestamps, shape as given."""
         return times_s if self.is_nothing else times_s + self.change_s(times_s)
 
     def at(self, time_s: float) -> float:
-        """Return the reference time of one stamp."""
+        """Return the reference time of a timestamp."""
         return float(self.apply(np.array([time_s]))[0])
 
     def stamp_at(self, time_s: float) -> float:
-        """Return which stamp has a reference time."""
+        """Return the timestamp at a reference time."""
         stamp_s = time_s
         for _ in range(N_INVERSE):
             stamp_s = time_s - (self.at(stamp_s) - stamp_s)
         return stamp_s
 
     def stamps_in(self, visible: TimeRange) -> TimeRange:
-        """Return a range of stamps that holds all whose reference time is in `visible`."""
+        """Return a range containing all timestamps whose reference time is in `visible`."""
         if self.is_nothing:
             return visible
         ends = np.array([visible.start_s, visible.stop_s]) - self.nudge_s
-        # Exact but for the step, which the slack covers.
+        # Exact except for the step, which the slack covers.
         first, last = ends + self.clock.inverse().change_s(ends)
         slack_s = 1.01 * abs(self.clock.step_s) + 1e-6
         return TimeRange(start_s=float(first) - slack_s, stop_s=float(last) + slack_s)

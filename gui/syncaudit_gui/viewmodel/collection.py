@@ -1,4 +1,4 @@
-"""What was opened: a manifest, the output folder of a run, or both."""
+"""The opened collection: a manifest, the output folder of a run, or both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Collection", "open_collection"]
 
 VERDICTS = "verdicts.jsonl"
 SUMMARY = "summary.json"
-# Clips between two words on how far the reading is.
+# Clips between two progress messages.
 _TOLD_CLIPS = 500
 
 
@@ -33,23 +33,23 @@ class Collection:
     Parameters
     ----------
     name : str
-        What was opened, for the title.
+        Name for the title.
     clips : sequence of Clip
         In any order.
     places : mapping of str to int
-        Where each clip is among them.
+        Position of each clip.
     rows : sequence of ClipRow
         Lines of the list.
     verdicts : Path, optional
-        ``verdicts.jsonl`` that the rows came from.
+        ``verdicts.jsonl`` that the rows were read from.
     labels_path, nudges_path : Path
-        Where labels and nudges are kept.
+        Where labels and nudges are saved.
     is_apart : bool
-        Whether that is the user's own folder, as nothing can be written beside what was opened.
+        Whether that is the user's own folder, because the opened location is not writable.
     labels_before, nudges_before : Path, optional
-        Files beside it that are read first, and cannot be written.
+        Read-only files at the opened location that are read first.
     limits_s : mapping of str to float
-        What the run tolerated of each source's offset; empty without a finished run.
+        Offset tolerance of each source in the run; empty without a finished run.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Collection:
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     def clip(self, clip_id: str) -> Clip | None:
-        """Return a clip; None where only its verdict is there."""
+        """Return a clip; None if there is only a verdict."""
         place = self.places.get(clip_id)
         return None if place is None else self.clips[place]
 
     def verdict_row(self, row: ClipRow) -> dict[str, Any] | None:
-        """Return the whole verdict row of a clip; None without one."""
+        """Return the full verdict row of a clip; None if there is none."""
         if self.verdicts is None or row.place is None:
             return None
         start, length = row.place
@@ -98,19 +98,19 @@ def open_collection(
     source : str
         A manifest, a data set, an output folder or its ``verdicts.jsonl``.
     rules : mapping, optional
-        Of a data set, as for `import_dataset`.
+        Rules of a data set, as for `import_dataset`.
     verdicts : Path, optional
         Output folder whose verdicts belong to the manifest.
     labels : Path, optional
-        Label file; default is beside what was opened, or in the user's own folder where that
-        cannot be written.
+        Label file; by default beside the opened location, or in the user's own folder if that is
+        not writable.
     on_progress : callable
-        Told now and then how far it is.
+        Called periodically with the progress.
 
     Raises
     ------
     UsageError, ManifestError
-        If it is neither, or broken.
+        If it is none of these, or broken.
     """
     folder = None if "://" in source else _run_folder(Path(source))
     if folder is not None and not rules:
@@ -152,7 +152,7 @@ def open_collection(
 def _load(source: str, rules: Mapping[str, Any] | None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of a data set of any format that `validate` takes.
 
-    The manifest of a data set is kept in the user's own folder: its URIs start there.
+    The manifest of a data set is kept in the user's own folder: its URIs are relative to that.
     """
     folder, mark = _own_home(source if "://" in source else str(Path(source).resolve()))
     manifest = import_if_needed(
@@ -168,7 +168,7 @@ def _load(source: str, rules: Mapping[str, Any] | None) -> Sequence[Clip]:
 
 
 def _limits(summary: Path) -> dict[str, float]:
-    """Return what a run tolerated; empty where its summary does not say."""
+    """Return the tolerances of a run; empty if its summary does not state them."""
     try:
         stated = json.loads(summary.read_bytes())["tolerances_s"]
         return {str(name): float(limit_s) for name, limit_s in stated.items()}
@@ -177,7 +177,7 @@ def _limits(summary: Path) -> dict[str, float]:
 
 
 def _named(source: str, verdict_file: Path | None) -> str:
-    """Return what the window is called: verdicts of half a run must not look like those of one."""
+    """Return the window title, which marks the verdicts of an unfinished run."""
     if verdict_file is None:
         return source
     try:
@@ -211,7 +211,7 @@ def _clips_of(folder: Path) -> Iterator[Clip]:
 
 
 def _counted(clips: Iterable[Clip], on_progress: Callable[[str], None]) -> Iterator[Clip]:
-    """Pass clips on, and report now and then how many there were."""
+    """Pass clips through, reporting their number periodically."""
     for number, clip in enumerate(clips, start=1):
         if number % _TOLD_CLIPS == 0:
             on_progress(f"{number:,} clips".replace(",", " "))
@@ -219,9 +219,9 @@ def _counted(clips: Iterable[Clip], on_progress: Callable[[str], None]) -> Itera
 
 
 def _home(source: str) -> tuple[Path, str, bool]:
-    """Return the folder for side files, what their names begin with, and if it is the user's own.
+    """Return the folder for side files, their name prefix, and whether it is the user's own.
 
-    That is used where they cannot be written beside what was opened.
+    The user's own folder is used if the opened location is not writable.
     """
     if "://" not in source:
         path = Path(source).resolve()
@@ -235,13 +235,13 @@ def _home(source: str) -> tuple[Path, str, bool]:
 
 
 def _own_home(source: str) -> tuple[Path, str]:
-    """Return the user's own folder of the viewer, and what names in it stand for a source."""
+    """Return the viewer's folder of the user, and the name prefix for a source."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(data) / "syncaudit" / "viewer", hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 def _beside_path(path: Path) -> tuple[Path, str]:
-    """Return the folder of side files beside a path, and what their names begin with."""
+    """Return the folder of side files beside a path, and their name prefix."""
     run = _run_folder(path)
     if run is not None:
         return run, ""

@@ -1,4 +1,4 @@
-"""Which comparison shows most of a source's offset, by the clocks of the window."""
+"""Choose the comparison that best shows a source's offset, with the clocks of the window."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["compare"]
 
 
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
-    """Return the comparison that shows most of a source's offset, and the error of that.
+    """Return the comparison that best shows a source's offset, and the offset's error.
 
     Parameters
     ----------
     model : ClipModel
-        The clip, with its judgement; nudges count.
+        The clip, with its judgement; nudges are included.
     source : str
         Source.
 
     Returns
     -------
     found : Comparison or None
-        None where none was kept.
+        None if none was kept.
     std_s : float or None
-        Standard error of its offset, where it is known.
+        Standard error of its offset, if known.
     """
     judged = model.judgement
     if judged is None:
@@ -38,7 +38,7 @@ def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | N
 
     def offset_at(time_s: float) -> float:
         corrected_s = ours.at(time_s)
-        # Clocks run alike but for parts in a million: where the target is asked hardly matters.
+        # Clock rates agree to parts per million, so where the target is evaluated hardly matters.
         return (corrected_s - time_s) - (theirs.at(corrected_s) - corrected_s)
 
     found = compare_pair(pair, model.epoch_ns, offset_at)

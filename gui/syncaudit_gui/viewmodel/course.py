@@ -1,4 +1,4 @@
-"""How the offset of a source changes over a clip: drift, steps, and what is tolerated."""
+"""The offset of a source over a clip: drift, steps, and its tolerance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OffsetCourse", "course_of"]
 
 
 N_POINTS = 201
-# A change of fewer standard errors of it is none that can be seen.
+# A change of fewer standard errors is not visible.
 CHANGE_Z = 3.0
 
 
@@ -27,9 +27,9 @@ class OffsetCourse:
     times_s : ndarray, shape (n,)
         Seconds since the clip's epoch.
     offset_s, std_s : ndarray, shape (n,)
-        What is to be added to timestamps, and its standard error.
+        Offset to add to timestamps, and its standard error.
     limit_s : float, optional
-        What is tolerated to either side, where it is known.
+        Tolerance in either direction, if known.
     """
 
     times_s: Floats
@@ -39,7 +39,7 @@ class OffsetCourse:
 
 
 def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
-    """Return the course of an offset that drifts or steps; None of one that stays.
+    """Return the course of an offset that drifts or steps; None if it is constant.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What happens in a clip that a person wants to jump to.
+"""Events in a clip that a person may want to jump to.
 
-These are landmarks for the eye, found with plain thresholds; verdicts rest on the evidence of
-`syncaudit.detectors` alone.
+These are visual landmarks found with simple thresholds; verdicts only use the evidence of
+`syncaudit.detectors`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BRAKE_SHARE = 0.15  # of the hardest braking of the clip
 
 
 class EventKind(StrEnum):
-    """What can be jumped to."""
+    """Kinds of events."""
 
     FLASH = "flash"
     TURN = "turn"
@@ -67,7 +67,7 @@ EVENT_GLYPHS = {
     EventKind.FAULT: ("▧", 5),
     EventKind.STEP: ("⇥", 5),
 }
-"""Sign of each kind of event, and its place among the colours of the axes."""
+"""Symbol of each kind of event, and its index among the colours of the axes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Event:
 
 
 class Events:
-    """Events in order of time.
+    """Events in chronological order.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Events:
         self.place({})
 
     def place(self, maps: Mapping[str, DrawnClock]) -> None:
-        """Place the events by the clocks of their sources."""
+        """Place the events using the clocks of their sources."""
         nothing = DrawnClock()
         times = np.array(
             [maps.get(e.source, nothing).at(e.stamp_s) for e in self._events], dtype=np.float64
@@ -109,7 +109,7 @@ class Events:
         return len(self._events)
 
     def __iter__(self) -> Iterator[tuple[float, Event]]:
-        """Go through when each happens, and what it is, in order of time."""
+        """Iterate over (time, event) in chronological order."""
         return zip(self.times_s.tolist(), self._in_order, strict=True)
 
     def without(self, *kinds: EventKind) -> Events:
@@ -121,11 +121,11 @@ class Events:
         return Events((*self._events, *more))
 
     def of(self, kind: EventKind) -> Floats:
-        """Return when events of a kind happen, shape (n,)."""
+        """Return the times of events of a kind, shape (n,)."""
         return self.times_s[[k for k, e in enumerate(self._in_order) if e.kind is kind]]
 
     def next(self, time_s: float, by: int, kind: EventKind | None = None) -> float | None:
-        """Return the next event after (`by` 1) or before (-1) an instant; None without one."""
+        """Return the next event after (`by` 1) or before (-1) a time; None if there is none."""
         times_s = self.times_s if kind is None else self.of(kind)
         if by > 0:
             later = times_s[times_s > time_s + 1e-4]
@@ -135,9 +135,9 @@ class Events:
 
 
 def motion_events(streams: Mapping[str, Stream], epoch_ns: int) -> list[Event]:
-    """Return turns, bumps and brakings, as IMUs and buses feel them.
+    """Return turns, bumps and braking, as measured by IMUs and buses.
 
-    A second source of the same kind of event is left out: one landmark is enough.
+    Only one source is used for each kind of event: one landmark is enough.
     """
     found: list[Event] = []
     for stream in streams.values():
@@ -167,9 +167,9 @@ def train_events(kind: EventKind, train: EventTrain, epoch_ns: int) -> list[Even
 
 
 def flash_times(found: FlashEdges | FlashIntervals, epoch_ns: int) -> Floats:
-    """Return when a source noticed light pulses, shape (n,), in seconds since the clip's epoch.
+    """Return when a source detected light pulses, shape (n,), in seconds since the clip's epoch.
 
-    Of a rolling shutter the mean of a band's edges; of an interval its middle.
+    For a rolling shutter this is the mean of a band's edges; for an interval its middle.
     """
     base_s = (found.epoch_ns - epoch_ns) * 1e-9
     if isinstance(found, FlashIntervals):
@@ -222,7 +222,7 @@ def _smoothed(values: Floats, activity: Activity, width_s: float) -> Floats:
 def _peaks(activity: Activity, values: Floats, height: float, apart_s: float) -> Floats:
     period_s = float(np.median(np.diff(activity.times_s)))
     distance = max(1, round(apart_s / max(period_s, 1e-9)))
-    # A clip full of bumps shows its sharpest: a landmark on every pixel is none.
+    # In a clip full of bumps only the sharpest are shown: landmarks on every pixel are useless.
     height = max(height, float(np.median(values)) * 4.0)
     found, _ = find_peaks(values, height=height, distance=distance, prominence=0.5 * height)
     return np.asarray(activity.times_s[found])

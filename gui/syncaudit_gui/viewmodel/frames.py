@@ -1,4 +1,4 @@
-"""Which frame of a camera is on screen at an instant."""
+"""Find the frame of a camera that is shown at a time."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["FrameTable", "ShownFrame"]
 
-# After this many frame periods without a new one the image is called stale.
+# After this many frame periods without a new frame the image is considered stale.
 STALE_PERIODS = 2.5
-# Stamps are whole nanoseconds: a float of one may lie on either side of it.
+# Timestamps are whole nanoseconds: as a float, one may round to either side.
 STAMP_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFrame:
-    """The frame that is valid at an instant.
+    """The frame that is shown at a time.
 
     Parameters
     ----------
     index : int
-        Place in presentation order: the row of the stamp table.
+        Position in presentation order: the row of the timestamp table.
     age_s : float
-        Time since it was stamped.
+        Time since its timestamp.
     is_stale : bool
-        Whether the camera should have delivered the next one by then.
+        Whether the camera should have delivered the next frame by then.
     """
 
     index: int
@@ -36,12 +36,12 @@ class ShownFrame:
 
 
 class FrameTable:
-    """Frames of one camera by time: the frame shown is the last stamped not after the cursor.
+    """Frames of one camera by time: the last one stamped at or before the cursor is shown.
 
     Parameters
     ----------
     times_s : ndarray, shape (n,)
-        Stamps in file order, on the axis that the cursor runs on.
+        Timestamps in file order, on the axis of the cursor.
     """
 
     def __init__(self, times_s: Floats) -> None:
@@ -56,11 +56,11 @@ class FrameTable:
 
     @property
     def times_s(self) -> Floats:
-        """Stamps in order of time, shape (n,)."""
+        """Timestamps in chronological order, shape (n,)."""
         return self._times_s
 
     def at(self, time_s: float) -> ShownFrame | None:
-        """Return the frame at `time_s`; None before the first and a period after the last."""
+        """Return the frame at `time_s`; None before the first or a period after the last."""
         place = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
         if place < 0:
             return None
@@ -72,9 +72,9 @@ class FrameTable:
         return ShownFrame(index=int(self._order[place]), age_s=age_s, is_stale=is_stale)
 
     def stepped(self, time_s: float, by: int) -> float | None:
-        """Return the stamp `by` frames on from `time_s`; None without frames.
+        """Return the timestamp `by` frames from `time_s`; None if there are no frames.
 
-        Backwards from between two frames goes to the stamp of the one that is shown first.
+        A step back from between two frames first goes to the timestamp of the frame shown.
         """
         if not len(self):
             return None

@@ -1,4 +1,4 @@
-"""Append-only JSON Lines that survive a crash at any instant."""
+"""Append-only JSON Lines file that survives a crash at any time."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["JsonLog"]
 
 
 class JsonLog:
-    """A file of JSON objects, one a line; each is on disk before `append` returns.
+    """A file of JSON objects, one per line; each is on disk before `append` returns.
 
-    A line that was half written when the machine stopped is skipped, and the next one starts on a
-    line of its own.
+    A line left half written when the machine stopped is skipped, and the next one starts on a new
+    line.
 
     Parameters
     ----------
     path : Path
-        The file; made with the first line.
+        The file; created with the first line.
     before : Path, optional
-        Read first, never written.
+        A file read first and never written.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
@@ -57,12 +57,12 @@ class JsonLog:
             ) from error
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows that are whole, in order; nothing where there is no file.
+        """Yield the complete rows in order; nothing if there is no file.
 
         Raises
         ------
         UsageError
-            If a file is there and cannot be read.
+            If a file exists and cannot be read.
         """
         if self._before is not None:
             yield from JsonLog(self._before).rows()

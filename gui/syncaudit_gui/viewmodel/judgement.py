@@ -1,4 +1,4 @@
-"""What is known of the clocks of a clip, from an audit of now or from a verdict row."""
+"""Results about the clocks of a clip, from a current audit or from a verdict row."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = ["Judgement", "SourceEstimate"]
 class SourceEstimate:
     """Estimate of one source as the panel shows it; fields as in `SourceVerdict`.
 
-    The step is that of the source's own clock (`ClockJump`), also of the reference: everything is
-    drawn over the time that the reference would have shown without it.
+    The step is that of the source's own clock (`ClockJump`), also for the reference: everything is
+    drawn over the time that the reference would have shown without the step.
     """
 
     verdict: Verdict
@@ -49,7 +49,7 @@ class SourceEstimate:
     why_unmeasured: str | None = None
 
     def std_at(self, clock: ClockMap, times_s: Floats) -> Floats:
-        """Return the standard error of the offset in seconds at stamps, shape as given."""
+        """Return the standard error of the offset in seconds at timestamps, shape as given."""
         drift_s = 1e-6 * (self.drift_std_ppm or 0.0) * (times_s - 1e-9 * (clock.at_ns or 0))
         step_s = np.zeros_like(drift_s)
         if clock.step_at_ns is not None:
@@ -59,7 +59,7 @@ class SourceEstimate:
         return std_s
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
-        """Return the correction of stamps counted from the clip's epoch."""
+        """Return the correction for timestamps counted from the clip's epoch."""
         if not self.is_observable or self.offset_s is None:
             return ClockMap()
         return ClockMap(
@@ -74,26 +74,26 @@ class SourceEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What an audit concluded of a clip.
+    """Conclusions of an audit of a clip.
 
     Parameters
     ----------
     verdict : Verdict
-        Of the clip.
+        Verdict on the clip.
     reference : str, optional
-        Clock that reference time was read from.
+        Clock used as reference time.
     at_ns : int
-        Where offsets hold.
+        Time at which the offsets hold.
     sources : mapping of str to SourceEstimate
         By source.
     pairs : tuple of PairMeasurement
         Accepted and refused.
     reasons, warnings : tuple of Finding
-        What decided, and what did not.
+        Decisive and other findings.
     frame_audits : mapping of str to PictureAudit
         Faults of the frames of each camera.
     limits_s : mapping of str to float
-        What is tolerated of each source's offset, as far as it is known.
+        Offset tolerance of each source, if known.
     """
 
     verdict: Verdict
@@ -113,7 +113,7 @@ class Judgement:
         solution: ClockSolution,
         limits_s: Mapping[str, float] | None = None,
     ) -> Judgement:
-        """Return the judgement of an audit that ran to its end, and by which limits."""
+        """Return the judgement of a completed audit, with its tolerances."""
         return cls(
             verdict=verdict.verdict,
             reference=verdict.reference,
@@ -133,16 +133,16 @@ class Judgement:
         clip: Clip | None = None,
         limits_s: Mapping[str, float] | None = None,
     ) -> Judgement | None:
-        """Return what a row of ``verdicts.jsonl`` holds; None where it is no verdict row.
+        """Return the judgement in a row of ``verdicts.jsonl``; None if it is not a verdict row.
 
         Parameters
         ----------
         row : mapping
             The row.
         clip : Clip, optional
-            Its row of the manifest: states which sources share a clock.
+            Its row of the manifest, which states which sources share a clock.
         limits_s : mapping of str to float, optional
-            What the run tolerated of each source's offset.
+            Offset tolerance of each source in the run.
         """
         try:
             verdict = ClipVerdict.from_row(row)
@@ -151,13 +151,13 @@ class Judgement:
         return cls.of_verdict(verdict, _solution_of(verdict, clip), limits_s)
 
     def reasons_of(self, source: str) -> list[Finding]:
-        """Return the reasons and warnings that name a source, those that decide first."""
+        """Return the reasons and warnings that name a source, decisive ones first."""
         return [x for x in (*self.reasons, *self.warnings) if x.source == source]
 
     def tolerated(self, pair: PairMeasurement, source: str) -> tuple[float, float] | None:
-        """Return pair offsets between which a source is where it should be, in seconds.
+        """Return the range of pair offsets in which a source is within its tolerance, in seconds.
 
-        Those of the limit about where the other source's own offset puts it.
+        It is centred at the value given by the other source's own offset.
         """
         limit_s = self.limits_s.get(source)
         other = self.sources.get(pair.target if pair.source == source else pair.source)
@@ -168,7 +168,7 @@ class Judgement:
         return right_s - limit_s, right_s + limit_s
 
     def pairs_of(self, source: str) -> list[PairMeasurement]:
-        """Return the measurements of a source: accepted first, the sharpest of them first."""
+        """Return the measurements of a source: accepted ones first, the most precise first."""
         own = [pair for pair in self.pairs if source in (pair.source, pair.target)]
         return sorted(
             own,
@@ -202,14 +202,14 @@ def _step_fields(step: ClockJump | None) -> dict[str, Any]:
 
 
 def _solution_of(verdict: ClipVerdict, clip: Clip | None) -> ClockSolution:
-    """Return the clocks of a clip, for its jumps.
+    """Return the clocks of a clip, for their steps.
 
-    A row names offsets relative to the reference; which of the clocks jumped is solved again from
-    the measurements that it holds, or told by the pairs where it holds no record.
+    A row gives offsets relative to the reference; which of the clocks stepped is solved again from
+    its measurements, or inferred from the pairs if it has no record.
     """
     if verdict.record is not None and clip is not None:
         try:
-            # The policy only chooses the reference, which is known, and which to trust in a tie.
+            # The policy only matters for the reference, which is known, and for breaking ties.
             policy = load_policy()
             return solve_record(clip, verdict.record, policy, reference=verdict.reference)
         except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
@@ -224,7 +224,7 @@ def _solution_of(verdict: ClipVerdict, clip: Clip | None) -> ClockSolution:
 
 
 def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
-    """Return the jumps of rows without a record: the source of a pair is taken to have stepped."""
+    """Return the steps of rows without a record, attributed to the source of each pair."""
     steps: dict[str, ClockJump] = {}
     for pair in pairs:
         if pair.accepted and pair.step_s and pair.step_at_ns is not None:

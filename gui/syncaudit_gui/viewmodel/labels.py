@@ -1,4 +1,4 @@
-"""What a person decided on clips: labels, saved the moment they are given."""
+"""A person's decisions on clips: labels, saved as soon as they are given."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Label", "LabelRow", "Labels"]
 
 
 class Labels:
-    """The labels of a run: the last line of a clip counts.
+    """The labels of a run; the last line of a clip counts.
 
     Parameters
     ----------
     path, before
-        As of `JsonLog`, which may refuse to read them.
+        As for `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
@@ -44,14 +44,14 @@ class Labels:
         verdict_shown: str | None = None,
         now: datetime | None = None,
     ) -> LabelRow:
-        """Label a clip, on disk at once.
+        """Label a clip, saving to disk immediately.
 
         Parameters are those of `LabelRow`; `now` is for tests.
 
         Raises
         ------
         UsageError
-            If the file cannot be written: the label is then not given.
+            If the file cannot be written; the label is then not given.
         """
         time = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
         row = LabelRow(
@@ -67,12 +67,12 @@ class Labels:
         return row
 
     def of(self, clip_id: str) -> LabelRow | None:
-        """Return the label that counts for a clip; None where there is none."""
+        """Return the current label of a clip; None if there is none."""
         row = self._rows.get(clip_id)
         return None if row is None or row.label is None else row
 
     def note_of(self, clip_id: str) -> str:
-        """Return the note on a clip, also of a label that was taken back."""
+        """Return the note on a clip, even if its label was withdrawn."""
         row = self._rows.get(clip_id)
         return "" if row is None else row.note
 

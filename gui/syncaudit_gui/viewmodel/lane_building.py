@@ -1,4 +1,4 @@
-"""Which lanes a clip has: events, frames, then its sources in order of the manifest."""
+"""Build the lanes of a clip: events, frames, then its sources in manifest order."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["build_lanes"]
 
 
 MAX_CHANNELS = 12
-# Overlapping words lie in so many rows at most, and overlap by more than rounding.
+# Maximum number of rows for overlapping words; overlaps up to rounding errors are ignored.
 MAX_ROWS = 4
 SAME_S = 1e-6
-# Longer sounds are drawn by extremes of a few samples: their times alone would fill the memory.
+# Longer sounds are drawn by extremes of a few samples: sample times alone would fill the memory.
 MAX_SOUND_POINTS = 1 << 23
 
 _DEG = 180.0 / math.pi
-# Shown unit and factor of units that people do not think in, or that files spell in many ways.
+# Displayed unit and factor for units that are unintuitive or spelled in many ways.
 _SHOWN = {
     "rad/s": ("°/s", _DEG),
     "rad": ("°", _DEG),
@@ -61,16 +61,16 @@ _DEFAULT_UNITS = {"gyro": "rad/s", "accel": "m/s^2"}
 def build_lanes(
     clip: Clip, streams: Mapping[str, Stream], why_missing: Mapping[str, str], epoch_ns: int
 ) -> tuple[Lane, ...]:
-    """Return the lanes of a clip: events, frames, then its sources in order of the manifest.
+    """Return the lanes of a clip: events, frames, then its sources in manifest order.
 
     Parameters
     ----------
     clip : Clip
         Its sources.
     streams : mapping of str to Stream
-        What could be read.
+        The readable streams.
     why_missing : mapping of str to str
-        Reason for each source that could not.
+        Reason for each source that could not be read.
     epoch_ns : int
         Zero of the timeline.
     """
@@ -83,7 +83,7 @@ def build_lanes(
     ranks = {SourceKind.AUDIO: 1, SourceKind.TRANSCRIPT: 2}
     for name in sorted(clip.sources, key=lambda name: ranks.get(clip.sources[name].kind, 0)):  # type: ignore[call-overload]  # a StrEnum equals its text
         if clip.sources[name].kind == "camera":
-            continue  # has a pane, which says what is wrong
+            continue  # has a pane, which shows what is wrong
         stream = streams.get(name)
         own = [] if stream is None else _lanes_of(clip, stream, streams, epoch_ns)
         if not own:
@@ -107,7 +107,7 @@ def _lanes_of(
     if isinstance(stream, AudioStream):
         return [_sound(stream, epoch_ns)] if stream.samples.size else []
     if isinstance(stream, TranscriptStream):
-        # Without the sound its start is all that is known of when its seconds begin.
+        # Without the sound, only its start is known, which its seconds count from.
         start_ns = getattr(clip.sources.get(stream.audio), "start_ns", None)
         zero_s = 0.0 if start_ns is None else (start_ns - epoch_ns) * 1e-9
         return _tiers(stream, streams.get(stream.audio), epoch_ns, zero_s)
@@ -189,7 +189,7 @@ def _tiers(
         lanes.append(
             TierLane(
                 source=stream.name,
-                # Tables call their only tier whatever its column is called.
+                # Tables name their only tier after its column.
                 title=tier.name if tier.name and len(stream.tiers) > 1 else stream.name,
                 unit="" if is_heard else NO_AUDIO,
                 start_s=ends[:, 0],
@@ -202,7 +202,7 @@ def _tiers(
 
 
 def _rows(ends_s: Floats) -> NDArray[np.intp]:
-    """Return in which row each interval has room, shape (n,): the first that is free by then."""
+    """Return the row in which each interval fits, shape (n,): the first that is free by then."""
     rows = np.zeros(len(ends_s), dtype=np.intp)
     free_s = [-math.inf]
     for k, (start_s, stop_s) in enumerate(ends_s.tolist()):

@@ -1,4 +1,4 @@
-"""What the timeline shows, from top to bottom."""
+"""The lanes of the timeline, from top to bottom."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 NO_AUDIO = "? no audio"
-"""In place of a unit: the seconds of a tier count from where its audio is said to begin."""
+"""Shown instead of a unit: the tier's seconds count from the stated start of its audio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class Lane:
     Parameters
     ----------
     source : str, optional
-        Whose clock it is drawn by.
+        Source whose clock it is drawn with.
     title, unit : str
-        Words at its left.
+        Text on its left.
     """
 
     source: str | None
@@ -47,14 +47,14 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveLane(Lane):
-    """Curves of one channel of a source, or of like channels, over one axis.
+    """Curves of one channel of a source, or of similar channels, on one axis.
 
     Parameters
     ----------
     pyramid : MinMaxPyramid
         The curves.
     names : tuple of str
-        Of each curve, where there are several.
+        Name of each curve, if there are several.
     """
 
     pyramid: MinMaxPyramid
@@ -78,9 +78,9 @@ class TierLane(Lane):
     start_s, stop_s : ndarray, shape (n,)
         In order of their start.
     labels : tuple of str, length n
-        Words.
+        The words.
     rows : ndarray of int, shape (n,)
-        Where intervals overlap they lie in rows of their own, from 0.
+        Row of each interval from 0; overlapping intervals are in different rows.
     """
 
     start_s: Floats
@@ -96,14 +96,14 @@ class TierLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesLane(Lane):
-    """When each camera took frames.
+    """Times at which each camera took frames.
 
     Parameters
     ----------
     cameras : tuple of str
-        A row each.
+        One row each.
     faulty : frozenset of str
-        Those with faults of frames: their rows have room for words.
+        Cameras with frame faults, whose rows have room for text.
     """
 
     cameras: tuple[str, ...]
@@ -117,12 +117,12 @@ class TurningLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsLane(Lane):
-    """Signs of what happened."""
+    """Symbols of events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingLane(Lane):
-    """A source of the manifest that has nothing to show, and why."""
+    """A source in the manifest that has nothing to show, and why."""
 
     why: str
     notes: tuple[str, ...] = field(default=())

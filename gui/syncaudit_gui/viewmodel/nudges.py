@@ -1,4 +1,4 @@
-"""Offsets set by hand, kept beside the data and never in them."""
+"""Offsets set by hand, stored beside the data and never in them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Nudges"]
 
 
 class Nudges:
-    """Seconds that a person added to the correction of a source of a clip.
+    """Seconds that a person added to the correction of a source in a clip.
 
     Each change is a line ``{"clip_id", "source", "nudge_s", "time"}``; the last one counts.
 
     Parameters
     ----------
     path, before
-        As of `JsonLog`, which may refuse to read them.
+        As for `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
@@ -30,11 +30,11 @@ class Nudges:
                 self._nudges[str(row.get("clip_id")), str(row.get("source"))] = float(nudge_s)
 
     def of(self, clip_id: str, source: str) -> float:
-        """Return the nudge of a source in seconds; 0 without one."""
+        """Return the nudge of a source in seconds; 0 if there is none."""
         return self._nudges.get((clip_id, source), 0.0)
 
     def put(self, clip_id: str, source: str, nudge_s: float) -> None:
-        """Set the nudge of a source, on disk at once.
+        """Set the nudge of a source, saving to disk immediately.
 
         Raises
         ------

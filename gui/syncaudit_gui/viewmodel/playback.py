@@ -1,4 +1,4 @@
-"""The clock that plays: time comes from a monotonic clock, timers only ask for it."""
+"""The playback clock: time comes from a monotonic clock, which timers only poll."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 class PlayClock:
-    """Position while playing.
+    """Position during playback.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class PlayClock:
         return self._since is not None
 
     def play(self, now_s: float, from_s: float) -> None:
-        """Run from a position; `now_s` is the monotonic clock."""
+        """Start from a position; `now_s` is the time of the monotonic clock."""
         self._since = (now_s, from_s)
 
     def pause(self) -> None:
@@ -36,7 +36,7 @@ class PlayClock:
         self._since = None
 
     def change_speed(self, by: int, now_s: float) -> float:
-        """Go `by` steps faster (slower where negative); the position does not jump."""
+        """Change speed by `by` steps (slower if negative) without a jump of the position."""
         position_s = None if self._since is None else self._at(now_s)
         place = min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)
         self.speed = SPEEDS[place]
@@ -45,7 +45,7 @@ class PlayClock:
         return self.speed
 
     def position(self, now_s: float, limits: TimeRange, loop: TimeRange | None = None) -> float:
-        """Return where it is now; past the end of a loop it starts over, past the clip it stops."""
+        """Return the current position, which wraps at a loop's end and stops at the clip's end."""
         if self._since is None:
             raise RuntimeError("the clock does not run")
         time_s = self._at(now_s)

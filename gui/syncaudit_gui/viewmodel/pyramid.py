@@ -1,4 +1,4 @@
-"""Signals of any length, drawn with as many points as there are pixels: min-max pyramids."""
+"""Min-max pyramids: draw signals of any length with as many points as there are pixels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["MinMaxPyramid", "Trace", "seen_ends"]
 
-# Each level holds one bucket where the finer one holds this many.
+# Each level has one bucket for this many of the next finer level.
 FACTOR = 4
-# Below this a level is drawn quickly as it is.
+# A smaller level is fast to draw as it is.
 SMALLEST = 2048
-# Silence longer than this many sample periods is a gap, not a line.
+# A pause longer than this many sample periods is a gap, not a line.
 GAP_PERIODS = 8.0
-# Of an axis: values beyond the shares are outliers where they take more than so much of the room.
+# Values beyond these quantiles are outliers if they expand the axis by more than this factor.
 OUTLIER_SHARE, OUTLIER_ROOM = 0.005, 3.0
 
 
@@ -28,7 +28,7 @@ class Trace:
     Parameters
     ----------
     times_s : ndarray, shape (n,)
-        Stamps.
+        Timestamps.
     values : ndarray of float32, shape (n, d)
         NaN breaks the line.
     is_exact : bool
@@ -55,9 +55,9 @@ class MinMaxPyramid:
     Parameters
     ----------
     times_s : ndarray, shape (n,)
-        Stamps; drawn in order of time, whatever the order of the file.
+        Timestamps; drawn in chronological order, whatever the order of the file.
     values : ndarray, shape (n, d)
-        Samples; what is not finite is drawn as a gap.
+        Samples; values that are not finite are drawn as a gap.
     """
 
     def __init__(self, times_s: Floats, values: NDArray[np.floating]) -> None:
@@ -72,46 +72,46 @@ class MinMaxPyramid:
         self._times_s = times_s
         period_s = float(np.median(np.diff(times_s))) if times_s.size > 1 else 0.0
         gap_s = GAP_PERIODS * period_s if period_s > 0.0 else np.inf
-        # Samples after which there is silence.
+        # Samples followed by a gap.
         self._gaps = np.flatnonzero(np.diff(times_s) > gap_s)
         self._levels = self._build()
 
     @property
     def n_samples(self) -> int:
-        """Samples of the signal."""
+        """Number of samples of the signal."""
         return int(self._times_s.size)
 
     @property
     def n_channels(self) -> int:
-        """Columns of the signal."""
+        """Number of columns of the signal."""
         return int(self._values.shape[1])
 
     @property
     def ends_s(self) -> tuple[float, float] | None:
-        """First and last stamp; None without samples."""
+        """First and last timestamp; None without samples."""
         times_s = self._times_s
         return (float(times_s[0]), float(times_s[-1])) if times_s.size else None
 
     def extremes(self) -> tuple[float, float] | None:
-        """Return lowest and highest value of all channels; None where nothing is finite."""
+        """Return the lowest and highest value over all channels; None if nothing is finite."""
         low, high = self._levels[-1].low, self._levels[-1].high
         if not np.isfinite(low).any():
             return None
         return float(np.nanmin(low)), float(np.nanmax(high))
 
     def value_at(self, time_s: float) -> NDArray[np.float32] | None:
-        """Return the last sample stamped not after `time_s`, shape (d,); None outside of all."""
+        """Return the last sample stamped at or before `time_s`, shape (d,); None outside."""
         index = int(np.searchsorted(self._times_s, time_s, side="right")) - 1
         is_past = index == self.n_samples - 1 and time_s > self._times_s[-1]
         return self._values[index] if index >= 0 and not is_past else None
 
     def trace(self, start_s: float, stop_s: float, n_points: int) -> Trace:
-        """Return at most about `n_points` points for each channel between two stamps.
+        """Return at most about `n_points` points per channel between two timestamps.
 
         Parameters
         ----------
         start_s, stop_s : float
-            The points just outside are included, so that lines leave the view.
+            The points just outside are included, so that lines extend beyond the view.
         n_points : int
             Twice the number of pixels is enough.
         """
@@ -119,12 +119,12 @@ class MinMaxPyramid:
         stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
         if stop - first <= n_points:
             return self._exact(first, stop)
-        # The finest level that is quickly reduced to two points a bucket.
+        # The finest level that is quickly reduced to two points per bucket.
         most = FACTOR * n_points
         level = next((x for x in self._levels if stop - first <= most * x.size), self._levels[-1])
         part = slice(first // level.size, -(-stop // level.size))
         merged = max(1, -(-2 * (part.stop - part.start) // n_points))
-        # Buckets keep their places while the view moves: curves do not flicker.
+        # Buckets keep their positions while the view moves, so that curves do not flicker.
         part = slice(part.start // merged * merged, part.stop)
         starts = np.arange(0, part.stop - part.start, merged)
         low = np.fmin.reduceat(level.low[part], starts, axis=0)
@@ -134,7 +134,7 @@ class MinMaxPyramid:
         inside = self._gaps[(self._gaps >= first) & (self._gaps < stop)]
         gaps = np.unique((inside // level.size - part.start) // merged)
         middle_s = 0.5 * (first_s + last_s)
-        middle_s[gaps] = first_s[gaps]  # what spans a gap is drawn where it begins
+        middle_s[gaps] = first_s[gaps]  # buckets that span a gap are drawn at their start
         values = np.empty((2 * starts.size, self.n_channels), dtype=np.float32)
         values[0::2], values[1::2] = low, high
         return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2, is_exact=False)
@@ -160,12 +160,12 @@ class MinMaxPyramid:
 
 
 def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
-    """Return between which values an axis should reach: all, but for a few far outliers.
+    """Return the range of values for an axis: all of them, except for a few far outliers.
 
     Parameters
     ----------
     values : ndarray, any shape
-        What is drawn; None is returned where none is finite.
+        Values to draw; None is returned if none is finite.
     """
     known = values[np.isfinite(values)]
     if not known.size:
@@ -184,7 +184,7 @@ def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
 def _broken(
     times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp], *, is_exact: bool
 ) -> Trace:
-    """Return a trace with NaN put in before the points `at`."""
+    """Return a trace with NaN inserted before the points `at`."""
     at = at[at < times_s.size]
     if at.size:
         values = np.insert(values, at, np.float32(np.nan), axis=0)

@@ -14,7 +14,7 @@ __all__ = ["sample_times"]
 def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:
     """Return the times of samples of a sound in seconds since the epoch, shape as `index`.
 
-    By its stamp table where it has one, past its ends and without one by the nominal rate.
+    From its timestamp table if there is one; beyond its ends, or without one, by the nominal rate.
     """
     anchors_s = seconds_after(audio.time_ns, epoch_ns)
     samples = audio.anchor_samples.astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a person does in the window: choose, nudge, label, compare; no drawing."""
+"""User actions in the window: choose, nudge, label, compare; no drawing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["Session"]
 
 
 class Session:
-    """The open collection, the open clip and everything done to it.
+    """The open collection, the open clip and all actions on it.
 
     Parameters
     ----------
     collection : Collection
         What was opened.
     is_blind : bool
-        Whether verdicts are hidden from the start.
+        Whether verdicts are hidden initially.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Session:
         return self.batch[0].clip_id if len(self.batch) else None
 
     def open_clip(self, model: ClipModel) -> None:
-        """Take a clip that was read as the open one."""
+        """Make a clip that was read the open one."""
         self.model, self.wanted_id = model, model.clip.clip_id
         self.timeline = Timeline(limits=model.limits)
         self.undo.clear()
@@ -99,7 +99,7 @@ class Session:
         self.undo.clear()
 
     def take_judgement(self, judgement: Judgement, row: Mapping[str, Any]) -> None:
-        """Take the answer of an audit of the open clip."""
+        """Set the result of an audit of the open clip."""
         model = self.model
         if model is None:
             return
@@ -114,18 +114,18 @@ class Session:
         model.clocks_changed()
 
     def show_findings(self) -> bool:
-        """Show what was found on the open clip, unless it is kept from a person who labels blindly.
+        """Show the findings on the open clip, unless hidden for blind labelling.
 
         Returns
         -------
         bool
-            Whether there are other lanes now.
+            Whether the lanes have changed.
         """
         model = self.model
         return model is not None and model.show_findings(is_shown=not self.is_hidden(self.clip_id))
 
     def add_streams(self, streams: Mapping[str, Any]) -> None:
-        """Put streams in that an audit made: aligned transcripts."""
+        """Add streams created by an audit: aligned transcripts."""
         model = self.model
         if model is None or not streams:
             return
@@ -134,9 +134,9 @@ class Session:
         model.streams, model.lanes = anew.streams, anew.lanes
 
     def _select_interesting(self, model: ClipModel) -> None:
-        """Select what the verdict is about: a rejected source, that of the first reason first.
+        """Select the source that the verdict is about: a rejected one, by the order of reasons.
 
-        Where there is none, or a person labels blindly, the selection stays.
+        If there is none, or during blind labelling, the selection is unchanged.
         """
         judged = None if self.is_hidden(model.clip.clip_id) else model.judgement
         sources = {} if judged is None else judged.sources
@@ -148,11 +148,11 @@ class Session:
             self.selected = found or next(iter((*model.cameras, *model.selectable)), "")
 
     def is_hidden(self, clip_id: str) -> bool:
-        """Return whether the verdict on a clip is kept from the person."""
+        """Return whether the verdict on a clip is hidden from the user."""
         return self.is_blind and self.labels.of(clip_id) is None
 
     def select_neighbour(self, by: int) -> str:
-        """Select the source `by` lines on, and return it."""
+        """Select the source `by` lines further, and return it."""
         names = () if self.model is None else self.model.selectable
         if names:
             place = names.index(self.selected) if self.selected in names else 0
@@ -160,7 +160,7 @@ class Session:
         return self.selected
 
     def toggle_corrected(self) -> bool:
-        """Change between raw and corrected clocks; return whether they are corrected now."""
+        """Toggle between raw and corrected clocks; return whether they are now corrected."""
         model = self.model
         if model is None or self.is_hidden(self.clip_id):
             return False
@@ -169,9 +169,9 @@ class Session:
         return model.is_corrected
 
     def nudge(self, source: str, by_s: float) -> None:
-        """Move a source by hand, and with it all that share its clock.
+        """Move a source by hand, and with it all sources that share its clock.
 
-        Everything is drawn corrected then, or nothing would be seen.
+        This switches to corrected clocks, as the nudge would not be visible otherwise.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Session:
         self.undo.do(text, lambda: put(by_s), lambda: put(0.0))
 
     def clock_mates(self, source: str) -> tuple[str, ...]:
-        """Return a source, and after it those that are stamped by the same clock."""
+        """Return a source, followed by those that are stamped by the same clock."""
         specs = {} if self.model is None else self.model.clip.sources
         if source not in specs:
             return (source,)
@@ -212,7 +212,7 @@ class Session:
         model.clocks_changed()
 
     def label(self, label: Label, note: str) -> Label | None:
-        """Label the open clip; the label that it has is taken back.
+        """Label the open clip; giving its current label again withdraws it.
 
         Raises
         ------
@@ -258,7 +258,7 @@ class Session:
             self.clip_id,
             label,
             note=note,
-            # What was given blindly stays so, even if the verdict was seen afterwards.
+            # A blind label stays blind, even if the verdict was seen afterwards.
             is_blind=self.is_hidden(self.clip_id)
             or (known is not None and known.is_blind and known.label is label),
             verdict_shown=None if judged is None else str(judged.verdict),
@@ -266,7 +266,7 @@ class Session:
         self.batch.relabel(self.clip_id)
 
     def neighbour(self, by: int) -> ClipRow | None:
-        """Return the clip `by` lines on in the list, from the one that is open or being read."""
+        """Return the clip `by` lines further than the one that is open or being read."""
         return self.batch.neighbour(self.wanted_id, by)
 
 

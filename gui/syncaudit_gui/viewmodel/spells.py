@@ -1,4 +1,4 @@
-"""Runs of frames that train nothing, on the stamps of their camera."""
+"""Runs of faulty frames, which are useless for training, at their camera's timestamps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAULT_SIGNS: Mapping[PictureFault, tuple[str, str]] = {
     PictureFault.UNDECODED: ("∅", "undecoded"),
     PictureFault.SIZE: ("◳", "other size"),
 }
-"""Glyph and word of each fault: not by colour alone."""
+"""Glyph and word of each fault, so that it is not shown by colour alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +36,13 @@ class Spell:
     camera : str
         Source.
     fault : PictureFault
-        What is wrong.
+        The fault.
     first, last : int
-        Frames, by their place in the file.
+        Frames, by their position in the file.
     n_frames : int
-        How many of them show it.
+        Number of these frames that show it.
     start_s, stop_s : float
-        From the stamp of the first frame to a period after that of the last, raw, in seconds
+        From the timestamp of the first frame to a period after that of the last, raw, in seconds
         since the clip's epoch.
     """
 
@@ -61,7 +61,7 @@ class Spell:
 
     @property
     def frames(self) -> str:
-        """Which frames, in words."""
+        """Description of the frames."""
         if self.first == self.last:
             return f"frame {self.first}"
         return f"{word_count(self.n_frames, 'frame')}, {self.first} to {self.last}"
@@ -70,14 +70,14 @@ class Spell:
 def find_spells(
     audits: Mapping[str, PictureAudit], streams: Mapping[str, Stream], epoch_ns: int
 ) -> dict[str, tuple[Spell, ...]]:
-    """Return the spells of every camera that has some, in order of time.
+    """Return the spells of every camera that has some, in chronological order.
 
     Parameters
     ----------
     audits : mapping of str to PictureAudit
         By camera.
     streams : mapping of str to Stream
-        Their stamps; what has none is left out.
+        Their timestamps; cameras without timestamps are skipped.
     epoch_ns : int
         Zero of the timeline.
     """
@@ -91,7 +91,7 @@ def find_spells(
         spells = []
         for spell in audit.spells:
             own_s = stamps_s[max(0, spell.first) : spell.last + 1]
-            if own_s.size:  # a file may hold more frames than there are stamps
+            if own_s.size:  # a file may hold more frames than timestamps
                 spells.append(
                     Spell(
                         camera=camera,

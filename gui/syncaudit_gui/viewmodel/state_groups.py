@@ -1,4 +1,4 @@
-"""Channels of a robot that belong in one lane: joints of an arm, grippers, efforts."""
+"""Group the channels of a robot into lanes: joints of an arm, grippers, efforts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["ChannelGroup", "group_channels"]
 
-# As many curves as there are colours to tell them apart.
+# At most as many curves as there are distinguishable colours.
 MAX_CURVES = 7
-# Beside a curve so much larger another one is a flat line.
+# Beside a curve larger by this factor, another one looks like a flat line.
 MAX_RATIO = 12.0
 
 _KINDS = {
@@ -29,18 +29,18 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChannelGroup:
-    """Channels that are drawn over one axis.
+    """Channels that are drawn on one axis.
 
     Parameters
     ----------
     title : str
-        What they are.
+        Name of the group.
     names : tuple of str, length d
-        What tells them apart.
+        Distinguishing parts of their names.
     unit : str
-        Of all of them.
+        Common unit.
     time_ns : ndarray of int64, shape (n,)
-        Stamps.
+        Timestamps.
     values : ndarray, shape (n, d)
         Samples.
     """
@@ -74,9 +74,9 @@ class _Column:
 
 
 def group_channels(stream: SignalStream) -> list[ChannelGroup]:
-    """Return the channels of a stream in groups of like ones, in order of the table.
+    """Return the channels of a stream in groups of similar ones, in table order.
 
-    One group holds at most seven; what is a dozen times larger than the others has its own.
+    A group holds at most seven; a channel a dozen times larger than the others has its own.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _columns(stream: SignalStream) -> list[_Column]:
 
 
 def _of_like_size(columns: Sequence[_Column]) -> list[list[_Column]]:
-    """Return columns apart where one would flatten the other, each list in the given order."""
+    """Split columns where one would flatten the other, each list in the given order."""
     sizes = np.array([column.size for column in columns])
     ordered = np.sort(sizes[sizes > 0.0])
     jumps = np.flatnonzero(ordered[1:] > MAX_RATIO * ordered[:-1])
@@ -139,13 +139,13 @@ def _of_like_size(columns: Sequence[_Column]) -> list[list[_Column]]:
 
 
 def _stem(columns: Sequence[_Column]) -> str:
-    """Return what all names begin with, up to a separator."""
+    """Return the common prefix of all names, up to a separator."""
     common = _common([column.name for column in columns])
     return common.rstrip("0123456789").rstrip("._-/ ") if len(columns) > 1 else ""
 
 
 def _short(names: Sequence[str], stem: str) -> list[str]:
-    """Return names without what all of them begin and end with."""
+    """Return names without their common prefix and suffix."""
     if len(names) < 2 or stem:
         return list(names)
     begin = re.split(r"(?<=[._\-/ ])", _common(names))
@@ -155,6 +155,6 @@ def _short(names: Sequence[str], stem: str) -> list[str]:
 
 
 def _common(names: Sequence[str]) -> str:
-    """Return the characters that all names begin with."""
+    """Return the common prefix of all names."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return "".join(letters[0] for letters in same)

@@ -1,4 +1,4 @@
-"""What part of a clip is looked at, and where the cursor stands."""
+"""The visible part of a clip, and the cursor position."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 __all__ = ["TimeRange", "Timeline"]
 
-# A pixel is then a microsecond: finer than any clock that is looked at.
+# A pixel is then a microsecond: finer than any clock examined here.
 MIN_SPAN_S = 1e-3
-# Half of a loop around the cursor.
+# Half the length of a loop around the cursor.
 LOOP_S = 0.5
 
 
@@ -30,7 +30,7 @@ class TimeRange:
         return 0.5 * (self.start_s + self.stop_s)
 
     def zoomed(self, factor: float, at_s: float) -> TimeRange:
-        """Return the range `factor` times as long in which `at_s` keeps its place."""
+        """Return the range scaled by `factor` with `at_s` fixed."""
         return TimeRange(
             start_s=at_s - (at_s - self.start_s) * factor,
             stop_s=at_s + (self.stop_s - at_s) * factor,
@@ -41,7 +41,7 @@ class TimeRange:
         return TimeRange(start_s=self.start_s + by_s, stop_s=self.stop_s + by_s)
 
     def inside(self, limits: TimeRange) -> TimeRange:
-        """Return the range moved, and shortened if need be, so that `limits` hold it."""
+        """Return the range moved, and shortened if need be, to fit into `limits`."""
         if self.span_s >= limits.span_s:
             return limits
         span_s = max(self.span_s, MIN_SPAN_S)
@@ -60,7 +60,7 @@ class Timeline:
     Parameters
     ----------
     limits : TimeRange
-        Everything that there is.
+        The full range.
     """
 
     limits: TimeRange
@@ -74,22 +74,22 @@ class Timeline:
         self.cursor_s = self.limits.start_s
 
     def move_to(self, time_s: float, *, follow: bool = True) -> None:
-        """Put the cursor somewhere; the view follows where it would leave it."""
+        """Move the cursor; the view follows if the cursor would leave it."""
         last_s = max(self.limits.start_s, self.limits.stop_s - 1e-9)
         self.cursor_s = min(max(time_s, self.limits.start_s), last_s)
         if not follow or self.cursor_s in self.visible:
             return
-        # A tenth of the view is kept behind, so that what comes next can be seen coming.
+        # Keep a tenth of the view behind, so that upcoming data are visible.
         ahead = 0.1 if self.cursor_s >= self.visible.stop_s else 0.9
         start_s = self.cursor_s - ahead * self.visible.span_s
         self.show(self.visible.moved(start_s - self.visible.start_s))
 
     def show(self, wanted: TimeRange) -> None:
-        """Look at a range, as far as the clip reaches."""
+        """Show a range, as far as the clip extends."""
         self.visible = wanted.inside(self.limits)
 
     def toggle_loop(self) -> None:
-        """Loop between the marks, or around the cursor; again, not any more."""
+        """Start looping between the marks, or around the cursor; or stop looping."""
         if self.loop is not None:
             self.loop = None
             return
@@ -102,14 +102,14 @@ class Timeline:
         )
 
     def clear_marks(self) -> bool:
-        """Take marks and loop away; return whether there were any."""
+        """Remove marks and loop; return whether there were any."""
         had_any = bool(self.marks_s) or self.loop is not None
         self.marks_s.clear()
         self.loop = None
         return had_any
 
     def mark(self) -> None:
-        """Set a measuring mark at the cursor: the first, the second, then none."""
+        """Set the first measuring mark at the cursor, then the second, then remove both."""
         if len(self.marks_s) == 2:
             self.marks_s.clear()
         else:

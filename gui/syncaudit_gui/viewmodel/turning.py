@@ -1,7 +1,7 @@
-"""How fast everything turns: the one motion that cameras, gyroscopes and buses share.
+"""Turn rates: the one motion that cameras, gyroscopes and buses all measure.
 
-The norm of an angular rate does not depend on how a sensor is mounted, so curves of different
-sources lie on one another where their clocks agree.
+The norm of an angular rate does not depend on how a sensor is mounted, so the curves of different
+sources coincide if their clocks agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 __all__ = ["camera_turning", "sensor_turning"]
 
 _DEG = 180.0 / math.pi
-# No vehicle turns faster, in rad/s: a bus with such values and no unit states degrees.
+# No vehicle turns faster, in rad/s: larger bus values without a unit are in degrees.
 FASTEST = 3.5
 
 

@@ -18,20 +18,20 @@ class _Step:
 
 
 class UndoStack:
-    """Steps that were done, and those undone."""
+    """Steps that were done, and those that were undone."""
 
     def __init__(self) -> None:
         self._done: list[_Step] = []
         self._undone: list[_Step] = []
 
     def do(self, text: str, do: Callable[[], None], undo: Callable[[], None]) -> None:
-        """Do something that can be undone; what was undone before is forgotten."""
+        """Do something that can be undone; this clears the redo steps."""
         do()
         self._done = [*self._done[1 - _DEPTH :], _Step(text, do, undo)]
         self._undone.clear()
 
     def undo(self) -> str | None:
-        """Undo the last step and return its text; None where there is none."""
+        """Undo the last step and return its text; None if there is none."""
         if not self._done:
             return None
         step = self._done.pop()
@@ -40,7 +40,7 @@ class UndoStack:
         return step.text
 
     def redo(self) -> str | None:
-        """Do the last undone step again and return its text; None where there is none."""
+        """Redo the last undone step and return its text; None if there is none."""
         if not self._undone:
             return None
         step = self._undone.pop()

@@ -1,4 +1,4 @@
-"""What the list shows of a clip, read from the rows of ``verdicts.jsonl``."""
+"""Lines of the clip list, read from the rows of ``verdicts.jsonl``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_drift, word_off
 
 __all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
 
-# Verdicts between two words on how far the reading is.
+# Verdicts between two progress messages.
 _TOLD_ROWS = 500
-# Reasons whose figure is an offset, and a length of time.
+# Reasons whose value is an offset, and a duration.
 _SIGNED, _DURATIONS = ("offset", "step"), ("jitter", "gap")
 
 
@@ -30,13 +30,13 @@ class ClipRow:
     clip_id : str
         Clip.
     verdict : str, optional
-        None: not judged.
+        None if not judged.
     headline : str
-        First reason, or what is worst of it.
+        First reason, or its worst part.
     brief : str
         The same for narrow places: ``cam_rear +34.9 ms``.
     worst_s : float
-        Largest offset of any source that is known; 0 without one.
+        Largest known offset of any source; 0 if there is none.
     place : tuple of int, optional
         First byte and length of its line in ``verdicts.jsonl``.
     """
@@ -50,20 +50,20 @@ class ClipRow:
 
 
 def ignore_progress(_: str) -> None:
-    """Keep quiet."""
+    """Do nothing."""
 
 
 def read_verdict_rows(
     path: Path, on_progress: Callable[[str], None] = ignore_progress
 ) -> list[ClipRow]:
-    """Return the lines of a ``verdicts.jsonl``; of a clip that stands twice the later counts.
+    """Return the lines of a ``verdicts.jsonl``; the last line of a clip counts.
 
     Parameters
     ----------
     path : Path
         The file.
     on_progress : callable
-        Told now and then how far it is.
+        Called periodically with the progress.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_verdict_rows(
 
 
 def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> ClipRow | None:
-    """Return the line of the list for a verdict row; None where it is none."""
+    """Return the list line for a verdict row; None if it is not one."""
     clip_id, verdict = row.get("clip_id"), row.get("verdict")
     if not isinstance(clip_id, str) or not isinstance(verdict, str):
         return None
@@ -115,7 +115,7 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
         first = reasons[0]
         headline = str(first.get("message", ""))
         source, code, value = str(first.get("source") or ""), first.get("code"), first.get("value")
-        if code == "drift" and isinstance(sources, dict):  # its figure is an offset, or a rate
+        if code == "drift" and isinstance(sources, dict):  # its value is an offset, or a rate
             value = (sources.get(source) or {}).get("drift_ppm")
         brief = _brief(source, str(code), value)
     return ClipRow(
@@ -129,7 +129,7 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
 
 
 def _brief(source: str, code: str, value: object) -> str:
-    """Return a reason in some twenty letters, its figure before its kind."""
+    """Return a reason in about twenty letters, its value before its kind."""
     kind = ACTIONS.get(code, (code.replace("_", " "), ""))[0]
     figure = ""
     if not isinstance(value, int | float):

@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 MINUS = "−"
-# Offsets are worded in seconds from here on.
+# Offsets from this size are given in seconds.
 SECONDS_FROM_S = 10.0
-# Searches in wider steps place the peak to 5 ms.
+# Searches with larger steps locate the peak to 5 ms.
 FINE_STEP_S = 0.005
 
 
 def word_offset(offset_s: float, offset_std_s: float | None) -> str:
-    """Return a signed offset ± 1 standard error in ms: ``+34.9 ± 0.4``; seconds from 10 s on.
+    """Return a signed offset ± 1 standard error in ms: ``+34.9 ± 0.4``; in s from 10 s.
 
     The digits are those of `syncaudit.formatting.word_measure`.
     """
@@ -47,7 +47,7 @@ def word_offset(offset_s: float, offset_std_s: float | None) -> str:
 
 
 def word_drift(drift_ppm: float | None, drift_std_ppm: float | None) -> str:
-    """Return a drift ± 1 standard error in ppm: ``+190 ± 20``; a dash where it is unknown."""
+    """Return a drift ± 1 standard error in ppm: ``+190 ± 20``; a dash if it is unknown."""
     if drift_ppm is None:
         return "–"
     if not drift_std_ppm or not math.isfinite(drift_std_ppm):
@@ -57,14 +57,14 @@ def word_drift(drift_ppm: float | None, drift_std_ppm: float | None) -> str:
 
 
 def word_nudge(nudge_s: float) -> str:
-    """Return a nudge in ms; a dot where there is none."""
+    """Return a nudge in ms; a dot if there is none."""
     return "·" if nudge_s == 0.0 else _signed(1e3 * nudge_s, 1)
 
 
 def word_agreement(curve: AgreementCurve) -> str:
-    """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``.
+    """Describe the peak of a curve: ``Agreement is best at +34.9 ms: 0.93``.
 
-    Coarse searches resolve no tenths of a millisecond; the estimate beside them does.
+    Coarse searches do not resolve tenths of a millisecond; the estimate next to it does.
     """
     at_s, best = curve.peak_s, float(np.nanmax(curve.agreement))
     if curve.step_s < FINE_STEP_S or abs(at_s) >= SECONDS_FROM_S:
@@ -77,19 +77,19 @@ def word_agreement(curve: AgreementCurve) -> str:
 
 
 def word_residuals(found: EventResiduals) -> str:
-    """Return how many events agree, and how well: ``12 events in common, 0.13 ms rms``."""
+    """Describe how many events agree, and how well: ``12 events in common, 0.13 ms rms``."""
     return f"{word_count(found.n_events, 'event')} in common, {1e3 * found.rms_s:.2f} ms rms."
 
 
 def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
-    """Return why nothing can be drawn of a measurement.
+    """Explain why nothing can be plotted for a measurement.
 
     Parameters
     ----------
     pair : PairMeasurement
         The measurement.
     can_audit : bool
-        Whether the evidence may not be there because an older version judged the clip.
+        Whether evidence may be missing because an older version judged the clip.
     """
     if can_audit:
         return "Audit the clip to see the curve behind these figures."
@@ -101,7 +101,7 @@ def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
 
 
 def word_time(time_s: float, *, digits: int = 3) -> str:
-    """Return a position: ``18.200 s``, ``12:05.000`` from a minute on, ``1:02:05.000`` hours."""
+    """Return a position: ``18.200 s``, ``12:05.000`` above a minute, ``1:02:05.000`` for hours."""
     sign, rest_s = (MINUS if time_s < 0.0 else ""), round(abs(time_s), digits)
     if rest_s < 60.0:
         return f"{sign}{rest_s:.{digits}f} s"
@@ -120,7 +120,7 @@ def word_span(span_s: float) -> str:
 
 
 def word_value(value: float) -> str:
-    """Return a measured value with three digits: ``−12.3``; a dash where there is none."""
+    """Return a measured value with three digits: ``−12.3``; a dash if there is none."""
     if not math.isfinite(value):
         return "–"
     text = f"{value + 0.0:.3g}" if abs(value) < 1e3 else f"{value:.4g}"
@@ -147,7 +147,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def _n_alike(words: list[list[str]]) -> int:
-    """Return how many words all lists begin with."""
+    """Return the number of words that all lists begin with."""
     return sum(
         1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
     )

@@ -1,4 +1,4 @@
-"""What is open in the window, for all who work on it."""
+"""The state of the window, shared by all of its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OpenClip", "Workspace"]
 
 
 class OpenClip(NamedTuple):
-    """A clip that was read, and what is looked at of it."""
+    """A clip that was read, and the visible part of it."""
 
     session: Session
     model: ClipModel
@@ -27,7 +27,7 @@ class Workspace:
 
     @property
     def opened(self) -> OpenClip | None:
-        """The open clip; None while there is none."""
+        """The open clip; None if there is none."""
         session = self.session
         if session is None or session.model is None or session.timeline is None:
             return None
@@ -40,5 +40,5 @@ class Workspace:
 
     @property
     def clip_id(self) -> str:
-        """Clip that is open; empty without one."""
+        """Clip that is open; empty if there is none."""
         return "" if self.session is None else self.session.clip_id

@@ -1,1 +1,1 @@
-"""What is drawn, and what the mouse and the keys do."""
+"""Widgets: drawing, and mouse and key handling."""

@@ -1,4 +1,4 @@
-"""How far the audit of the open clip is, and a way to stop it."""
+"""Progress of the audit of the open clip, and a button to stop it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = {
 
 
 class AuditPanel(Panel):
-    """A bar and a button, only there while an audit runs."""
+    """A bar and a button, visible only while an audit runs."""
 
     cancelled = QtCore.Signal()
 
@@ -42,16 +42,16 @@ class AuditPanel(Panel):
         self.hide()
 
     def begin(self) -> None:
-        """Show that an audit began."""
+        """Show that an audit has started."""
         self.bar.setRange(0, 0)
         self.words.setText("starting")
         self.show()
 
     def show_progress(self, progress: AuditProgress) -> None:
-        """Show where it is; the bar counts frames, which take nearly all of the time."""
+        """Show the progress; the bar counts frames, which take nearly all of the time."""
         words = _WORDS.get(progress.stage, progress.stage)
         if progress.n_all:
-            # Pairs and clocks take the rest.
+            # Pairs and clocks take the remaining time.
             self.bar.setRange(0, 1000)
             self.bar.setValue(round(900 * progress.share))
             if progress.stage in ("decode", "detect"):

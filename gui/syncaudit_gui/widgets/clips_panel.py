@@ -1,4 +1,4 @@
-"""The clips of a run: filter, sort, pick."""
+"""The clips of a run: filter, sort, select."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 __all__ = ["LABEL_GLYPHS", "ClipsPanel"]
 
 LABEL_GLYPHS = {"accept": "✓", "reject": "✕", "unsure": "?"}
-# The verdict whose colour a label has.
+# The verdict whose colour each label uses.
 LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
 LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
-# Longest stretch that arranging holds the window's thread.
+# Longest time that arranging blocks the window's thread.
 SLICE_S = 0.002
 _SORT_WORDS = ("verdict, the worst first", "name", "the largest offset", "your label")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
@@ -35,7 +35,7 @@ _SHOWN = (
 
 
 class _ClipTable(CellModel):
-    """Lines of a batch list, asked for as they come on screen."""
+    """Lines of a batch list, requested as they come on screen."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _ClipTable(CellModel):
         return Cell(GLYPHS.get(verdict, "·"), theme.verdict(verdict))
 
     def words_on(self, row: ClipRow, *, sign: bool = True) -> str:
-        """Return all that the list shows of a clip."""
+        """Return all text that the list shows for a clip."""
         if self.is_hidden(row.clip_id):
             return row.clip_id
         glyph = f"{GLYPHS.get(row.verdict, '·')} " if sign else ""
@@ -106,7 +106,7 @@ class ClipsPanel(Panel):
         self.count.setProperty("role", "dim")
         self.head.addWidget(self.count)
         self.show_which = QtWidgets.QComboBox()
-        self.show_which.setView(QtWidgets.QListView())  # the other one heeds no style sheet
+        self.show_which.setView(QtWidgets.QListView())  # the default one ignores the style sheet
         for words, _ in _SHOWN:
             self.show_which.addItem(words)
         self.show_which.setFocusPolicy(QtCore.Qt.FocusPolicy.ClickFocus)
@@ -133,7 +133,7 @@ class ClipsPanel(Panel):
             header.setSortIndicatorShown(False)
             header.sectionClicked.connect(self._sort)
         self.view.setMinimumHeight(LEAST_PX)
-        # What is left of the side panel, however long the list is.
+        # Takes the rest of the side panel, however long the list is.
         self.view.setSizePolicy(
             QtWidgets.QSizePolicy.Policy.Expanding, QtWidgets.QSizePolicy.Policy.Ignored
         )
@@ -165,7 +165,7 @@ class ClipsPanel(Panel):
         self.table.theme = theme
 
     def arrange(self) -> None:
-        """List anew by filter and order; long lists in slices, between which keys are taken."""
+        """Update filter and order; long lists in slices, between which input is handled."""
         batch = self.table.batch
         if batch is None:
             self._steps = None
@@ -178,7 +178,7 @@ class ClipsPanel(Panel):
 
     @property
     def is_arranging(self) -> bool:
-        """Whether the list is not yet what was asked for."""
+        """Whether the list is not up to date yet."""
         return self._steps is not None
 
     def _go_on(self) -> None:
@@ -225,7 +225,7 @@ class ClipsPanel(Panel):
         return "" if row is None else self.table.words_on(row).replace("\n", ": ")
 
     def refresh(self) -> None:
-        """Draw the line of the open clip anew, after a verdict or a label came."""
+        """Redraw the line of the open clip after a new verdict or label."""
         batch = self.table.batch
         line = None if batch is None else batch.line_of(self._current)
         if line is not None:

@@ -1,4 +1,4 @@
-"""An offset as people see it at a glance: two curves apart, and where they meet."""
+"""An offset at a glance: two curves apart, and aligned after the correction."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 __all__ = ["ComparisonView", "comparison_height"]
 
 
-# Three lanes at least, and a fifth of what cameras and lanes have together.
+# At least three lanes, and a fifth of the height of cameras and lanes together.
 LEAST_PX, SHARE = 140, 0.2
 HEAD_PX, FOOT_PX, SIDE_PX = 22, 18, 10
 # Long enough to be followed by eye.
 SLIDE_MS = 450
-# A narrower arrow has its head beside it.
+# A narrower arrow has its head next to it.
 HEAD_OF_ARROW_PX = 6.0
 LINE_PX = 2.0
 
 
 def comparison_height(room_px: int) -> int:
-    """Return how high a comparison is beside cameras and lanes that have `room_px` with it."""
+    """Return the height of a comparison that shares `room_px` with cameras and lanes."""
     return max(LEAST_PX, round(SHARE * room_px))
 
 
 class ComparisonView(QtWidgets.QWidget):
-    """A source's curve over its target's in the second that tells most, raw or corrected."""
+    """A source's curve over its target's in the most informative second, raw or corrected."""
 
     time_wanted = QtCore.Signal(float)
-    """A click: where in the clip this is."""
+    """A click: the time in the clip."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class ComparisonView(QtWidgets.QWidget):
 
     @property
     def shown(self) -> Comparison | None:
-        """What is shown."""
+        """The comparison on screen."""
         return self._shown
 
     @property
@@ -70,12 +70,12 @@ class ComparisonView(QtWidgets.QWidget):
     def show_comparison(
         self, found: Comparison | None, std_s: float | None = None, *, is_corrected: bool
     ) -> None:
-        """Show a comparison; the source slides where only its clock is another one.
+        """Show a comparison; the source slides if only its clock has changed.
 
         Parameters
         ----------
         found : Comparison, optional
-            None: nothing to see.
+            None to show nothing.
         std_s : float, optional
             Standard error of the source's offset.
         is_corrected : bool
@@ -102,7 +102,7 @@ class ComparisonView(QtWidgets.QWidget):
         self.update()
 
     def words(self) -> str:
-        """Return what the image shows, in a sentence."""
+        """Return a sentence that describes the image."""
         found = self._shown
         if found is None:
             return ""
@@ -110,7 +110,7 @@ class ComparisonView(QtWidgets.QWidget):
         return f"{found.source} against {found.target} ({found.quantity}): {offset}"
 
     def end_slide(self) -> None:
-        """Bring the source to where it slides, at once."""
+        """Move the source to the end of its slide immediately."""
         if self._slide.state() is QtCore.QAbstractAnimation.State.Running:
             self._slide.setCurrentTime(SLIDE_MS)
 
@@ -201,7 +201,7 @@ class ComparisonView(QtWidgets.QWidget):
         painter.setPen(pen)
         xs = [scale.x_of(time_s) for time_s in times_s.tolist()]
         ys = self._heights(side, room)
-        if ys is None:  # events: a stroke each, those of the source from above
+        if ys is None:  # events: one stroke each, those of the source from above
             middle, reach = room.center().y(), 0.32 * room.height()
             far = middle + (reach if side else -reach)
             for x in xs:
@@ -214,18 +214,18 @@ class ComparisonView(QtWidgets.QWidget):
         )
 
     def _heights(self, side: int, room: QtCore.QRectF) -> Floats | None:
-        """Return where the samples of a side lie, over what is seen of both."""
+        """Return the heights of the samples of a side, on a scale common to both."""
         found = self._shown
         if found is None or found.values is None:
             return None
         low, high = found.extremes()
-        # Above the curves there is room for the arrow.
+        # Leave room for the arrow above the curves.
         top, height = room.top() + 26.0, room.height() - 32.0
         heights: Floats = top + height * (high - found.values[side]) / (high - low)
         return heights
 
     def _height_at(self, side: int, time_s: float, room: QtCore.QRectF) -> float:
-        """Return where the curve of a side is at an instant; the foot of the room for events."""
+        """Return the height of a side's curve at a time; the bottom of the room for events."""
         found, heights = self._shown, self._heights(side, room)
         if found is None or heights is None:
             return room.bottom()
@@ -235,7 +235,7 @@ class ComparisonView(QtWidgets.QWidget):
     def _paint_arrow(
         self, painter: QtGui.QPainter, scale: TimeScale, room: QtCore.QRectF, found: Comparison
     ) -> None:
-        """Paint an arrow from the raw to the corrected timestamp, as long as the offset is."""
+        """Paint an arrow from the raw to the corrected timestamp, as long as the offset."""
         theme = self._theme
         begin, end = scale.x_of(found.peak_s - found.offset_s), scale.x_of(found.peak_s)
         y = room.top() + 12.0
@@ -252,7 +252,7 @@ class ComparisonView(QtWidgets.QWidget):
                 painter.drawEllipse(QtCore.QPointF(x, foot), 3.5, 3.5)
         length = end - begin
         side = 1.0 if length >= 0.0 else -1.0
-        # Of a short arrow the shaft comes from outside.
+        # The shaft of a short arrow comes from outside.
         is_short = abs(length) <= 2.0 * HEAD_OF_ARROW_PX
         tail = end - side * 3.0 * HEAD_OF_ARROW_PX if is_short else begin
         painter.setPen(QtGui.QPen(color, LINE_PX))

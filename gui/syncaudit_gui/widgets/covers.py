@@ -1,4 +1,4 @@
-"""What lies over the window: nothing opened yet, reading, broken, and the sheet of keys."""
+"""Overlays of the window: nothing opened, reading, error, and the key sheet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Message(QtWidgets.QWidget):
         self.update()
 
     def show_words(self, sign: str, title: str, text: str = "") -> None:
-        """Show a sign, a title and a text."""
+        """Show a symbol, a title and a text."""
         self._sign, self._title, self._text = sign, title, text
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
@@ -58,7 +58,7 @@ class Message(QtWidgets.QWidget):
         if self._sign == "⇣":
             painter.setPen(pen)
             painter.drawRoundedRect(box, 10, 10)
-        # Between words, and only what is longer than a line anywhere.
+        # Between words, and only for words longer than any line.
         wrapping = QtGui.QTextOption(QtCore.Qt.AlignmentFlag.AlignHCenter)
         wrapping.setWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         font = QtGui.QFont(self.font())
@@ -80,7 +80,7 @@ class Message(QtWidgets.QWidget):
 
 
 class KeySheet(QtWidgets.QWidget):
-    """All keys, over the window until any of them is pressed."""
+    """All keys, shown over the window until any key is pressed."""
 
     def __init__(self, parent: QtWidgets.QWidget) -> None:
         super().__init__(parent)
@@ -142,7 +142,7 @@ class KeySheet(QtWidgets.QWidget):
 
 
 def _columns(n_columns: int) -> list[list[tuple[str, list[Binding]]]]:
-    """Return the groups of keys, each where the fewest lines are so far."""
+    """Return the groups of keys by column, adding each to the shortest column."""
     columns: list[list[tuple[str, list[Binding]]]] = [[] for _ in range(n_columns)]
     for name, rows in groupby(BINDINGS, key=lambda binding: binding.group):
         fewest = min(columns, key=lambda column: sum(len(part) + 2 for _, part in column))

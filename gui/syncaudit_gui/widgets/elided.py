@@ -1,4 +1,4 @@
-"""Words for which there may be no room: cut in the middle, shown on hovering."""
+"""Text that may not fit: elided in the middle, shown in full on hovering."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A line that never asks for more room than there is: it shows the rest on hovering.
+    """A line that never requests more room than there is and shows the rest on hovering.
 
     Parameters
     ----------
     text : str
-        What it says.
+        The text.
     elided : Qt.TextElideMode
-        What is left out: the middle of names, which differ at their ends, and the end of sentences.
+        Part to omit: the middle of names, which differ at their ends, and the end of sentences.
     least_px : int
-        Down to this size the font shrinks before anything is left out; 0: not at all.
+        Smallest font size to try before anything is omitted; 0 keeps the font.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class ElidedLabel(QtWidgets.QLabel):
 
     @property
     def shown_text(self) -> str:
-        """What can be seen of it."""
+        """The visible text."""
         metrics = QtGui.QFontMetrics(self._fitting_font())
         return metrics.elidedText(self.text(), self._elided, self.contentsRect().width())
 
     def _fitting_font(self) -> QtGui.QFont:
-        """Return the font of the label, smaller where that shows more of the text."""
+        """Return the font of the label, smaller if that shows more of the text."""
         font = QtGui.QFont(self.font())
         while font.pixelSize() > self._least_px > 0 and (
             QtGui.QFontMetrics(font).horizontalAdvance(self.text()) > self.contentsRect().width()
@@ -65,7 +65,7 @@ class ElidedLabel(QtWidgets.QLabel):
 
     def setText(self, text: str) -> None:
         if text == self.text():
-            return  # Qt would lay everything out anew
+            return  # Qt would redo the whole layout
         self.setToolTip("")
         super().setText(text)
         self.setAccessibleName(text)
@@ -79,10 +79,10 @@ def heading(text: str) -> ElidedLabel:
 
 
 def wrapped_tip(text: str) -> str:
-    """Return a text for a tool tip, which then breaks long lines."""
+    """Return a text for a tool tip that wraps long lines."""
     return f"<qt>{breakable(html.escape(text)).replace(chr(10), '<br>')}</qt>"
 
 
 def breakable(text: str) -> str:
-    """Return a text with places to break in paths and long names."""
+    """Return a text with line break opportunities in paths and long names."""
     return re.sub(r"([/_\\])(?=\w)", "\\1\u200b", text)

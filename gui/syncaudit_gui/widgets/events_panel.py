@@ -1,4 +1,4 @@
-"""The events of a clip as a list: what, when, by which source."""
+"""The events of a clip as a list: kind, time and source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ROWS = 7
 
 
 class EventsPanel(Panel):
-    """A line for each event; a click goes there. Hidden until it is asked for."""
+    """A line for each event; a click jumps to it. Hidden until requested."""
 
     time_wanted = QtCore.Signal(float)
 
@@ -38,7 +38,7 @@ class EventsPanel(Panel):
         self._theme, self._shown = theme, None
 
     def show_model(self, model: ClipModel | None) -> None:
-        """Show the events of a clip by the clocks that count now."""
+        """Show the events of a clip with the current clocks."""
         self._model = model
         placed = None if model is None else model.events.times_s
         if self.isHidden() or placed is self._shown:

@@ -31,11 +31,11 @@ MOST_ROWS = 4
 
 
 class EvidencePanel(Panel):
-    """A plot of the chosen measurement over the list of all that concern the source."""
+    """A plot of the chosen measurement over the list of all measurements of the source."""
 
     audit_wanted = QtCore.Signal()
     time_wanted = QtCore.Signal(float)
-    """A click on a fault of frames: when it begins."""
+    """A click on a frame fault: its start time."""
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
@@ -95,9 +95,9 @@ class EvidencePanel(Panel):
         source : str
             The source.
         is_hidden : bool
-            Whether a person labels blindly.
+            Whether the user labels blindly.
         can_audit : bool
-            Whether an audit would bring more.
+            Whether an audit would provide more.
         """
         judged = None if model is None or is_hidden else model.judgement
         if source != self._source:
@@ -154,7 +154,7 @@ class EvidencePanel(Panel):
         if pair is not None and pair.why:
             words = f"Refused: {pair.why}."
         elif pair is not None and found is None and not words:
-            # Rows of older versions hold no evidence of any measurement.
+            # Rows of older versions hold no evidence for any measurement.
             is_old = not any(pair.evidence for pair in self._all_pairs)
             words = word_no_plot(pair, can_audit=self._can_audit and is_old)
         elif pair is None and not words and self._source:
@@ -191,7 +191,7 @@ class EvidencePanel(Panel):
 
 
 class FaultsTable(QtWidgets.QWidget):
-    """A line for each spell; a click goes there."""
+    """A line for each spell; a click jumps to it."""
 
     time_wanted = QtCore.Signal(float)
 
@@ -207,7 +207,7 @@ class FaultsTable(QtWidgets.QWidget):
         column.addWidget(self.view)
 
     def show_camera(self, model: ClipModel | None, camera: str, theme: Theme) -> None:
-        """Show the faults of a camera by the clock that it is drawn by; nothing without any."""
+        """Show a camera's faults with its current clock; nothing if there are none."""
         self._model = model
         self._spells = () if model is None else model.spells.get(camera, ())
         self.setVisible(bool(self._spells))

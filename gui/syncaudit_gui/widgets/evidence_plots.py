@@ -1,4 +1,4 @@
-"""What is drawn of the evidence: agreement over offsets, residuals of events, offset over time."""
+"""Plots of the evidence: agreement over offset, event residuals, offset over time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from syncaudit_gui.widgets.theme import Theme
 __all__ = ["draw_agreement", "draw_course", "draw_residuals"]
 
 
-# Offsets beyond are shown from the estimate.
+# Larger offsets are plotted relative to the estimate.
 FAR_S = 10.0
-# What is seen of an agreement beside what is tolerated: this many times as much.
+# Visible range of an agreement, as a multiple of the tolerance.
 REACH_LIMITS = 3.0
-# Fewer steps of a search to either side are no curve, and less depth shows its rounding.
+# Fewer search steps to either side do not make a curve, and a lower depth shows rounding.
 LEAST_STEPS, LEAST_DEPTH = 5.0, 0.2
 TOLERATED_ALPHA, ERROR_ALPHA = 60, 70
 
@@ -46,7 +46,7 @@ def draw_agreement(
     """
     middle_s = pair.offset_s if pair.offset_s is not None else found.peak_s
     std_s = pair.offset_std_s or 0.0
-    # Beside eleven days nobody can read milliseconds.
+    # Milliseconds are unreadable on an axis at eleven days.
     zero_s = middle_s if abs(middle_s) >= FAR_S else 0.0
     middle_s -= zero_s
     offsets_s = found.offsets_s - zero_s
@@ -91,9 +91,9 @@ def draw_residuals(
     theme : Theme
         Colours.
     found : EventResiduals
-        What is drawn.
+        The residuals.
     start_s : float
-        When their times begin, in seconds since the clip's epoch.
+        Origin of their times, in seconds since the clip's epoch.
     """
     dots = pg.ScatterPlotItem(
         start_s + found.times_s,
@@ -111,7 +111,7 @@ def draw_residuals(
 
 
 def draw_course(plot: pg.PlotWidget, theme: Theme, course: OffsetCourse) -> None:
-    """Draw an offset over the time of the clip, ± one standard error, and what is tolerated."""
+    """Draw an offset over the time of the clip, ± one standard error, and its tolerance."""
     offset_ms, std_ms = 1e3 * course.offset_s, 1e3 * course.std_s
     if course.limit_s is not None:
         limit_s = course.limit_s
@@ -144,7 +144,7 @@ def _band(
     *,
     is_over: bool = False,
 ) -> None:
-    """Shade from one offset to another: of the axis below, or where they lie over time."""
+    """Shade between two offsets: along the axis below, or vertically over time."""
     band = pg.LinearRegionItem(
         (1e3 * begin, 1e3 * end),
         orientation="horizontal" if is_over else "vertical",
@@ -156,7 +156,7 @@ def _band(
 
 
 def _point(plot: pg.PlotWidget) -> int:
-    return max(1, round(plot.devicePixelRatioF()))  # pixels of the screen
+    return max(1, round(plot.devicePixelRatioF()))  # screen pixels
 
 
 def _style(*, is_dotted: bool) -> QtCore.Qt.PenStyle:

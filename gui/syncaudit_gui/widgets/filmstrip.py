@@ -1,4 +1,4 @@
-"""All cameras of a clip: as a strip, as a grid, or one of them large."""
+"""All cameras of a clip: as a strip, as a grid, or one of them enlarged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMPTY_PX = 30
 
 
 class Arrangement(StrEnum):
-    """How cameras are laid out."""
+    """Layouts of the cameras."""
 
     STRIP = "strip"
     GRID = "grid"
@@ -57,7 +57,7 @@ class Filmstrip(QtWidgets.QWidget):
         self._delivered.connect(self._take)
 
     def set_model(self, model: ClipModel | None) -> None:
-        """Show the cameras of a clip; the threads of the one before end."""
+        """Show the cameras of a clip, ending the threads of the previous one."""
         self.close_threads()
         for pane in self.panes.values():
             pane.hide()
@@ -81,7 +81,7 @@ class Filmstrip(QtWidgets.QWidget):
         self._arrange()
 
     def close_threads(self) -> None:
-        """End all decoding and wait for it."""
+        """Stop all decoding and wait for it."""
         for thread in self._threads.values():
             thread.begin_close()
         for thread in self._threads.values():
@@ -97,16 +97,16 @@ class Filmstrip(QtWidgets.QWidget):
             )
 
     def show_time(self, time_s: float, *, is_hasty: bool = False, n_ahead: int = 0) -> None:
-        """Show every camera as it was at an instant.
+        """Show every camera as it was at a time.
 
         Parameters
         ----------
         time_s : float
             On the axis of the timeline.
         is_hasty : bool
-            Whether a nearby key frame may stand in for a moment.
+            Whether a nearby key frame may be shown for a moment.
         n_ahead : int
-            Frames that will be wanted next.
+            Number of frames to decode ahead.
         """
         self._time_s, self._is_hasty, self._n_ahead = time_s, is_hasty, n_ahead
         for camera in self.panes:
@@ -161,10 +161,10 @@ class Filmstrip(QtWidgets.QWidget):
         camera = pane.camera
         shown = self._wanted.get(camera)
         if self.panes.get(camera) is not pane or shown is None:
-            return  # of the clip before, or the cursor has left the footage
+            return  # of the previous clip, or the cursor has left the footage
         if frame.index != shown.index and frame.is_coarse:
             return
-        # Of a frame that the cursor has left meanwhile the age is not known.
+        # The age is unknown for a frame that the cursor has left meanwhile.
         is_late = frame.index != shown.index
         caption = f"#{frame.index}" if is_late else self._caption(shown)
         pane.show_frame(frame, caption, is_stale=shown.is_stale)
@@ -175,7 +175,7 @@ class Filmstrip(QtWidgets.QWidget):
 
     @property
     def is_settled(self) -> bool:
-        """Whether every pane shows the exact frame of the cursor."""
+        """Whether every pane shows the exact frame at the cursor."""
         for camera, shown in self._wanted.items():
             frame = self.panes[camera].frame
             if camera in self._threads and (
@@ -185,7 +185,7 @@ class Filmstrip(QtWidgets.QWidget):
         return True
 
     def select(self, source: str) -> None:
-        """Mark a camera as selected; where one is shown large it is that one."""
+        """Mark a camera as selected; if one is enlarged, enlarge this one instead."""
         self._selected = source
         for camera, pane in self.panes.items():
             pane.set_selected(camera == source)
@@ -193,7 +193,7 @@ class Filmstrip(QtWidgets.QWidget):
             self._arrange()
 
     def set_arrangement(self, arrangement: Arrangement) -> None:
-        """Lay the panes out anew."""
+        """Change the layout of the panes."""
         self.arrangement = arrangement
         self._arrange()
 
@@ -204,7 +204,7 @@ class Filmstrip(QtWidgets.QWidget):
             pane.set_theme(theme)
 
     def wanted_height(self, width: int, room: int) -> int:
-        """Return the height that suits a width, with `room` for cameras and lanes together."""
+        """Return the height for a width, given the room for cameras and lanes together."""
         n = len(self.panes)
         if not n:
             return EMPTY_PX
@@ -218,7 +218,7 @@ class Filmstrip(QtWidgets.QWidget):
         return min(round(rows * pane_px + (rows - 1) * GAP_PX), round(0.5 * room))
 
     def _needs_two_lines(self, pane_width: float) -> bool:
-        """Return whether captions have two lines: all of them, where one needs them."""
+        """Return whether captions have two lines: all of them, if one needs them."""
         return any(pane.needs_two_lines(int(pane_width)) for pane in self.panes.values())
 
     def _aspect(self) -> float:

@@ -1,4 +1,4 @@
-"""The lane of frames: a row for each camera, with ticks, bars, gaps and faults of frames."""
+"""The frames lane: a row for each camera, with ticks, bars, gaps and frame faults."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["frame_rows", "frames_height", "paint_frames"]
 
 MARGIN_PX = 5
 ROW_PX = 9
-# A row that says in words what is wrong with frames.
+# Height of a row with text for frame faults.
 WORDS_PX = 16
-# Ticks nearer than this run into one another: a bar then.
+# Closer ticks would merge, so a bar is drawn.
 TICK_PX = 4.0
-# Frames nearer than this share of the usual period are doubled: marked above the row.
+# Frames closer than this fraction of the usual period are doubled: marked above the row.
 DOUBLED_SHARE = 0.25
-# Spells narrower than this cannot be seen.
+# Narrower spells would not be visible.
 LEAST_PX = 3.0
 
 
@@ -99,7 +99,7 @@ def _paint_stamps(
 def _paint_doubled(
     painter: QtGui.QPainter, table: FrameTable, box: QtCore.QRectF, scale: TimeScale, theme: Theme
 ) -> None:
-    """Paint a notch over frames that have the stamp of the one before, or nearly so."""
+    """Paint a notch over frames with (nearly) the same timestamp as the previous one."""
     part = _part(table, scale)
     doubled = part[1:][np.diff(part) < DOUBLED_SHARE * table.period_s]
     color, last = theme.color("rejected"), -np.inf
@@ -150,12 +150,12 @@ def _say(
     box: QtCore.QRectF,
     theme: Theme,
 ) -> float:
-    """Write what is wrong, the glyph alone where there is no room; return the width taken."""
+    """Write the fault, or only its glyph if there is no room; return the width used."""
     metrics, words = painter.fontMetrics(), spell.sign
     if begin + metrics.horizontalAdvance(words) + 4 > end:
         words = FAULT_SIGNS[spell.fault][0]
     width = float(metrics.horizontalAdvance(words) + 4)
-    if begin >= end:  # spells by the pixel: the hatching is all that can be seen
+    if begin >= end:  # spells of a pixel each: only the hatching is visible
         return 0.0
     where = QtCore.QRectF(begin, box.top() + 1, width, box.height() - 1)
     painter.fillRect(where, theme.color("panel"))

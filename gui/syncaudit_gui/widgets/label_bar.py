@@ -15,7 +15,7 @@ _WORDS = {Label.ACCEPT: "✓ accept", Label.REJECT: "✕ reject", Label.UNSURE: 
 
 
 class LabelBar(Panel):
-    """Three buttons over a line for the note."""
+    """Three buttons above a line for the note."""
 
     label_given = QtCore.Signal(object)
     note_written = QtCore.Signal(str)
@@ -51,7 +51,7 @@ class LabelBar(Panel):
         """Show the label of the clip."""
         for label, button in self.buttons.items():
             button.setChecked(row is not None and row.label is label)
-        if not self.note.isModified():  # else somebody is typing
+        if not self.note.isModified():  # otherwise the user is typing
             self.note.setText(note)
         self.blind.setChecked(is_blind)
 

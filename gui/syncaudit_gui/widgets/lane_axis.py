@@ -1,4 +1,4 @@
-"""The left end of a lane: what it shows, whose it is, and its scale."""
+"""The left end of a lane: its title, its source, and its scale."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from syncaudit_gui.widgets.theme import Theme
 
 __all__ = ["AXIS_PX", "LaneAxis", "NoAxis", "SignedAxis"]
 
-# One width for all, or lanes would not line up.
+# The same width for all, so that lanes line up.
 AXIS_PX = 132
 TITLE_PX = 88
 LINE_PX = 15.0
-# Lanes lower than this have one line of words.
+# Lower lanes have one line of text.
 LOW_PX = 34
 BETWEEN_PX = 6.0
-# Names of cameras at the right, beside their rows; they differ at their ends.
+# Camera names on the right, beside their rows; they differ at their ends.
 CAMERA_PX = 64.0
 MIDDLE = QtCore.Qt.TextElideMode.ElideMiddle
 
 
 class NoAxis(pg.AxisItem):
-    """A side of a plot without a scale: pyqtgraph keeps hidden ones up to date, which costs."""
+    """A side of a plot without a scale: pyqtgraph updates hidden ones too, which costs time."""
 
     def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
         pass
 
 
 class SignedAxis(pg.AxisItem):
-    """A scale with the minus sign that the tables have."""
+    """A scale with the same minus sign as in the tables."""
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        """Return the figures at the ticks."""
+        """Return the tick labels."""
         return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
 
 
 class LaneAxis(SignedAxis):
-    """A scale with a title at its left, of fixed width.
+    """A scale of fixed width with a title on its left.
 
     Parameters
     ----------
     lane : Lane
-        What is named.
+        The lane to describe.
     theme : Theme
         Colours.
     """
@@ -70,7 +70,7 @@ class LaneAxis(SignedAxis):
         self.setTickFont(font)
 
     def set_lane(self, lane: Lane) -> None:
-        """Name another lane."""
+        """Describe another lane."""
         self._lane = lane
 
     def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
@@ -84,16 +84,16 @@ class LaneAxis(SignedAxis):
         self.update()
 
     def set_empty(self, is_empty: bool) -> None:
-        """Take the figures away where there is nothing to read off them."""
+        """Remove the tick labels if there is nothing to read off them."""
         if is_empty != self._is_empty:
             self._is_empty = is_empty
             self.set_theme(self._theme, is_selected=self._is_selected)
 
     def updateAutoSIPrefix(self) -> None:
-        """Keep the unit as it is: it stands in the title."""
+        """Keep the unit unchanged: it is in the title."""
 
     def _updateLabel(self) -> None:
-        """Lay out no label: the title is drawn, and that of pyqtgraph never shown."""
+        """Do no label layout: the title is drawn here, and pyqtgraph's is never shown."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:
         """Return at most three ticks: lanes are low."""
@@ -108,7 +108,7 @@ class LaneAxis(SignedAxis):
         return [(spacing, inside[:: max(1, len(inside) // 2)])]
 
     def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
-        """Draw the scale and, at its left, the title."""
+        """Draw the scale and, on its left, the title."""
         super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
         box = self.boundingRect()
         theme = self._theme
@@ -120,7 +120,7 @@ class LaneAxis(SignedAxis):
         # Low lanes have their source and unit beside the title, others below it.
         if box.height() < LOW_PX and below:
             top = box.center().y() - 0.5 * LINE_PX
-            # Neither takes all: each may have half, and what the other leaves.
+            # Each may have half, plus what the other leaves.
             title_px = max(0.5 * room_px, room_px - self._width(p, below, 11) - BETWEEN_PX)
             taken = self._words(p, box.left() + 9.0, top, title_px, lane.title, name)
             left = box.left() + 9.0 + taken + BETWEEN_PX
@@ -136,7 +136,7 @@ class LaneAxis(SignedAxis):
             p.fillRect(bar, theme.color("accent"))
 
     def _cameras(self, p: QtGui.QPainter, lane: FramesLane, box: QtCore.QRectF) -> None:
-        """Name the rows that are high enough for words."""
+        """Label the rows that are high enough for text."""
         for camera, row in frame_rows(lane, box):
             if camera in lane.faulty:
                 room_px = min(CAMERA_PX, self._width(p, camera, 10) + 2.0)
@@ -160,7 +160,7 @@ class LaneAxis(SignedAxis):
         size_px: int = 12,
         elided: QtCore.Qt.TextElideMode = QtCore.Qt.TextElideMode.ElideRight,
     ) -> float:
-        """Draw words as far as there is room, and return how much they took."""
+        """Draw text as far as there is room, and return the width used."""
         font = QtGui.QFont(p.font())
         font.setPixelSize(size_px)
         p.setFont(font)

@@ -1,4 +1,4 @@
-"""What is on screen of the lanes, and what the mouse does there."""
+"""The visible lanes and their mouse handling."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["LaneOverlay"]
 
-CURSOR_PX = 70  # the time above the cursor is this wide
-VALUES_PX, VALUE_PX = 76, 12  # the values beside it, and each of them
+CURSOR_PX = 70  # width of the time above the cursor
+VALUES_PX, VALUE_PX = 76, 12  # width of the values beside it, and height of each
 ZOOM_STEP = 1.25
 
 
 class LaneScene(Protocol):
-    """What is drawn: plots of a clip over a range of time."""
+    """The content: plots of a clip over a range of time."""
 
     model: ClipModel | None
     timeline: Timeline | None
@@ -36,21 +36,21 @@ class LaneScene(Protocol):
     spectrograms: SpectrogramCache
 
     def scale(self) -> TimeScale:
-        """Return where times lie."""
+        """Return the time scale."""
 
     def lane_at(self, y_px: float) -> Lane | None:
         """Return the lane at a height."""
 
 
 class LaneOverlay(QtWidgets.QWidget):
-    """A snapshot of the plots with cursor, marks and loop over it.
+    """A snapshot of the plots, overlaid with cursor, marks and loop.
 
     Parameters
     ----------
     scene : LaneScene
-        What is shown.
+        The content.
     parent : QWidget
-        That it covers.
+        The widget to cover.
     """
 
     scrubbed = QtCore.Signal(float, bool)
@@ -82,14 +82,14 @@ class LaneOverlay(QtWidgets.QWidget):
             return
         old, self._cursor_px = self._cursor_px, self._scene.scale().x_of(timeline.cursor_s)
         if len(timeline.marks_s) == 1:
-            self.update()  # the length that is being measured changes, too
+            self.update()  # the length being measured changes as well
             return
         for x in (old, self._cursor_px):
             self.update(self._cursor_box(x).toAlignedRect().adjusted(-1, 0, 1, 1))
             self.update(int(x) - VALUES_PX - 4, 0, 2 * VALUES_PX + 8, self.height())
 
     def _cursor_box(self, x: float) -> QtCore.QRectF:
-        """Return where the time stands over a cursor: inside the lanes, also at their ends."""
+        """Return the box of the time above a cursor: inside the lanes, even at their ends."""
         left = min(max(round(x) + 0.5 - CURSOR_PX / 2, AXIS_PX), self.width() - CURSOR_PX)
         return QtCore.QRectF(left, 0, CURSOR_PX, 17)
 
@@ -154,7 +154,7 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
 
     def _paint_values(self, painter: QtGui.QPainter, at_px: float) -> None:
-        """Write beside the cursor what every curve is there, as far as its lane has room."""
+        """Write the value of every curve beside the cursor, as far as its lane has room."""
         scene = self._scene
         font = QtGui.QFont(self.font())
         font.setPixelSize(10)
@@ -216,7 +216,7 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.restore()
 
     def event(self, event: QtCore.QEvent) -> bool:
-        """Say on hovering what a place is."""
+        """Show a tip about the hovered place."""
         scene = self._scene
         if isinstance(event, QtGui.QHelpEvent) and scene.model is not None:
             place = event.pos().toPointF()

@@ -1,4 +1,4 @@
-"""Lanes that are no curves: events, frames, words, missing sources."""
+"""Lanes without curves: events, frames, words, missing sources."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class LanePainter:
     Parameters
     ----------
     painter : QPainter
-        On the snapshot.
+        Painter on the snapshot.
     theme : Theme
         Colours.
     model : ClipModel
-        What is painted.
+        The clip to paint.
     scale : TimeScale
-        Where times lie.
+        The time scale.
     """
 
     painter: QtGui.QPainter
@@ -51,13 +51,13 @@ class LanePainter:
     scale: TimeScale
 
     def paint(self, lane: Lane, room: QtCore.QRectF) -> None:
-        """Paint a lane, if it is no curve."""
+        """Paint a lane, unless it has curves."""
         self.painter.save()
         self.painter.setClipRect(room)
         if isinstance(lane, EventsLane):
             self._events(room)
             if not len(self.model.events):
-                # Beside the time that stands over the cursor at the beginning.
+                # Next to the time above the cursor at the beginning.
                 self._words("nothing to jump to yet", room.adjusted(90, 0, 0, 0), "dim")
         elif isinstance(lane, FramesLane):
             paint_frames(self.painter, lane, room, self.model, self.scale, self.theme)
@@ -98,7 +98,7 @@ class LanePainter:
                 self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
 
     def _where_it_is(self, lane: CurveLane | SoundLane | TierLane) -> str:
-        """Return how far all of a lane lies from the clip; empty where some of it is inside."""
+        """Describe how far a lane lies from the clip; empty if part of it is inside."""
         if isinstance(lane, TierLane):
             ends_s: tuple[float, float] | None = (lane.start_s[0], np.max(lane.stop_s))
         else:
@@ -127,7 +127,7 @@ class LanePainter:
 
 
 def _why_no_turning(model: ClipModel) -> str:
-    """Return why no turn rate is drawn; empty where there is one."""
+    """Explain why no turn rate is drawn; empty if there is one."""
     if model.turning:
         return ""
     if model.judgement is None:

@@ -1,7 +1,7 @@
-"""The curves of the timeline, plotted by pyqtgraph; nobody sees this widget itself.
+"""The curves of the timeline, plotted by pyqtgraph; this widget itself is never visible.
 
-What is on screen is a snapshot of it (`lane_view`): a moving cursor then costs a blit of two
-strips instead of a redraw of all curves.
+A snapshot of it is on screen (`lane_view`): moving the cursor then costs a blit of two strips
+instead of redrawing all curves.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ __all__ = ["AXIS_PX", "LanePlots"]
 
 CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
 GHOST_ALPHA = 170
-# A ghost is drawn where a clock is corrected by more than this.
+# A ghost is drawn if a clock is corrected by more than this.
 GHOST_LEAST_S = 2e-4
-# An axis stays as long as what is seen fills this much of it.
+# An axis is kept while the visible values fill this fraction of it.
 LEAST_FILLED = 0.6
-# Longer names of curves are not repeated beside their values.
+# Longer curve names are not repeated beside their values.
 SHORT_NAME = 2
 
 
 def _height_of(
     lane: Lane, *, has_turning: bool = True, has_spectrograms: bool = False
 ) -> tuple[int, bool]:
-    """Return the least height of a lane in pixels, and whether it may grow."""
+    """Return the minimum height of a lane in pixels, and whether it may grow."""
     if isinstance(lane, EventsLane):
         return 24, False
     if isinstance(lane, FramesLane):
@@ -74,7 +74,7 @@ class _Row:
     plot: pg.PlotItem
     axis: LaneAxis
     height: tuple[int, bool] | None = None
-    """Its least height, and whether it may grow."""
+    """Its minimum height, and whether it may grow."""
     curves: list[pg.PlotCurveItem] = field(default_factory=list)
     seen: tuple[float, float] | None = None
     """Values that the axis was fitted to."""
@@ -83,7 +83,7 @@ class _Row:
 
 
 class LanePlots(pg.GraphicsLayoutWidget):
-    """One plot a lane, all over the same time."""
+    """One plot per lane, all over the same time."""
 
     def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,7 +94,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self.selected = ""
         self.has_spectrograms = False
         self.n_refreshes = 0
-        self.setBackground(None)  # that of the snapshot shows through
+        self.setBackground(None)  # the snapshot's background shows through
         self.ci.layout.setContentsMargins(0, 0, 0, 0)
         self.ci.layout.setSpacing(0)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
@@ -111,7 +111,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return sum(self._height_of(row.lane)[0] for row in self._rows)
 
     def most_height(self) -> int:
-        """Return the height that all lanes can use, in pixels: no end to it where one may grow."""
+        """Return the height that all lanes can use, in pixels: unlimited if one may grow."""
         heights = [self._height_of(row.lane) for row in self._rows]
         if any(may_grow for _, may_grow in heights):
             return ANY_PX
@@ -123,12 +123,12 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return _height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
 
     def set_model(self, model: ClipModel | None) -> bool:
-        """Show the lanes of a clip, in the plots of the one before as far as there are any.
+        """Show the lanes of a clip, reusing the plots of the previous one.
 
         Returns
         -------
         bool
-            Whether they are laid out anew.
+            Whether the layout has changed.
         """
         self._model = model
         lanes = () if model is None else model.lanes
@@ -165,17 +165,17 @@ class LanePlots(pg.GraphicsLayoutWidget):
         layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
 
     def _fill(self) -> None:
-        """Lay the plots out over this whole widget: put in one by one they shrink the layout."""
+        """Lay out the plots over the whole widget: adding them one by one shrinks the layout."""
         self.ci.resize(self.width(), self.height())
         self.ci.layout.activate()
 
     def _put_away(self, number: int) -> None:
-        """Take a plot out, and keep it: making one takes 10 ms."""
+        """Remove a plot but keep it for reuse: creating one takes 10 ms."""
         row = self._rows[number]
         for curve in row.curves:
             row.plot.removeItem(curve)
         self.removeItem(row.plot)
-        row.plot.setParentItem(self.ci)  # it ends with the scene, not after it
+        row.plot.setParentItem(self.ci)  # destroyed with the scene, not after it
         row.plot.hide()
         self._set_height(number, 0, may_grow=False)
         self._spare.append((row.plot, row.axis))
@@ -192,12 +192,12 @@ class LanePlots(pg.GraphicsLayoutWidget):
             row.axis.set_theme(self._theme, is_selected=row.lane.source == source)
 
     def _fit_height(self, row: _Row, drawn: Sequence[np.ndarray]) -> None:
-        """Fit the vertical axis to what is seen; one that suits it stays, or it would jump."""
+        """Fit the vertical axis to the visible values; keep it while it fits, to avoid jumps."""
         ends = seen_ends(np.concatenate([x.ravel() for x in drawn])) if drawn else None
         if isinstance(row.lane, SoundLane):
             loudest = row.lane.pyramid.extremes() or (0.0, 0.0)
             reach = max(*map(abs, loudest), 1e-6)
-            # Above a spectrogram the wave has the rest of the lane.
+            # Above a spectrogram the waveform has the rest of the lane.
             below = 2.0 * reach / (1.0 - SHARE) if self.has_spectrograms else 2.0 * reach
             ends = reach - below, reach
         elif isinstance(row.lane, TurningLane) and ends is not None:
@@ -218,19 +218,19 @@ class LanePlots(pg.GraphicsLayoutWidget):
             row.plot.setYRange(*row.reach, padding=0)
 
     def refresh(self, visible: TimeRange) -> None:
-        """Bring every curve to a part of the timeline and to the clocks of now."""
+        """Update every curve to a part of the timeline and to the current clocks."""
         model = self._model
         if model is None:
             return
         self.n_refreshes += 1
-        # Two points a pixel show both extremes.
+        # Two points per pixel show both extremes.
         n_points = 2 * max(64, self.width() - AXIS_PX)
         for row in self._rows:
             row.plot.setXRange(visible.start_s, visible.stop_s, padding=0)
             self._draw(row, self._shown(row.lane), visible, n_points)
 
     def values_at(self, lane: Lane, time_s: float) -> list[tuple[str, str]]:
-        """Return colour and value of every curve of a lane at an instant."""
+        """Return colour and value of every curve of a lane at a time."""
         found = []
         names = lane.names if isinstance(lane, CurveLane) and has_legend(lane) else ()
         for drawn in self._shown(lane):
@@ -254,7 +254,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         if not isinstance(lane, TurningLane):
             return []
         drawn: list[_Drawn] = []
-        # What cameras are measured against, beneath the selected source.
+        # The sources that cameras are measured against, beneath the selected source.
         base = next((name for name in model.turning if name not in model.cameras), None)
         if base is not None and base != self.selected:
             drawn.append(_Drawn(model.turning[base], model.map_of(base), self._theme.dim))
@@ -302,7 +302,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._fit_height(row, [values for _, values in traces.values()])
 
     def _pen(self, drawn: _Drawn) -> QtGui.QPen:
-        """Return a pen of one point, whatever the screen: a cosmetic one counts its pixels."""
+        """Return a pen of one point on any screen: a cosmetic one counts pixels."""
         ratio = max(1, round(self.devicePixelRatioF()))
         alpha = GHOST_ALPHA if drawn.is_ghost else 255
         pen = QtGui.QPen(self._theme.color(drawn.color, alpha))
@@ -315,7 +315,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return pen
 
     def rects(self) -> list[tuple[Lane, QtCore.QRectF]]:
-        """Return each lane and the room of its plot, in the coordinates of this widget."""
+        """Return each lane and the rectangle of its plot, in the coordinates of this widget."""
         return [
             (row.lane, self.mapFromScene(row.plot.vb.sceneBoundingRect()).boundingRect().toRectF())
             for row in self._rows

@@ -1,4 +1,4 @@
-"""The tip of a place in the lanes: what is elided, and what has no words."""
+"""Tool tips in the lanes: elided text in full, and items without text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 __all__ = ["lane_words", "tip_at"]
 
 MOST_LABELS = 4
-# What is this near to the mouse is meant.
+# Items within this distance of the mouse count as hovered.
 NEAR_PX = 8.0
 _NO_AUDIO = (
     "Its audio could not be read: times count from the start that the manifest states for it, "
@@ -41,7 +41,7 @@ def lane_words(lane: Lane) -> str:
 def tip_at(
     lane: Lane, room: QtCore.QRectF, place: QtCore.QPointF, model: ClipModel, scale: TimeScale
 ) -> str:
-    """Return the tip of a place; empty where there is none."""
+    """Return the tip at a position; empty if there is none."""
     if place.x() < AXIS_PX and isinstance(lane, EventsLane):
         return "\n".join(f"{glyph}  {kind}" for kind, (glyph, _) in EVENT_GLYPHS.items())
     if place.x() < AXIS_PX:

@@ -1,4 +1,4 @@
-"""The timeline: plots nobody sees, and the overlay that a person sees and touches."""
+"""The timeline: hidden plots, and the overlay that the user sees and operates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["LaneView"]
 class LaneView(QtWidgets.QWidget):
     """Lanes, ruler, cursor, marks and loop.
 
-    The plots lie beneath and are never seen: this widget is opaque and shows a snapshot of them.
+    The plots lie beneath and are never visible: this widget is opaque and shows a snapshot of them.
     """
 
     scrubbed = QtCore.Signal(float, bool)
@@ -29,9 +29,9 @@ class LaneView(QtWidgets.QWidget):
     range_changed = QtCore.Signal(object)
     source_selected = QtCore.Signal(str)
     rebuilt = QtCore.Signal(int)
-    """There are other lanes, which can use this height."""
+    """The lanes have changed, and can use this height."""
     refreshed = QtCore.Signal()
-    """The lanes were drawn anew, perhaps over another time."""
+    """The lanes were redrawn, perhaps over a different time."""
     nudge_dragged = QtCore.Signal(str, float, bool)
     """Source, seconds since the drag began, and whether it is over."""
 
@@ -58,12 +58,12 @@ class LaneView(QtWidgets.QWidget):
         self.model, self.timeline = model, timeline
         self.spectrograms.clear()
         streams = () if model is None else model.streams.values()
-        # As speech is looked at: waveform, spectrogram and tiers together.
+        # The usual view of speech: waveform, spectrogram and tiers together.
         self.spectrograms.is_wanted = any(isinstance(x, TranscriptStream) for x in streams)
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the lanes anew, after the clip got or lost some."""
+        """Rebuild the lanes, after the clip got or lost some."""
         self.plots.has_spectrograms = self.spectrograms.is_wanted
         is_laid_out_anew = self.plots.set_model(self.model)
         self.setMinimumHeight(max(60, self.plots.least_height()))
@@ -84,36 +84,36 @@ class LaneView(QtWidgets.QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw the curves anew: another range, another clock, other data."""
+        """Redraw the curves after a change of range, clocks or data."""
         if self.timeline is not None:
             self.plots.refresh(self.timeline.visible)
         self.invalidate()
         self.refreshed.emit()
 
     def toggle_spectrograms(self) -> None:
-        """Show spectrograms beneath waveforms, or no longer."""
+        """Toggle spectrograms beneath waveforms."""
         self.spectrograms.is_wanted = not self.spectrograms.is_wanted
         self.rebuild()
 
     def invalidate(self) -> None:
-        """Take a new snapshot with the next paint."""
+        """Take a new snapshot at the next paint."""
         self._overlay.invalidate()
 
     def cursor_moved(self) -> None:
-        """Draw the cursor at its new place: two strips."""
+        """Redraw the cursor at its new position: two strips."""
         self._overlay.move_cursor()
 
     def marks_changed(self) -> None:
-        """Draw marks and loop anew."""
+        """Redraw marks and loop."""
         self._overlay.update()
 
     @property
     def n_snapshots(self) -> int:
-        """Snapshots of the plots so far."""
+        """Number of snapshots of the plots so far."""
         return self._overlay.n_snapshots
 
     def scale(self) -> TimeScale:
-        """Return where times lie."""
+        """Return the time scale."""
         visible = TimeRange(start_s=0.0, stop_s=1.0)
         if self.timeline is not None:
             visible = self.timeline.visible

@@ -1,4 +1,4 @@
-"""Which curve of a lane is which: a dash of its colour and its name, in a line above them."""
+"""The legend of a lane: a dash of its colour and the name of each curve, in a line above."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def curve_colors(lane: CurveLane, theme: Theme) -> tuple[str, ...]:
 
 
 def has_legend(lane: object) -> bool:
-    """Tell whether a lane has curves that need names."""
+    """Return whether a lane has curves that need names."""
     return isinstance(lane, CurveLane) and len(lane.names) > 1
 
 
 def paint_legend(
     painter: QtGui.QPainter, lane: CurveLane, room: QtCore.QRectF, theme: Theme
 ) -> None:
-    """Paint the legend at the top of a lane; names without room are counted."""
+    """Paint the legend at the top of a lane; names that do not fit are counted."""
     font = QtGui.QFont(painter.font())
     font.setPixelSize(10)
     painter.setFont(font)

@@ -1,4 +1,4 @@
-"""One camera: its frame at the cursor, drawn one to one, over its number and age."""
+"""One camera: its frame at the cursor, drawn pixel by pixel, above its number and age."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["CameraPane"]
 
-# Height of a caption of one line, and of each further one.
+# Height of a one-line caption, and of each further line.
 CAPTION_PX, LINE_PX = 20, 13
 NAME_FONT_PX, FIGURES_FONT_PX, SMALL_FONT_PX = 11, 10, 9
-# Room of a frame number, and what is free around the caption.
+# Width of a frame number, and the margin of the caption.
 NUMBER_PX, MARGIN_PX = 36, 6
 
 
@@ -25,7 +25,7 @@ class CameraPane(QtWidgets.QWidget):
     camera : str
         Source name.
     short_name : str
-        What is left of it where there is no room: without what all cameras begin with.
+        Name for narrow panes: without the prefix shared by all cameras.
     """
 
     selected = QtCore.Signal(str)
@@ -39,7 +39,7 @@ class CameraPane(QtWidgets.QWidget):
         self.camera = camera
         self._short_name = short_name or camera
         self.has_two_lines = False
-        """Whether the name stands over the frame number, not beside it."""
+        """Whether the name is above the frame number, not beside it."""
         self._theme: Theme = DARK
         self._frame: FrameImage | None = None
         self._image: QtGui.QImage | None = None
@@ -54,7 +54,7 @@ class CameraPane(QtWidgets.QWidget):
         self.setMinimumSize(48, 48)
 
     def needs_two_lines(self, width_px: int) -> bool:
-        """Return whether the name has no room beside the frame number."""
+        """Return whether the name does not fit beside the frame number."""
         name = QtGui.QFontMetrics(self._font_of(NAME_FONT_PX)).horizontalAdvance(self._short_name)
         return name + NUMBER_PX + 2 * MARGIN_PX > width_px
 
@@ -102,18 +102,18 @@ class CameraPane(QtWidgets.QWidget):
         self._update(f"{caption} {self._words}")
 
     def show_fault(self, words: str) -> None:
-        """Say over the image what is wrong with it; nothing where `words` are empty."""
+        """Show a fault over the image; nothing if `words` is empty."""
         if words != self._fault:
             self._fault = words
             self._update(self._description)
 
     @property
     def fault(self) -> str:
-        """The fault of the image on screen."""
+        """The fault shown over the image."""
         return self._fault
 
     def show_words(self, words: str, caption: str = "") -> None:
-        """Show words in place of an image."""
+        """Show text instead of an image."""
         if self._frame is None and words == self._words and caption == self._caption:
             return
         self._frame, self._image = None, None
@@ -127,12 +127,12 @@ class CameraPane(QtWidgets.QWidget):
 
     @property
     def words(self) -> str:
-        """The words on screen in place of an image."""
+        """The text shown instead of an image."""
         return self._words
 
     @property
     def caption(self) -> str:
-        """The words beneath the image."""
+        """The text beneath the image."""
         return self._caption
 
     def _update(self, description: str) -> None:
@@ -170,7 +170,7 @@ class CameraPane(QtWidgets.QWidget):
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def _paint_words(self, painter: QtGui.QPainter, room: QtCore.QRect) -> None:
-        """Draw words in the middle; where they are too long without the path, lines that fit."""
+        """Draw text in the middle; if it is too long, drop the path, then cut to fit."""
         middle = int(QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap)
         metrics = painter.fontMetrics()
 
@@ -179,7 +179,7 @@ class CameraPane(QtWidgets.QWidget):
 
         words = breakable(self._words)
         if not fits(words):
-            words = words.partition(": ")[2] or words  # what is wrong, not with which file
+            words = words.partition(": ")[2] or words  # the problem without the file name
         if fits(words):
             painter.drawText(room, middle, words)
             return
@@ -195,7 +195,7 @@ class CameraPane(QtWidgets.QWidget):
         words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, room.width() - 18)
         width = metrics.horizontalAdvance(words) + 10
         left = room.left() + 4 if is_left else room.right() - width - 4
-        # Both may stand there at once: that at the left lies at the bottom.
+        # If both are present, the left one is at the bottom.
         top = room.bottom() - 22 if is_left else room.top() + 4
         box = QtCore.QRect(left, top, width, 18)
         painter.fillRect(box, QtGui.QColor(0, 0, 0, 170))
@@ -226,7 +226,7 @@ class CameraPane(QtWidgets.QWidget):
         painter.drawText(box, int(flags.AlignLeft | flags.AlignVCenter), name)
 
     def _fitting(self, room_px: int) -> tuple[QtGui.QFont, str]:
-        """Return a font and as much of the name as has room: all, the short one, that in small."""
+        """Return font and text of the name that fit: full, short, or short in small."""
         ways = (
             (self.camera, NAME_FONT_PX),
             (self._short_name, NAME_FONT_PX),

@@ -1,4 +1,4 @@
-"""The panels of the window, and where they lie."""
+"""The panels of the window, and their layout."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from syncaudit_gui.widgets.transport import Transport
 
 __all__ = ["WindowPanels"]
 
-# Of the side panel: in a wide window, and of a narrow one.
+# Width of the side panel: in a wide window, as a share of a narrow one, and the minimum.
 SIDE_PX, SIDE_SHARE, LEAST_SIDE_PX = 400, 0.38, 220
 
 
 class WindowPanels:
-    """The panels of a window, laid out in it; nothing is connected yet.
+    """The panels of a window, laid out in it; signals are not connected yet.
 
     Parameters
     ----------
     window : QWidget
-        That they fill.
+        The window to fill.
     """
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
@@ -53,7 +53,7 @@ class WindowPanels:
         over_ruler.addSpacing(4)
         over_ruler.addWidget(self.scroller, 1)
         over_ruler.addWidget(self.ruler)
-        over_ruler.addStretch(0)  # below few lanes
+        over_ruler.addStretch(0)  # when there are few lanes
         self.lanes.rebuilt.connect(self.scroller.setMaximumHeight)
         self.down.addWidget(self.films)
         self.down.addWidget(timeline)
@@ -78,7 +78,7 @@ class WindowPanels:
         for panel in (self.sources, self.progress, self.evidence, self.events):
             column.addWidget(panel)
         column.addWidget(self.clips, 1)
-        # As wide as there is room, however long a name is.
+        # As wide as the available room, however long a name is.
         side.setMinimumWidth(1)
         right = QtWidgets.QWidget()
         over_labels = QtWidgets.QVBoxLayout(right)
@@ -125,12 +125,12 @@ class WindowPanels:
             part.set_theme(theme)
 
     def show_welcome(self, sign: str, title: str, text: str) -> None:
-        """Show words in place of everything."""
+        """Show text instead of everything."""
         self.welcome.show_words(sign, title, text)
         self.pages.setCurrentIndex(0)
 
     def show_message(self, sign: str, title: str, text: str) -> None:
-        """Show words in place of a clip."""
+        """Show text instead of a clip."""
         self.message.show_words(sign, title, text)
         self.pages.setCurrentIndex(1)
         self.left.setCurrentIndex(1)
@@ -140,7 +140,7 @@ class WindowPanels:
         self.left.setCurrentIndex(0)
 
     def fit_films(self) -> None:
-        """Give the cameras the height that suits their number and the width, the sides theirs."""
+        """Set the height of the cameras for their number and width, and the width of the sides."""
         narrow_px = max(LEAST_SIDE_PX, round(SIDE_SHARE * self.across.width()))
         if self.across.sizes()[1] > narrow_px < SIDE_PX:
             self.across.setSizes([self.across.width() - narrow_px, narrow_px])
@@ -151,7 +151,7 @@ class WindowPanels:
 
 
 def _scrolled(content: QtWidgets.QWidget) -> QtWidgets.QScrollArea:
-    """Return an area that scrolls its content up and down where there is no room for all of it."""
+    """Return an area that scrolls its content vertically if it does not fit."""
     area = QtWidgets.QScrollArea()
     area.setWidget(content)
     area.setWidgetResizable(True)

@@ -1,4 +1,4 @@
-"""Plots without what pyqtgraph offers to the mouse: the timeline has one of its own."""
+"""Plots without pyqtgraph's mouse interaction, as the timeline has its own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def make_plot(lane: Lane, theme: Theme, parent: QtWidgets.QWidget) -> tuple[pg.P
     Parameters
     ----------
     lane : Lane
-        The first that it shows.
+        The first lane to show.
     theme : Theme
         Colours of the axis.
     parent : QWidget
-        What belongs to the plot and lies in no scene ends with it.
+        Owner of objects of the plot that are in no scene, which end with it.
     """
     axis = LaneAxis(lane, theme)
     axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
     plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
     for side in axes:
-        plot.hideAxis(side)  # given ones are shown
+        plot.hideAxis(side)  # custom axes are shown by default
     plot.hideButtons()
     plot.setMenuEnabled(False)
     plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
@@ -45,9 +45,9 @@ def make_plot(lane: Lane, theme: Theme, parent: QtWidgets.QWidget) -> tuple[pg.P
 
 
 def adopt_menus(plot: pg.PlotItem, parent: QtWidgets.QWidget) -> None:
-    """Let the menu that every plot of pyqtgraph has end with a widget.
+    """Make a widget the parent of the menu that every pyqtgraph plot has.
 
-    It has no parent else, and PyQt may crash over such families as Python ends.
+    It has no parent otherwise, and PyQt may crash on such objects when Python exits.
     """
     plot.ctrlMenu.setParent(parent, plot.ctrlMenu.windowFlags())
     plot.stateGroup.setParent(parent)

@@ -1,4 +1,4 @@
-"""Beneath the lanes, also while they are scrolled: times, and which part of the clip is seen."""
+"""A fixed bar beneath the lanes: times, and the visible part of the clip."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["Ruler"]
 
 TIMES_PX, OVERVIEW_PX = 20, 10
 LABEL_PX = 90
-# However short the part that is seen, it can be taken hold of.
+# The visible part can be grabbed however short it is.
 LEAST_THUMB_PX = 8.0
 
 
 class Ruler(QtWidgets.QWidget):
-    """Round times under the grid lines of the lanes, over a bar of the whole clip.
+    """Round times under the grid lines of the lanes, above a bar of the whole clip.
 
-    A drag along the bar moves what is seen.
+    Dragging along the bar moves the visible part.
 
     Parameters
     ----------
     lanes : LaneView
-        Whose times they are.
+        Lanes that share its time scale.
     """
 
     range_changed = QtCore.Signal(object)
@@ -68,7 +68,7 @@ class Ruler(QtWidgets.QWidget):
         self._paint_overview(painter, self._lanes.timeline.visible)
 
     def _whole(self) -> TimeScale:
-        """Return where times of the whole clip lie."""
+        """Return the time scale of the whole clip."""
         timeline = self._lanes.timeline
         limits = self._lanes.scale().visible if timeline is None else timeline.limits
         right_px = float(self.width() - RIGHT_PX)

@@ -1,4 +1,4 @@
-"""Every source with its offset, drift and nudge, and whether everything is drawn corrected."""
+"""Table of all sources with offset, drift and nudge, and whether clocks are drawn corrected."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class SourcesPanel(Panel):
         Parameters
         ----------
         model : ClipModel, optional
-            None: nothing.
+            None to show nothing.
         selected : str
             Source that is selected.
         is_hidden : bool
-            Whether estimates are kept from a person who labels blindly.
+            Whether estimates are hidden for blind labelling.
         """
         self._model = model
         names = model.selectable if model is not None else ()
@@ -145,7 +145,7 @@ def _has_any(rows: list[tuple[Cell, ...]], column: int) -> bool:
 
 
 def _word_step(estimate: SourceEstimate) -> tuple[str, str]:
-    """Return by how much a clock steps, and a sentence about it; empty where it does not."""
+    """Return the step of a clock, and a sentence about it; empty if there is none."""
     if estimate.step_s is None:
         return "", ""
     step_ms = 1e3 * estimate.step_s

@@ -1,4 +1,4 @@
-"""Spectrograms of the part of a sound that is on screen, made on a thread when asked for."""
+"""Spectrograms of the visible part of a sound, computed on a thread on demand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["SpectrogramCache"]
 
-# More is not told apart on a screen, and takes long.
+# A longer part cannot be resolved on a screen, and takes long.
 MAX_SPAN_S = 120.0
-# Of a lane, beneath the waveform.
+# Share of a lane, beneath the waveform.
 SHARE = 0.6
-# Sounds hold frequencies up to half of their rate, and are shown up to this.
+# Spectrograms extend to half of the sampling rate, and at most to this frequency.
 MAX_KHZ = 8.0
 
 
@@ -31,9 +31,9 @@ class SpectrogramCache(QtCore.QObject):
     Parameters
     ----------
     on_made : callable
-        Called when a new one is there.
+        Called when a new one is ready.
     parent : QObject, optional
-        It ends with.
+        Its owner.
     """
 
     _made = QtCore.Signal(str, object, object)
@@ -48,7 +48,7 @@ class SpectrogramCache(QtCore.QObject):
         self._made.connect(self._keep)
 
     def clear(self) -> None:
-        """Forget all, and wait for those under way."""
+        """Forget all, and wait for pending computations."""
         for thread in self._threads:
             thread.join()
         self._threads = []
@@ -64,7 +64,7 @@ class SpectrogramCache(QtCore.QObject):
         scale: TimeScale,
         theme: Theme,
     ) -> None:
-        """Paint the spectrogram of a sound beneath its waveform; begin one where there is none."""
+        """Paint the spectrogram of a sound beneath its waveform; start one if there is none."""
         if not self.is_wanted or not isinstance(lane, SoundLane) or lane.source is None:
             return
         room = room.adjusted(0, (1.0 - SHARE) * room.height(), 0, -1)
@@ -108,7 +108,7 @@ class SpectrogramCache(QtCore.QObject):
         painter.restore()
 
     def _part(self, lane: SoundLane, model: ClipModel, scale: TimeScale) -> tuple[int, int] | None:
-        """Return the samples on screen; None where they are too many."""
+        """Return the samples on screen; None if there are too many."""
         if scale.visible.span_s > MAX_SPAN_S:
             return None
         n = int(lane.audio.samples.size)
@@ -122,7 +122,7 @@ class SpectrogramCache(QtCore.QObject):
     def _begin(self, lane: SoundLane, part: tuple[int, int]) -> None:
         source = lane.source or ""
         if source in self._under_way:
-            return  # the next paint asks again
+            return  # the next paint requests it again
         self._under_way[source] = part
         samples, rate_hz = lane.audio.samples[part[0] : part[1]], lane.audio.rate_hz
 

@@ -1,4 +1,4 @@
-"""The page before anything is opened: what to drop, buttons to open, what was opened lately."""
+"""The page before anything is opened: a drop target, buttons to open, and recent files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = "Manifests and verdicts (*.jsonl *.json *.csv *.parquet *.yaml *.yml);;
 
 
 class StartPage(QtWidgets.QWidget):
-    """A message over buttons to open something, and a list of recent files and folders."""
+    """A message above buttons to open something, and a list of recent files and folders."""
 
     chosen = QtCore.Signal(str)
 
@@ -47,7 +47,7 @@ class StartPage(QtWidgets.QWidget):
         page.addStretch(2)
 
     def show_recent(self, sources: Sequence[str]) -> None:
-        """Offer what was opened lately, the latest first."""
+        """Offer recently opened sources, the latest first."""
         while (item := self.recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:

@@ -1,4 +1,4 @@
-"""Tables of the side panel: small, without grid, readable by screen readers."""
+"""Tables of the side panel: compact, without grid, accessible to screen readers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from syncaudit_gui.widgets.elided import heading, wrapped_tip
 
 __all__ = ["Cell", "CellDelegate", "CellModel", "CellTable", "Panel", "plain_table", "tip_of"]
 
-# Height of a row, and what is free on either side of the words of a cell.
+# Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
-# Whole numbers: Qt's flags are slow to combine.
+# Plain integers: Qt's flags are slow to combine.
 _VERTICAL = QtCore.Qt.AlignmentFlag.AlignVCenter
 ALIGN_LEFT = int(QtCore.Qt.AlignmentFlag.AlignLeft | _VERTICAL)
 ALIGN_RIGHT = int(QtCore.Qt.AlignmentFlag.AlignRight | _VERTICAL)
@@ -22,7 +22,7 @@ _MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.E
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: words, their colour, its tip, whether it is a figure, and words for less room."""
+    """One cell: text, colour, tip, whether it is a number, and a shorter text."""
 
     text: str
     color: str | None = None
@@ -35,7 +35,7 @@ class CellModel(QtCore.QAbstractTableModel):
     """A table of cells, which `CellDelegate` draws and screen readers read."""
 
     def cell(self, row: int, column: int) -> Cell:
-        """Return what stands at a place."""
+        """Return the cell at a position."""
         raise NotImplementedError
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
@@ -49,14 +49,14 @@ class CellModel(QtCore.QAbstractTableModel):
 class CellDelegate(QtWidgets.QStyledItemDelegate):
     """Draws cells without the style sheet, which would take three times as long.
 
-    On hovering it shows what has no room.
+    Text that does not fit is shown on hovering.
 
     Parameters
     ----------
     view : QTableView
         Table of a `CellModel`.
     middle : int, optional
-        Column of which the middle is left out: names that differ at their ends.
+        Column whose text is elided in the middle: names that differ at their ends.
     """
 
     def __init__(self, view: QtWidgets.QTableView, *, middle: int | None = None) -> None:
@@ -105,7 +105,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
 
 def tip_of(view: QtWidgets.QAbstractItemView, index: QtCore.QModelIndex) -> str:
-    """Return the tip of a cell: its whole text first, where that has no room."""
+    """Return the tip of a cell, preceded by its full text if that does not fit."""
     text = str(index.data() or "")
     tip = str(index.data(QtCore.Qt.ItemDataRole.ToolTipRole) or "")
     is_cut = view.sizeHintForIndex(index).width() > view.visualRect(index).width()
@@ -118,7 +118,7 @@ def _cell(index: QtCore.QModelIndex) -> Cell:
 
 
 class CellTable(CellModel):
-    """A model of cells that are there."""
+    """A model of stored cells."""
 
     def __init__(self, titles: Sequence[str], tips: Sequence[str] = ()) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class CellTable(CellModel):
         self._rows: list[tuple[Cell, ...]] = []
 
     def set_rows(self, rows: Sequence[tuple[Cell, ...]]) -> None:
-        """Show other rows; where their number stays only the cells change."""
+        """Set the rows; if their number is unchanged, only the cells are updated."""
         if len(rows) == len(self._rows):
             self._rows = list(rows)
             if rows:
@@ -163,14 +163,14 @@ class CellTable(CellModel):
 def plain_table(
     model: QtCore.QAbstractItemModel, name: str, *, middle: int | None = None
 ) -> QtWidgets.QTableView:
-    """Return a view of a table: whole rows, no grid, no editing.
+    """Return a view of a table: whole-row selection, no grid, no editing.
 
     Parameters
     ----------
     model : QAbstractItemModel
         Content.
     name : str
-        For screen readers.
+        Name for screen readers.
     middle : int, optional
         As for `CellDelegate`.
     """

@@ -1,4 +1,4 @@
-"""Colours of the window, dark and light (checked for contrast and colour-vision deficiencies)."""
+"""Dark and light colours of the window (checked for contrast and colour-vision deficiencies)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtGui
 
 __all__ = ["ANY_PX", "DARK", "GLYPHS", "LIGHT", "Theme", "stylesheet", "ui_font"]
 
-# A size without limit: Qt has no word for it.
+# Qt's value for an unlimited size, which has no name there.
 ANY_PX = 16_777_215
 GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?", None: "·"}
 
@@ -74,7 +74,7 @@ LIGHT = Theme(
 
 
 def ui_font() -> QtGui.QFont:
-    """Return the font of the window: figures of one width, signs for all verdicts."""
+    """Return the font of the window: tabular figures, and glyphs for all verdicts."""
     font = QtGui.QFont()
     font.setFamilies(["Inter", "Noto Sans", "Segoe UI", "SF Pro Text", "DejaVu Sans"])
     font.setPixelSize(12)

@@ -13,9 +13,9 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 __all__ = ["TIER_ROW_PX", "paint_tier"]
 
 TIER_ROW_PX = 20
-# Intervals narrower than this are not told apart.
+# Narrower intervals are not drawn separately.
 LEAST_PX = 2.0
-# Longer words are cut to this room at least; below, nothing is written.
+# Longer words are cut to the room available; nothing is written if it is below this.
 LEAST_WORDS_PX = 16.0
 
 
@@ -55,13 +55,13 @@ def paint_tier(
 
 
 def _write(painter: QtGui.QPainter, words: str, box: QtCore.QRectF, theme: Theme) -> None:
-    """Write words in the visible part of their interval, cut where they are too long."""
+    """Write words in the visible part of their interval, cut if they are too long."""
     metrics = painter.fontMetrics()
     room_px = box.width() - 4.0
     if metrics.horizontalAdvance(words) > room_px:
         if room_px < LEAST_WORDS_PX:
             return
-        # Of right-to-left text Qt cuts the end, too, which is then at the left.
+        # Qt also cuts the end of right-to-left text, which is then at the left.
         words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, int(room_px))
         if words == "…":
             return

@@ -1,4 +1,4 @@
-"""From seconds to pixels and back, and where round times lie."""
+"""Conversion between seconds and pixels, and positions of round times."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["TimeScale"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
-    """A range of time over a range of pixels.
+    """A range of time mapped to a range of pixels.
 
     Parameters
     ----------
     visible : TimeRange
-        What is shown.
+        The visible range.
     left_px, right_px : float
-        Where.
+        Its position on screen.
     """
 
     visible: TimeRange
@@ -28,19 +28,19 @@ class TimeScale:
 
     @property
     def px_per_s(self) -> float:
-        """Pixels a second."""
+        """Pixels per second."""
         return (self.right_px - self.left_px) / max(self.visible.span_s, 1e-12)
 
     def x_of(self, time_s: float) -> float:
-        """Return where a time lies."""
+        """Return the pixel of a time."""
         return self.left_px + (time_s - self.visible.start_s) * self.px_per_s
 
     def time_at(self, x_px: float) -> float:
-        """Return which time lies at a pixel."""
+        """Return the time at a pixel."""
         return self.visible.start_s + (x_px - self.left_px) / max(self.px_per_s, 1e-12)
 
     def ticks(self, apart_px: float = 90.0) -> tuple[list[float], int]:
-        """Return round times at least `apart_px` apart, and the digits that tell them apart."""
+        """Return round times at least `apart_px` apart, and the digits that distinguish them."""
         least_s = apart_px / max(self.px_per_s, 1e-12)
         power = 10.0 ** math.floor(math.log10(least_s))
         steps = [1.0, 2.0, 5.0, 10.0]

@@ -1,4 +1,4 @@
-"""The bottom row: play, position, speed, loop, what is measured, and messages."""
+"""The bottom row: play, position, speed, loop, measured length, and messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGE_MS = 6000
 
 
 class Transport(QtWidgets.QWidget):
-    """Buttons that do what keys do, and words."""
+    """Buttons with the same actions as keys, and text."""
 
     acted = QtCore.Signal(object)
 
@@ -60,7 +60,7 @@ class Transport(QtWidgets.QWidget):
             self._fade.start(MESSAGE_MS)
 
     def show_state(self, timeline: Timeline | None, speed: float, *, is_playing: bool) -> None:
-        """Show where the timeline is."""
+        """Show the state of the timeline."""
         self.play.setText("❚❚" if is_playing else "▶")
         self.play.setAccessibleName("pause" if is_playing else "play")
         self.speed.setText(f"{speed:g}×")

@@ -1,1 +1,1 @@
-"""The window: its panels, and a controller for each thing that a person does with them."""
+"""The window: its panels, and a controller for each kind of user action."""

@@ -1,4 +1,4 @@
-"""What each key and button does in the window."""
+"""Actions of keys and buttons in the window."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from syncaudit_gui.window.player import Player
 __all__ = ["Actions"]
 
 ZOOM = 1.6
-# A step of sources that have no frames.
+# Step for sources without frames.
 STEP_S = 0.04
 
 
 class WindowVerbs(Protocol):
-    """What keys do with the window itself."""
+    """Actions on the window itself."""
 
     def toggle_theme(self) -> None:
-        """Change between dark and light."""
+        """Toggle between dark and light."""
 
     def grab(self) -> QtGui.QPixmap:
-        """Return what is seen of it."""
+        """Return an image of the window."""
 
     def close(self) -> bool:
-        """End it."""
+        """Close the window."""
 
 
 class Actions:
-    """The verbs of keys and buttons.
+    """Implements the actions of keys and buttons.
 
     Parameters
     ----------
     work : Workspace
-        What is open.
+        State of the window.
     panels : WindowPanels
-        Where it is shown.
+        Its panels.
     display, player, opening, audits, decisions
-        Who does what is wanted.
+        Controllers that carry out the actions.
     window : WindowVerbs
-        Of which a snapshot is taken.
+        Window for snapshots.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Actions:
         }
 
     def do(self, action: Action) -> None:
-        """Do what a key or button stands for."""
+        """Run the action of a key or button."""
         if self._panels.sheet.isVisible():
             self._panels.sheet.hide()
             if action in (Action.SHEET, Action.ESCAPE):
@@ -133,13 +133,13 @@ class Actions:
         self._verbs[action]()
 
     def focus(self, clicked: QtWidgets.QWidget | None) -> None:
-        """Learn from a click whether the clip is looked at, or others are looked for.
+        """Determine from a click whether the user works on the clip or on the list.
 
         Parameters
         ----------
         clicked : QWidget, optional
-            Where; None: the clip was opened. Around the list of clips somebody may have missed the
-            filter, and what is typed then shall label nothing.
+            The clicked widget; None if the clip was just opened. A click near the list may have
+            missed the filter, and what is typed next must not label anything.
         """
         clips = self._panels.clips
         is_beside = clicked is clips or (clicked is not None and clips.isAncestorOf(clicked))
@@ -153,7 +153,7 @@ class Actions:
             self._panels.transport.announce("to label it by keys, click the clip first")
 
     def enlarge(self, camera: str = "") -> None:
-        """Show a camera large, or all again."""
+        """Enlarge a camera, or show all again."""
         if camera:
             self._display.select(camera)
         self._arrange(Arrangement.ONE)
@@ -170,7 +170,7 @@ class Actions:
         session, model, timeline = opened
         self._player.pause()
         table = model.frames_of(session.selected)
-        if table is None:  # a source without frames: those of the first camera
+        if table is None:  # a source without frames: use the first camera
             tables = [t for name in model.cameras if (t := model.frames_of(name)) is not None]
             table = tables[0] if tables else None
         now_s = timeline.cursor_s
@@ -243,7 +243,7 @@ class Actions:
         self._panels.transport.announce(f"saved {path}" if is_saved else f"✕ cannot write {path}")
 
     def _escape(self) -> None:
-        """Undo what was opened last: a large frame, marks and loop, an audit."""
+        """Undo the latest of: an enlarged frame, marks and loop, a running audit."""
         films, timeline = self._panels.films, self._work.timeline
         if films.arrangement is not Arrangement.STRIP:
             self._arrange(films.arrangement)

@@ -1,4 +1,4 @@
-"""Start the viewer with a screen, as it looked last time."""
+"""Start the viewer on a screen, with the layout of the last time."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ MOST_RECENT = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What the window shows first.
+    """Initial state of the window.
 
     Parameters
     ----------
     source : str, optional
         Manifest or output folder.
     rules : mapping
-        Of the data set that `source` is.
+        Rules of the data set that `source` is.
     clip_id : str, optional
-        Clip; default is the first.
+        Clip; by default the first.
     verdicts, labels : Path, optional
         As for `open_collection`.
     at_s, span_s : float, optional
@@ -63,9 +63,9 @@ class Start:
     is_auditing : bool
         Whether clips without a verdict are audited.
     policy : Policy, optional
-        Of audits; default is the profile ``driving``.
+        Policy of audits; default is the profile ``driving``.
     theme : str, optional
-        ``dark`` or ``light``; default is that of last time.
+        ``dark`` or ``light``; by default as last time.
     """
 
     source: str | None = None
@@ -84,22 +84,22 @@ class Start:
 
 
 def make_application() -> QtWidgets.QApplication:
-    """Return the application, made if need be."""
-    # The window's thread waits no longer than this for one that reads; Python's own is 5 ms.
+    """Return the application, creating it if need be."""
+    # Longest wait of the window's thread for one that reads; Python's own is 5 ms.
     sys.setswitchinterval(SWITCH_S)
     application = pg.mkQApp("syncaudit")
     application.setFont(ui_font())
     application.setStyle("Fusion")
     atexit.unregister(_end_windows)
-    atexit.register(_end_windows)  # what is registered last runs first: before PyQt's own
+    atexit.register(_end_windows)  # handlers run in reverse order, so before PyQt's own
     return application
 
 
 def _end_windows() -> None:
-    """End windows that are left, with their threads and processes, while that is safe.
+    """Close remaining windows, with their threads and processes, while that is safe.
 
-    As Python ends PyQt walks over the objects that it wraps and deletes those that have no parent.
-    The children of a window vanish from beneath its feet: now and then it crashes.
+    When Python exits, PyQt walks over the objects that it wraps and deletes those without a parent.
+    The children of a window vanish during the walk, which occasionally crashes.
     """
     for widget in QtWidgets.QApplication.topLevelWidgets():
         if isinstance(widget, ViewerWindow):
@@ -114,7 +114,7 @@ def run_viewer(start: Start) -> int:
     Raises
     ------
     UsageError
-        If there is no screen, or what is to be opened cannot be.
+        If there is no screen, or the source cannot be opened.
     """
     _check_screen()
     application = make_application()
@@ -122,7 +122,7 @@ def run_viewer(start: Start) -> int:
     refusals: list[str] = []
 
     def refuse(why: str) -> None:
-        """End with the reason where nothing at all could be opened."""
+        """Exit with the reason if nothing could be opened."""
         if window.session is None:
             refusals.append(why)
             window.close()
@@ -146,7 +146,7 @@ def run_viewer(start: Start) -> int:
             is_blind=start.is_blind,
         )
     window.show()
-    # Python sees Ctrl-C in the terminal only when it runs: a timer makes it.
+    # Python only handles Ctrl-C in the terminal while it runs: a timer makes it run.
     signal.signal(signal.SIGINT, lambda *_: window.close())
     ticks = QtCore.QTimer()
     ticks.timeout.connect(lambda: None)
@@ -171,7 +171,7 @@ def make_window(start: Start) -> ViewerWindow:
 
 
 def show_start(window: ViewerWindow, start: Start) -> None:
-    """Bring an open clip to what was asked for."""
+    """Apply the requested initial state to an open clip."""
     session = window.session
     if session is None or session.model is None or session.timeline is None:
         return
@@ -191,7 +191,7 @@ def show_start(window: ViewerWindow, start: Start) -> None:
 
 
 def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
-    """Remember size, splitters, speed, theme and arrangement."""
+    """Save size, splitters, speed, theme and arrangement."""
     settings.setValue("geometry", window.saveGeometry())
     settings.setValue("across", window.panels.across.saveState())
     settings.setValue("speed", window.player.clock.speed)
@@ -201,14 +201,14 @@ def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
 
 
 def recent_sources(settings: QtCore.QSettings) -> list[str]:
-    """Return what was opened lately and is still there, the latest first."""
+    """Return recently opened sources that still exist, the latest first."""
     found = settings.value("recent") or []
     names = [found] if isinstance(found, str) else [str(name) for name in found]
     return [name for name in names if "://" in name or Path(name).exists()][:MOST_RECENT]
 
 
 def remember_source(settings: QtCore.QSettings, source: str) -> None:
-    """Put what is open at the head of what was opened lately."""
+    """Put the open source first among the recent ones."""
     name = source if "://" in source else str(Path(source).resolve())
     others = [other for other in recent_sources(settings) if other != name]
     settings.setValue("recent", [name, *others][:MOST_RECENT])
@@ -217,22 +217,22 @@ def remember_source(settings: QtCore.QSettings, source: str) -> None:
 def restore_layout(
     window: ViewerWindow, settings: QtCore.QSettings, *, keeps_theme: bool = False
 ) -> None:
-    """Bring a window to what is remembered; nonsense is passed over.
+    """Restore the saved layout of a window; invalid settings are ignored.
 
     Parameters
     ----------
     window : ViewerWindow
         Not shown yet.
     settings : QSettings
-        Where it is kept.
+        The saved settings.
     keeps_theme : bool
-        Whether the window's own theme stays.
+        Whether to keep the window's own theme.
     """
     geometry = settings.value("geometry")
     if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
         window.resize(1440, 900)
     screen = window.screen()
-    if screen is not None:  # perhaps a smaller one than last time
+    if screen is not None:  # possibly smaller than last time
         window.resize(window.size().boundedTo(screen.availableSize()))
     across = settings.value("across")
     if isinstance(across, QtCore.QByteArray):

@@ -1,4 +1,4 @@
-"""Have the open clip audited, and show what was found."""
+"""Audit the open clip, and show the results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["AuditController"]
 
 
 class AuditController(QtCore.QObject):
-    """Begins and stops audits of the open clip.
+    """Starts and stops audits of the open clip.
 
     Parameters
     ----------
     work : Workspace
-        What is open.
+        State of the window.
     panels : WindowPanels
-        Where it is shown.
+        Its panels.
     display : ClipDisplay
-        Shows it.
+        Display of the clip.
     auditor : Auditor
         Runs the audits.
     """
@@ -45,7 +45,7 @@ class AuditController(QtCore.QObject):
         panels.evidence.audit_wanted.connect(self.begin)
 
     def begin(self) -> None:
-        """Audit the open clip in a process of its own."""
+        """Audit the open clip in a separate process."""
         opened = self._work.opened
         if opened is not None and not self._auditor.is_running:
             self._panels.progress.begin()
@@ -53,24 +53,24 @@ class AuditController(QtCore.QObject):
             self._auditor.begin(opened.model)
 
     def cancel(self) -> None:
-        """Stop the audit that runs."""
+        """Stop the running audit."""
         if self._auditor.cancel():
             self._panels.progress.hide()
             self._display.show_panels()
             self._panels.transport.announce("audit cancelled")
 
     def forget(self) -> None:
-        """Forget all answers, as another collection is opened."""
+        """Forget all results, as another collection is opened."""
         self._auditor.forget()
 
     def take_known(self) -> None:
-        """Show what an audit of this clip found before, if it was audited in this session."""
+        """Show the result of an earlier audit of this clip in this session, if there is one."""
         known = self._auditor.known(self._work.clip_id)
         if known is not None:
             self.take(known)
 
     def take(self, result: AuditResult) -> None:
-        """Show what an audit of the open clip found."""
+        """Show the result of an audit of the open clip."""
         self._panels.progress.hide()
         opened = self._work.opened
         if opened is None:
@@ -78,7 +78,7 @@ class AuditController(QtCore.QObject):
         session, model = opened.session, opened.model
         session.add_streams(result.aligned)
         session.take_judgement(result.judgement, result.row)
-        # Those of the detectors, in place of what a run kept of them.
+        # The detectors' events replace those stored by a run.
         model.events = model.events.without(EventKind.FLASH).joined(result.events)
         for name, rotation in result.rotations.items():
             model.turning[name] = camera_turning(rotation, model.epoch_ns)

@@ -1,4 +1,4 @@
-"""Audits for the window: one at a time, answers kept for the way back."""
+"""Audits for the window: one at a time, with cached results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Auditor(QtCore.QObject):
     policy : Policy, optional
         Default is the profile ``driving``.
     parent : QObject
-        Whose end is this object's end.
+        Owner of this object.
     """
 
     progressed = QtCore.Signal(object)
@@ -43,25 +43,25 @@ class Auditor(QtCore.QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether an audit is under way."""
+        """Whether an audit is running."""
         return self._process is not None
 
     def known(self, clip_id: str) -> AuditResult | None:
-        """Return what an audit of this session found; None without one."""
+        """Return the result of an audit in this session; None if there is none."""
         return self._results.get(clip_id)
 
     def forget(self) -> None:
-        """Forget all answers, as another collection is opened."""
+        """Forget all results, as another collection is opened."""
         self._results.clear()
 
     def keep(self, clip_id: str, result: AuditResult) -> None:
-        """Keep an answer."""
+        """Keep a result."""
         self._results[clip_id] = result
         while len(self._results) > KEPT:
             self._results.popitem(last=False)
 
     def begin(self, model: ClipModel) -> None:
-        """Start an audit; one that runs is stopped."""
+        """Start an audit, stopping a running one."""
         self.cancel()
         clip_id = self._clip_id = model.clip.clip_id
         n_frames = sum(
@@ -78,7 +78,7 @@ class Auditor(QtCore.QObject):
         )
 
     def cancel(self) -> bool:
-        """Stop the audit that runs; return whether there was one."""
+        """Stop the running audit; return whether there was one."""
         process, self._process = self._process, None
         if process is None:
             return False
@@ -87,7 +87,7 @@ class Auditor(QtCore.QObject):
 
     def _take(self, clip_id: str, message: AuditMessage) -> None:
         if self._process is None or clip_id != self._clip_id:
-            return  # was cancelled meanwhile
+            return  # cancelled meanwhile
         if isinstance(message, AuditProgress):
             self.progressed.emit(message)
             return

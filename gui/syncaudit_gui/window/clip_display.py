@@ -12,25 +12,25 @@ from syncaudit_gui.window.sound_output import SoundOutput
 
 __all__ = ["ClipDisplay"]
 
-# Frames decoded ahead of the cursor while it plays.
+# Frames decoded ahead of the cursor during playback.
 N_AHEAD = 4
 
 
 class ClipDisplay:
-    """Brings the panels to what the session holds.
+    """Updates the panels to the state of the session.
 
     Parameters
     ----------
     work : Workspace
-        What is open.
+        State of the window.
     panels : WindowPanels
-        Where it is shown.
+        Its panels.
     player : Player
         Moves the cursor.
     sound : SoundOutput
-        Runs along with it.
+        Plays along with it.
     auditor : Auditor
-        Tells whether an audit would bring more.
+        Knows whether an audit would provide more.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ClipDisplay:
         self._player, self._sound, self._auditor = player, sound, auditor
 
     def select(self, source: str) -> None:
-        """Select a source everywhere, as a person wants it."""
+        """Select a source everywhere, as requested by the user."""
         if self._work.session is not None:
             self._work.session.is_chosen = True
         self.show_selected(source)
@@ -61,7 +61,7 @@ class ClipDisplay:
         self.show_panels()
 
     def move_to(self, time_s: float, *, is_hasty: bool = False, follow: bool = True) -> None:
-        """Put the cursor somewhere."""
+        """Move the cursor."""
         timeline = self._work.timeline
         if timeline is None:
             return
@@ -72,7 +72,7 @@ class ClipDisplay:
         self.show_cursor(is_hasty=is_hasty)
 
     def jump_to(self, time_s: float) -> None:
-        """Put the cursor somewhere; what plays goes on from there."""
+        """Move the cursor; playback continues from there."""
         self.move_to(time_s)
         self._player.jumped()
 
@@ -82,7 +82,7 @@ class ClipDisplay:
         self._player.jumped()
 
     def play_sound(self) -> None:
-        """Let the sound run along; it is only heard at its own speed."""
+        """Play the sound along; it is only audible at normal speed."""
         opened = self._work.opened
         is_heard = self._player.is_playing and self._player.clock.speed == 1.0
         if opened is None or not is_heard:
@@ -94,7 +94,7 @@ class ClipDisplay:
             self._panels.transport.announce(why_silent)
 
     def show_range(self, wanted: TimeRange) -> None:
-        """Look at another part of the clip."""
+        """Show another part of the clip."""
         timeline = self._work.timeline
         if timeline is not None:
             timeline.show(wanted)
@@ -123,7 +123,7 @@ class ClipDisplay:
         )
 
     def show_clocks(self) -> None:
-        """Draw everything that clocks move, and what was found where it may be seen."""
+        """Redraw everything that depends on clocks, and findings that may be shown."""
         session = self._work.session
         if session is not None and session.show_findings():
             self._panels.lanes.rebuild()
@@ -132,7 +132,7 @@ class ClipDisplay:
         self.show_panels()
 
     def show_panels(self) -> None:
-        """Bring the side panels up to date."""
+        """Update the side panels."""
         session, panels = self._work.session, self._panels
         model = None if session is None else session.model
         clip_id = self._work.clip_id
@@ -157,7 +157,7 @@ class ClipDisplay:
         self.show_label()
 
     def show_label(self) -> None:
-        """Bring the label of the open clip up to date."""
+        """Update the label of the open clip."""
         session, panels = self._work.session, self._panels
         clip_id = self._work.clip_id
         panels.labels.show_label(
@@ -168,7 +168,7 @@ class ClipDisplay:
         panels.labels.setEnabled(self._work.opened is not None)
 
     def toggle_corrected(self) -> None:
-        """Change between raw and corrected clocks."""
+        """Toggle between raw and corrected clocks."""
         opened = self._work.opened
         if opened is None:
             return

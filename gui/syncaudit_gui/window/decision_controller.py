@@ -18,16 +18,16 @@ __all__ = ["DecisionController"]
 
 
 class DecisionController:
-    """Saves what a person decides of the open clip.
+    """Saves the user's decisions on the open clip.
 
     Parameters
     ----------
     work : Workspace
-        What is open.
+        State of the window.
     display : ClipDisplay
-        Shows it.
+        Display of the clip.
     clips, labels, transport
-        The list of clips, the label of the open one, and where it is said what was done.
+        The list of clips, the label of the open clip, and the place for messages.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class DecisionController:
             self._announce_nudge(source)
 
     def _announce_nudge(self, source: str) -> None:
-        """Say by how much a source is nudged now, and what moved with it."""
+        """Show the current nudge of a source, and what moved with it."""
         opened = self._work.opened
         if opened is None:
             return
@@ -105,11 +105,11 @@ class DecisionController:
             self._is_saved(lambda: session.write_note(note))
 
     def undo(self) -> None:
-        """Take the last nudge or label back."""
+        """Undo the last nudge or label."""
         self._go("undo", lambda session: session.undo.undo())
 
     def redo(self) -> None:
-        """Do again what was taken back."""
+        """Redo what was undone."""
         self._go("redo", lambda session: session.undo.redo())
 
     def _go(self, verb: str, step: Callable[[Session], str | None]) -> None:
@@ -140,7 +140,7 @@ class DecisionController:
         self._display.show_clocks()
 
     def _hide_corrections(self) -> None:
-        """Draw raw clocks where a verdict is hidden."""
+        """Draw raw clocks if the verdict is hidden."""
         opened = self._work.opened
         if opened is not None and opened.session.is_hidden(self._work.clip_id):
             opened.model.is_corrected = False

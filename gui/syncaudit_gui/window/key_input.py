@@ -1,4 +1,4 @@
-"""Keys do the same whatever has the focus, except while text is typed."""
+"""Key handling that does not depend on the focus, except while text is typed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from syncaudit_gui.viewmodel.bindings import Action, action_of
 
 __all__ = ["KeyInput"]
 
-# A key that is held longer is let go of, not tapped.
+# A longer press counts as holding a key, not tapping it.
 HELD_S = 0.35
 
 _REPEATED = frozenset(
@@ -40,7 +40,7 @@ _REPEATED = frozenset(
 
 
 def _key_name(event: QtGui.QKeyEvent) -> str:
-    """Return a key in Qt's portable notation, without the keypad's mark."""
+    """Return a key in Qt's portable notation, without the keypad's modifier."""
     keys = event.modifiers() & ~QtCore.Qt.KeyboardModifier.KeypadModifier
     combination = QtCore.QKeyCombination(keys, QtCore.Qt.Key(event.key()))
     return QtGui.QKeySequence(combination).toString(QtGui.QKeySequence.SequenceFormat.PortableText)
@@ -52,16 +52,16 @@ class KeyInput(QtCore.QObject):
     Parameters
     ----------
     window : QWidget
-        Keys of its children count, those of other windows do not.
+        The window; keys of its children count, those of other windows do not.
     """
 
     acted = QtCore.Signal(object)
     glance_over = QtCore.Signal()
-    """C was held, and is let go of."""
+    """C was held, and is released."""
     typing_ended = QtCore.Signal()
-    """Keys are actions again."""
+    """Keys trigger actions again."""
     clicked = QtCore.Signal(object)
-    """A click in the window: on which widget."""
+    """A click in the window: the clicked widget."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
@@ -72,13 +72,13 @@ class KeyInput(QtCore.QObject):
             application.installEventFilter(self)
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         application = QtWidgets.QApplication.instance()
         if application is not None:
             application.removeEventFilter(self)
 
     def eventFilter(self, watched: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
-        """Take keys before any widget does."""
+        """Handle keys before any widget does."""
         if not isinstance(watched, QtWidgets.QWidget):
             return False
         if isinstance(event, QtGui.QMouseEvent) and (
@@ -86,7 +86,7 @@ class KeyInput(QtCore.QObject):
         ):
             self._clicked(watched)
             if watched.window() is self._window:
-                # A click that no widget takes comes to all that lie beneath.
+                # A click that no widget accepts is passed to all widgets beneath.
                 place = self._window.mapFromGlobal(event.globalPosition().toPoint())
                 self.clicked.emit(self._window.childAt(place))
         if not isinstance(event, QtGui.QKeyEvent):
@@ -119,7 +119,7 @@ class KeyInput(QtCore.QObject):
         return True
 
     def _clicked(self, watched: QtWidgets.QWidget) -> None:
-        """End typing with a click elsewhere: what keys do is wanted again."""
+        """End typing at a click elsewhere, so that keys trigger actions again."""
         typed_in = self._window.focusWidget()
         is_typing = isinstance(typed_in, QtWidgets.QLineEdit)
         if typed_in is None or not is_typing or watched.window() is not self._window:
@@ -129,7 +129,7 @@ class KeyInput(QtCore.QObject):
             self.typing_ended.emit()
 
     def _left_text(self, action: Action | None) -> bool:
-        """Enter and Escape end typing."""
+        """End typing at Enter or Escape."""
         focused = self._window.focusWidget()
         if action in (Action.ESCAPE, Action.ENLARGE) and focused is not None:
             focused.clearFocus()

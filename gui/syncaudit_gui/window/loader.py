@@ -1,4 +1,4 @@
-"""Reading on threads: what was asked for last is what arrives."""
+"""Reading on threads: only the result of the newest request arrives."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from syncaudit.errors import SyncAuditError
 __all__ = ["Loader"]
 
 
-# A read of a clip that was left cannot be stopped: one more may begin beside it, no third.
+# Reading a clip that was left cannot be stopped: one more may start beside it, but not a third.
 MOST_THREADS = 2
 
 
-class _Dropped(Exception):  # noqa: N818  # no error: the answer is not wanted
+class _Dropped(Exception):  # noqa: N818  # not an error: the answer is not wanted
     """Ends a thread."""
 
 
 class Loader(QtCore.QObject):
-    """Runs the newest of what it is asked for; the answer of an older one is dropped."""
+    """Runs the newest request; the answers of older ones are dropped."""
 
     loaded = QtCore.Signal(object)
     failed = QtCore.Signal(str)
@@ -40,20 +40,20 @@ class Loader(QtCore.QObject):
         self._reported.connect(self._take_words)
 
     def load(self, make: Callable[[Callable[[str], None]], object]) -> None:
-        """Run something on a thread; `loaded` brings its answer, `failed` why there is none.
+        """Run something on a thread; `loaded` delivers its answer, `failed` the error.
 
         Parameters
         ----------
         make : callable
-            Gets a function to report how far it is: `progressed` passes that on. That function ends
-            the thread where the answer is no longer wanted.
+            Gets a function for reporting progress, which is passed on by `progressed`. That
+            function ends the thread if the answer is no longer wanted.
         """
         self._number += 1
         self._waiting = (self._number, make)
         self._start()
 
     def _start(self) -> None:
-        """Start what waits, unless threads enough are busy with what nobody wants any more."""
+        """Start the waiting request, unless enough threads are busy with outdated ones."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if self._waiting is None or self._n_busy >= MOST_THREADS:
             return
@@ -88,12 +88,12 @@ class Loader(QtCore.QObject):
         self._answered.emit(number, answer, why)
 
     def drop(self) -> None:
-        """Forget what is under way."""
+        """Drop pending requests."""
         self._number += 1
         self._waiting = None
 
     def close(self) -> None:
-        """Forget what is under way, and wait for it."""
+        """Drop pending requests, and wait for them to end."""
         self.drop()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""How collections and clips come into the window, and leave it."""
+"""Open and close collections and clips in the window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syncaudit_gui.window.player import Player
 
 __all__ = ["OpeningController"]
 
-# The clip before stays on screen until the next one is there: emptied and filled again it flickers.
+# The previous clip stays on screen until the next one is ready: clearing it would flicker.
 EMPTY_MS = 150
 
 
@@ -34,11 +34,11 @@ class OpeningController(QtCore.QObject):
     Parameters
     ----------
     work : Workspace
-        What is open.
+        State of the window.
     panels : WindowPanels
-        Where it is shown.
+        Its panels.
     display : ClipDisplay
-        Shows it.
+        Display of the clip.
     player : Player
         Plays it.
     audits : AuditController
@@ -46,12 +46,12 @@ class OpeningController(QtCore.QObject):
     is_auditing : bool
         Whether clips without a verdict are audited as they are opened.
     window : QWidget
-        Bears the name of what is open.
+        Window whose title names what is open.
     """
 
     clip_shown = QtCore.Signal()
     refused = QtCore.Signal(str)
-    """Nothing is shown of what was asked for, and why."""
+    """Nothing can be shown of what was requested, and why."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class OpeningController(QtCore.QObject):
         self._clips.failed.connect(self._cannot_read)
         self._wanted_clip: str | None = None
         self.source = ""
-        """What was opened last, or is being opened."""
+        """Source opened last, or being opened."""
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
         self._emptying.setInterval(EMPTY_MS)
@@ -100,7 +100,7 @@ class OpeningController(QtCore.QObject):
     ) -> None:
         """Open a manifest or an output folder; arguments as for `open_collection`.
 
-        With `is_blind` verdicts are hidden from the start.
+        With `is_blind` verdicts are hidden initially.
         """
         self._wanted_clip = clip_id
         self._panels.show_message("…", "opening", source)
@@ -160,7 +160,7 @@ class OpeningController(QtCore.QObject):
         self._clips.load(lambda _: build_clip(clip, read_clip(clip, is_tolerant=True)))
 
     def open_neighbour(self, by: int) -> None:
-        """Open the clip `by` lines on in the list."""
+        """Open the clip `by` lines further in the list."""
         session, announce = self._work.session, self._panels.transport.announce
         row = None if session is None else session.neighbour(by)
         if session is None:
@@ -173,7 +173,7 @@ class OpeningController(QtCore.QObject):
             self.open_clip(row.clip_id)
 
     def close_clip(self) -> None:
-        """Let go of the clip; it stays on screen until the next one, for at most `EMPTY_MS`."""
+        """Close the clip; it stays on screen until the next one, for at most `EMPTY_MS`."""
         self._panels.labels.end_typing()
         self._clips.drop()
         self._showing.stop()
@@ -196,7 +196,7 @@ class OpeningController(QtCore.QObject):
 
     def _take_clip(self, model: ClipModel) -> None:
         self._read = model
-        self._showing.start()  # keys are taken, and what waits is drawn, before
+        self._showing.start()  # first handle keys and pending paints
 
     def _show_clip(self) -> None:
         session, model = self._work.session, self._read
@@ -223,7 +223,7 @@ class OpeningController(QtCore.QObject):
         self.refused.emit(why)
 
     def close(self) -> None:
-        """End the threads that read."""
+        """End the reading threads."""
         self._collections.close()
         self._clips.close()
 
@@ -231,10 +231,10 @@ class OpeningController(QtCore.QObject):
 def _session_of(
     opened: Callable[..., Collection], on_progress: Callable[[str], None], *, is_blind: bool
 ) -> Session:
-    """Return the session of what is opened, without holding the window's thread meanwhile.
+    """Return the session of what is opened, without blocking the window's thread.
 
-    Looking for cycles among a hundred thousand rows would stop all threads for 0.2 s at a time.
-    There are none: the rows go as soon as nothing needs them.
+    Garbage collection among a hundred thousand rows would stop all threads for 0.2 s at a time.
+    The rows contain no cycles, so reference counting frees them.
     """
     gc.disable()
     try:

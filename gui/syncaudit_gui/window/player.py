@@ -1,4 +1,4 @@
-"""Plays the timeline: a timer asks a monotonic clock where it is."""
+"""Plays the timeline: a timer polls a monotonic clock for the position."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Player(QtCore.QObject):
 
     @property
     def is_playing(self) -> bool:
-        """Whether the cursor runs."""
+        """Whether the cursor is moving."""
         return self.clock.is_playing
 
     def set_timeline(self, timeline: Timeline | None) -> None:
-        """Play another clip; stops."""
+        """Switch to another clip, stopping playback."""
         self.pause()
         self._timeline = timeline
 
     def toggle(self) -> None:
-        """Play or pause; from the end it starts over."""
+        """Play or pause; at the end it starts over."""
         if self.is_playing:
             self.pause()
             return
@@ -64,19 +64,19 @@ class Player(QtCore.QObject):
             self.state_changed.emit()
 
     def jumped(self) -> None:
-        """Go on from where the cursor was put."""
+        """Continue from where the cursor was put."""
         if self.is_playing and self._timeline is not None:
             self.clock.play(time.perf_counter(), self._timeline.cursor_s)
             self.state_changed.emit()
 
     def change_speed(self, by: int) -> float:
-        """Go faster or slower, and return the speed."""
+        """Change the speed, and return it."""
         speed = self.clock.change_speed(by, time.perf_counter())
         self.state_changed.emit()
         return speed
 
     def tick(self) -> None:
-        """Move the cursor to where the clock is."""
+        """Move the cursor to the position of the clock."""
         timeline = self._timeline
         if timeline is None or not self.clock.is_playing:
             return
@@ -84,7 +84,7 @@ class Player(QtCore.QObject):
         time_s = self.clock.position(time.perf_counter(), timeline.limits, timeline.loop)
         self.moved.emit(time_s)
         if time_s < before_s:
-            self.state_changed.emit()  # a loop began anew
+            self.state_changed.emit()  # a loop started over
         if not self.clock.is_playing:
             self._timer.stop()
             self.state_changed.emit()

@@ -1,4 +1,4 @@
-"""The window as an image, without a screen: for reports, documents and tests."""
+"""Images of the window without a screen: for reports, documents and tests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SETTLE_S = 30.0
 
 
 def parse_size(text: str) -> tuple[int, int, float]:
-    """Return width, height and pixels a point of ``1440x900@2``.
+    """Parse width, height and pixels per point from ``1440x900@2``.
 
     Raises
     ------
     UsageError
-        If it is no size.
+        If it is not a size.
     """
     try:
         size, _, ratio = text.partition("@")
@@ -49,20 +49,20 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     Parameters
     ----------
     start : Start
-        What is shown.
+        Initial state of the window.
     path : Path
         The image file.
     width, height : int
-        Of the window, in points.
+        Size of the window, in points.
     scale : float
-        Pixels a point.
+        Pixels per point.
 
     Raises
     ------
     UsageError
-        If the clip cannot be opened, or the image not be written.
+        If the clip cannot be opened, or the image cannot be written.
     """
-    # Qt reads these once, as the application is made.
+    # Qt reads these once, when the application is created.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
     before = QtCore.qInstallMessageHandler(_pass_on)
@@ -82,7 +82,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
 
 
 def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> None:
-    """Write Qt's messages, but not that a platform without windows has no size hints."""
+    """Write Qt's messages, except that a platform without windows has no size hints."""
     if message and "propagateSizeHints" not in message:
         sys.stderr.write(f"{message}\n")
 

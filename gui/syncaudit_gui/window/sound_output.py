@@ -1,4 +1,4 @@
-"""What is heard at 1x, where the machine has a sound device; silence with a hint elsewhere."""
+"""Sound at normal speed if the machine has a sound device; otherwise silence with a hint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from syncaudit_gui.viewmodel.seconds import sample_times
 
 __all__ = ["SoundOutput", "bytes_from"]
 
-# Longer is begun again: a person pauses or jumps before.
+# Longer sounds are restarted: users pause or jump earlier than that.
 MAX_S = 600.0
 
 
 def bytes_from(lane: SoundLane, model: ClipModel, time_s: float) -> bytes:
-    """Return the sound from an instant on as 16-bit samples, as it is drawn now.
+    """Return the sound from a time as 16-bit samples, on the current clock.
 
-    Before its beginning it is silent for as long as it takes.
+    Silence is inserted before its beginning.
     """
     audio = lane.audio
     zero = sample_times(audio, model.epoch_ns, np.zeros(1))
@@ -45,7 +45,7 @@ class SoundOutput(QtCore.QObject):
         self._why_silent: str | None = None
 
     def play(self, model: ClipModel, selected: str, time_s: float) -> str:
-        """Play from an instant on; return why nothing is heard, empty where something is."""
+        """Play from a time; return why nothing is heard, empty if something is."""
         self.stop()
         lanes = [lane for lane in model.lanes if isinstance(lane, SoundLane)]
         if not lanes:
@@ -68,14 +68,14 @@ class SoundOutput(QtCore.QObject):
         return ""
 
     def stop(self) -> None:
-        """Be silent."""
+        """Stop the sound."""
         if self._sink is not None:
             self._sink.stop()
             self._sink = None
         self._buffer = None
 
     def _device(self) -> Any:
-        """Return the sound device, None without one; Qt's part for it is loaded when needed."""
+        """Return the sound device, None if there is none; Qt's module for it is loaded lazily."""
         if self._multimedia is None and self._why_silent is None:
             QtCore.QLoggingCategory.setFilterRules("qt.multimedia.*=false")
             try:

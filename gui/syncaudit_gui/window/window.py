@@ -1,4 +1,4 @@
-"""The window: what it is made of, who hears whom, and what Qt asks of it."""
+"""The main window: its parts, signal connections, and Qt event handlers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ViewerWindow(QtWidgets.QWidget):
     Parameters
     ----------
     theme : Theme
-        Colours to begin with.
+        Initial colours.
     is_auditing : bool
         Whether clips without a verdict are audited as they are opened.
     policy : Policy, optional
-        Of those audits; default is the profile ``driving``.
+        Policy of those audits; default is the profile ``driving``.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ViewerWindow(QtWidgets.QWidget):
         self.setWindowTitle("syncaudit")
         self.setAcceptDrops(True)
         self._work = work = Workspace()
-        # Children of the window end with it (see `application`).
+        # Children of the window are destroyed with it (see `application`).
         self.player, self.sound = Player(self), SoundOutput(self)
         self.auditor = Auditor(policy, self)
         self.panels = panels = WindowPanels(self)
@@ -119,7 +119,7 @@ class ViewerWindow(QtWidgets.QWidget):
 
     @property
     def session(self) -> Session | None:
-        """What is open."""
+        """The open session."""
         return self._work.session
 
     def set_theme(self, theme: Theme) -> None:
@@ -130,7 +130,7 @@ class ViewerWindow(QtWidgets.QWidget):
         self.display.show_panels()
 
     def toggle_theme(self) -> None:
-        """Change between dark and light."""
+        """Toggle between dark and light."""
         self.set_theme(LIGHT if self.theme is DARK else DARK)
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
@@ -151,12 +151,12 @@ class ViewerWindow(QtWidgets.QWidget):
         QtCore.QTimer.singleShot(0, self.panels.fit_films)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
-        self.hide()  # threads end when their file is read
+        self.hide()  # threads end when they have read their file
         self.shut_down()
         super().closeEvent(event)
 
     def shut_down(self) -> None:
-        """Save what is typed, and end every thread, timer and process."""
+        """Save text being typed, and end every thread, timer and process."""
         self.panels.labels.end_typing()
         self._keys.close()
         self.player.pause()

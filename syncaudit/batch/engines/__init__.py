@@ -1,4 +1,4 @@
-"""Ways to run one function on many clips; every one gives the same verdicts to the bit."""
+"""Ways to run one function on many clips; all of them give bit-identical verdicts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _run_local(
     memory: MemoryLimit = NO_LIMIT,
     address: str | None = None,
 ) -> Iterator[tuple[int, _Value | Lost]]:
-    """Yield (index, value) of every item as they come.
+    """Yield (index, value) of every item in order of completion.
 
-    With `workers` 0 all run in this process, without protection against crashes and hangs. There is
-    no cluster here, so an `address` is refused.
+    With `workers` 0 everything runs in this process, without protection against crashes and hangs.
+    There is no cluster here, so an `address` is refused.
     """
     if address is not None:
         raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")
@@ -53,12 +53,12 @@ ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": ru
 
 
 def get_engine(name: str) -> Engine:
-    """Return an engine by its name.
+    """Return an engine by name.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If there is no engine of this name.
     """
     if name not in ENGINES:
         raise UsageError(f"no engine is called '{name}'", hint=nearest_name(name, list(ENGINES)))

@@ -17,8 +17,8 @@ __all__ = ["run_on_ray"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# Clips that travel together: enough to make the way worth it, few enough to share the work evenly.
-# An actor takes no clips of a block that another one has: the last blocks decide when all are done.
+# Clips per block: enough to amortise the transfer, few enough to share the work evenly. An actor
+# cannot take clips from another actor's block, so the last blocks determine the finishing time.
 MAX_BATCH = 16
 BLOCKS_EACH = 32
 
@@ -34,10 +34,10 @@ def run_on_ray(
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item as they come back from the cluster.
 
-    Each Ray actor (one of `workers`, on one core) keeps one worker process of its own, so that a
-    crash or a hang costs one item there as it does here. Values are pickled by the actor: Ray sees
-    bytes only. `address` is of a running cluster (``auto``, ``ray://head:10001``); without it one
-    is started on this machine. A share of `memory` is that of one core of each machine.
+    Each Ray actor (one of `workers`, on one core) keeps its own worker process, so that a crash or
+    a hang costs one item, as it does locally. Values are pickled by the actor, so Ray only sees
+    bytes. `address` is that of a running cluster (``auto``, ``ray://head:10001``); without it a
+    cluster is started on this machine. A share of `memory` is that of one core of each machine.
     """
     if not items:
         return
@@ -62,7 +62,7 @@ def run_on_ray(
     context.print_on_execution_start = False
     context.execution_options.preserve_order = False
     size = max(1, min(MAX_BATCH, len(items) // (BLOCKS_EACH * max(1, workers))))
-    # Blocks are read one by one on the cluster: the whole manifest never lies in one place.
+    # Blocks are read one by one on the cluster, so the whole manifest is never in one place.
     blocks = [list(range(k, min(k + size, len(items)))) for k in range(0, len(items), size)]
     rows = [{"indices": block, "items": _packed([items[k] for k in block])} for block in blocks]
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
@@ -75,14 +75,14 @@ def run_on_ray(
 
 
 def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> type:
-    """Return the class of the actors; it carries the task, as Ray asks of what may restart."""
+    """Return the class of the actors; it carries the task, as Ray requires for restarts."""
 
     class Auditor:
-        """Lives on the cluster with one worker process."""
+        """Actor that lives on the cluster with one worker process."""
 
         def __init__(self) -> None:
             function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
-            # An actor takes one core, so that this many may be at work beside it.
+            # An actor takes one core, so there may be one per core on its machine.
             each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
             self._pool: WorkerPool[Any, Any] = WorkerPool(
                 function, workers=1, timeout_s=timeout_s, memory=each

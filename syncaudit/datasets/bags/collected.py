@@ -1,4 +1,4 @@
-"""What one topic gave: its stamps and its samples, ready to be written down."""
+"""Timestamps and samples collected from one topic, ready to be written."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from syncaudit.model.arrays import Ints
 
 __all__ = ["Collected", "Damage", "stamp_columns"]
 
-# A header stamp of zero was never set; so many of them, and the topic has no header stamps.
+# A header stamp of zero was never set; above this share the topic counts as having none.
 _MOST_UNSET = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """One source that a topic made."""
+    """One source made from a topic."""
 
     topic: str
     kind: str
-    suffix: str = ""  # where a topic gives several sources
+    suffix: str = ""  # distinguishes several sources from one topic
     columns: dict[str, NDArray[Any]]  # table of the source, stamps first, shape (n,) each
     is_captured: bool  # ``timestamp_ns`` are header stamps
     images: str | None = None  # video file or folder of stills
-    sound: str | None = None  # file of a sound
-    log: bytes | None = None  # of a bus, as candump writes it
+    sound: str | None = None  # sound file
+    log: bytes | None = None  # bus log in candump format
     # further keys of the manifest: ``columns`` of a state, ``signals`` of a bus
     said: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)  # ``code: text``
 
 
 class Damage:
-    """Counts messages that are not what their type says."""
+    """Counts messages that do not match their type."""
 
     def __init__(self) -> None:
         self._count, self._first = 0, ""
@@ -46,11 +46,11 @@ class Damage:
 
     @property
     def first(self) -> str:
-        """What was wrong with the first, "" if none was."""
+        """The fault of the first bad message, "" if there was none."""
         return self._first
 
     def findings(self, topic: str) -> list[str]:
-        """Return one finding about all of them, or none."""
+        """Return one finding about all bad messages, or none."""
         if not self._count:
             return []
         return [
@@ -62,20 +62,20 @@ class Damage:
 def stamp_columns(
     capture: Ints, receive: Ints, publish: Ints
 ) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
-    """Choose the stamps of a source, and keep the others beside them.
+    """Choose the timestamps of a source, and keep the other stamps beside them.
 
     Parameters
     ----------
     capture, receive : ndarray of int64, shape (n,)
-        Header stamps and when the recorder got the messages, in file order.
+        Header stamps, and times at which the recorder received the messages, in file order.
     publish : ndarray of int64, shape (n,) or (0,)
-        When they were sent, where the bag says so.
+        Times at which they were sent, if the bag contains them.
 
     Returns
     -------
     columns : dict of str to ndarray of int64, shape (n,)
-        ``timestamp_ns`` (header stamps; receive stamps where the headers were never set), and
-        ``receive_ns``, ``publish_ns`` where they tell something else.
+        ``timestamp_ns`` (header stamps; receive stamps if the headers were never set), and
+        ``receive_ns``, ``publish_ns`` if they differ.
     is_captured : bool
         Whether ``timestamp_ns`` are header stamps.
     findings : list of str

@@ -1,4 +1,4 @@
-"""Gather the messages of one topic; this module knows cameras."""
+"""Collect the messages of one topic; this module implements cameras."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Collector(Protocol):
         """Take one message."""
 
     def finish(self) -> list[Collected]:
-        """Return what they make."""
+        """Return the sources made from the messages."""
 
 
 # What is left out by its type: the reason.
@@ -43,22 +43,22 @@ _LEFT_OUT = (
     ("Image", "depth: distances show no light"),
     ("/msg/", "its numbers are read where a [[topic]] rule names them"),
 )
-# Encodings of distances (REP 118), which other images of 16 bits share.
+# Encodings of distances (REP 118), which are also used for other 16-bit images.
 _DISTANCES = frozenset({"16UC1", "32FC1"})
 
 
 def why_not_taken(topic: Topic) -> str:
-    """Return why a topic is of no kind that is audited; "" where its type tells nothing."""
+    """Return why a topic's type is not audited; "" if the type does not explain it."""
     return next((why for word, why in _LEFT_OUT if word in topic.type_name), "")
 
 
 def collector_for(
     topic: Topic, types: Mapping[str, Any], images: Path | None, first: bytes
 ) -> Collector | None:
-    """Return the collector of a topic's type, or None if it is of no kind that is audited.
+    """Return the collector for a topic's type, or None if the type is not audited.
 
-    `images` is where they go, without suffix; None leaves them out. `first` is a message.
-    LayoutError where messages cannot be read at all.
+    `images` is the path for images, without suffix; None leaves them out. `first` is a message.
+    LayoutError if messages cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
         if topic.type_name in ROS_IMAGES:
@@ -72,17 +72,17 @@ def collector_for(
 
 
 def _is_depth(topic: Topic, read: Callable[[bytes], ImageMessage], first: bytes) -> bool:
-    """Return whether a topic's images are distances: by its name and their encoding."""
+    """Return whether a topic's images are distances, judging by name and encoding."""
     if topic.name.endswith("/compressedDepth"):
         return True
     try:
         return "depth" in topic.name.lower() and read(first).said.partition(";")[0] in _DISTANCES
     except (ValueError, LookupError):
-        return False  # its collector counts what cannot be read
+        return False  # the collector counts unreadable messages
 
 
 class CameraCollector:
-    """Stamps of a camera, and its images put into a file."""
+    """Collects the timestamps of a camera, and writes its images to a file."""
 
     def __init__(
         self, topic: Topic, read: Callable[[bytes], ImageMessage], images: Path | None

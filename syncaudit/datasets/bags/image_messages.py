@@ -1,4 +1,4 @@
-"""Take stamp and image out of the message types that carry images."""
+"""Extract timestamp and image from the message types that carry images."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class ImageMessage:
 
     stamp_ns: int  # of its header
     data: bytes
-    said: str  # format or encoding, as the message has it
-    # width, height, bytes a row, whether words are big endian; of uncompressed images
+    said: str  # format or encoding as given in the message
+    # width, height, bytes per row, whether words are big endian; for uncompressed images
     raw: tuple[int, int, int, bool] | None = None
 
 
 def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], ImageMessage]:
     """Return the function that reads a camera topic's messages.
 
-    It raises `LayoutError` for a message that is not what its type says.
+    It raises `LayoutError` for a message that does not match its type.
     """
     if topic.encoding == "json":
         return _from_json

@@ -29,20 +29,20 @@ _DEEPEST = 32
 
 
 class LayoutError(ValueError):
-    """A message is not what its type says."""
+    """A message does not match its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where the numbers or the text of one field lie in a message."""
+    """Location of the numbers or the text of one field in a message."""
 
     offset: int  # byte of the first item
-    dtype: str  # of NumPy, with byte order; ``S`` for text
+    dtype: str  # NumPy type with byte order; ``S`` for text
     count: int  # items, or bytes of text
 
 
 class _Slots(dict[str, Slot]):
-    """Slots by name; a name that a message does not have is an error of the message."""
+    """Slots by name; a missing name is an error of the message."""
 
     def __missing__(self, name: str) -> Slot:
         raise LayoutError(f"it has no field {name}")
@@ -50,13 +50,13 @@ class _Slots(dict[str, Slot]):
 
 @dataclass(slots=True)
 class Layout:
-    """Fields of one message by dotted name, and the bytes that fix where they lie.
+    """Fields of one message by dotted name, and the bytes that determine their locations.
 
-    Messages of one size that agree in the byte ranges `fixing` (lengths, lists of texts) have the
-    same layout.
+    Messages of equal size that agree in the byte ranges `fixing` (lengths, lists of strings) have
+    the same layout.
     """
 
-    # ``angular_velocity.x``; items of a list of texts: ``name[0]``
+    # ``angular_velocity.x``; items of a list of strings: ``name[0]``
     slots: dict[str, Slot] = field(default_factory=_Slots)
     fixing: list[tuple[int, int]] = field(default_factory=list)
 
@@ -71,17 +71,17 @@ class Layout:
         return data[slot.offset : slot.offset + slot.count * np.dtype(slot.dtype).itemsize]
 
     def number(self, data: bytes, name: str) -> int:
-        """Return a whole number."""
+        """Return an integer field."""
         slot = self.slots[name]
         return int(np.frombuffer(data, slot.dtype, 1, slot.offset)[0])
 
 
 def lay_out(data: bytes, types: Types, type_name: str, *, is_ros1: bool) -> Layout:
-    """Walk through one message; `types` are definitions as rosbags has them.
+    """Walk through one message; `types` are definitions in the form of rosbags.
 
     ROS 1 messages are packed; ROS 2 messages are CDR (OMG DDS-XTypes 1.3, section 7.4.1: XCDR
-    version 1, plain), aligned after an encapsulation header of four bytes. LayoutError where one is
-    shorter than its fields, or a type is not defined.
+    version 1, plain), aligned after an encapsulation header of four bytes. LayoutError if the
+    message is shorter than its fields, or a type is not defined.
     """
     walk = _Walk(data, types, is_ros1=is_ros1)
     walk.fields("", type_name)
@@ -91,7 +91,7 @@ def lay_out(data: bytes, types: Types, type_name: str, *, is_ros1: bool) -> Layo
 
 
 class _Walk:
-    """One pass over a message: a position that every field moves on."""
+    """One pass over a message: a position that every field advances."""
 
     def __init__(self, data: bytes, types: Types, *, is_ros1: bool) -> None:
         self.layout = Layout()
@@ -149,7 +149,7 @@ class _Walk:
 
     def _text(self, name: str) -> None:
         length = self._count()
-        # CDR counts the closing NUL.
+        # CDR counts the terminating NUL.
         self._slot(name, "S", length if self._is_ros1 else max(0, length - 1), length)
 
     def _numbers(self, name: str, kind: str, count: int) -> None:
@@ -175,14 +175,14 @@ class _Walk:
 def read_columns(
     messages: Sequence[bytes], layout: Layout, names: Sequence[str]
 ) -> tuple[Bools, dict[str, NDArray[Any]]]:
-    """Return numeric fields of all messages that are laid out as the first one.
+    """Return numeric fields of all messages with the same layout as the first one.
 
     Parameters
     ----------
     messages : sequence of bytes, length n
-        Of one type.
+        Messages of one type.
     layout : Layout
-        Of ``messages[0]``.
+        Layout of ``messages[0]``.
     names : sequence of str
         Numeric fields.
 

@@ -1,4 +1,4 @@
-"""Read the messages of an MCAP file in file order, as far as the file is whole."""
+"""Read the messages of an MCAP file in file order, as far as the file is intact."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SCHEMA_FORMATS = {"ros1msg": "msg", "ros2msg": "msg", "ros2idl": "idl", "protob
 
 
 def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
-    """Yield the messages of an MCAP file without its index, which a cut-off file lacks.
+    """Yield the messages of an MCAP file without its index, which a truncated file lacks.
 
-    `on_damage` is told where the file breaks off, or that it was never closed.
+    `on_damage` is called if the file is truncated or was never closed.
     """
     from mcap.records import Channel, Chunk, Footer, Message, Schema
     from mcap.stream_reader import StreamReader
@@ -65,7 +65,7 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
 
 
 def _chunk(data: bytes, channels: dict[int, Topic], learn: Any, on_damage: OnDamage) -> Messages:
-    """Yield the messages of one chunk; mcap's own loop costs five times as much a message."""
+    """Yield the messages of one chunk; mcap's own loop takes five times as long per message."""
     from io import BytesIO
 
     from mcap.data_stream import ReadDataStream

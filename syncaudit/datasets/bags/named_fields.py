@@ -1,4 +1,4 @@
-"""Gather numbers out of messages of any type, as a rule names them."""
+"""Collect numbers that a rule names from messages of any type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NAMED = 30
 
 
 class FieldCollector(SampleCollector):
-    """Messages of one topic, some numbers of each, which a rule names."""
+    """Collects the numbers that a rule names from each message of a topic."""
 
     def __init__(self, topic: Topic, types: Mapping[str, Any], rule: TopicRule) -> None:
         super().__init__(topic, types)
@@ -40,7 +40,7 @@ class FieldCollector(SampleCollector):
         return sorted({_place(layout, name)[0] for name in self._rule.fields.values()})
 
     def select(self, layout: Layout, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return one column for every name of the rule, in SI units."""
+        """Return one column for each name of the rule, in SI units."""
         found = {}
         for name, field in self._rule.fields.items():
             slot, item = _place(layout, field)
@@ -65,7 +65,7 @@ class FieldCollector(SampleCollector):
         return found
 
     def source(self, key: object, columns: dict[str, NDArray[Any]], place: int) -> Collected:  # noqa: ARG002
-        """Return what the rule makes of the topic."""
+        """Return the source that the rule makes of the topic."""
         names = list(self._rule.fields)
         values = {name: columns[name] for name in names}
         said: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Turn one recording into clips: its topics into sources, beside the manifest."""
+"""Turn one recording into clips, with its topics as sources written beside the manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from syncaudit.model import Clip
 
 __all__ = ["clips_of"]
 
-# Ends of topic names that say nothing beside their kind.
+# Generic endings of topic names, which add nothing to the kind.
 _PLAIN_ENDS = re.compile(
     r"(_(compressed|image|image_raw|image_color|image_rect|image_mono|raw|video|data|data_raw))+$"
 )
@@ -49,7 +49,7 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
             "clip"
         )
         return
-    if not found:  # damaged beyond reading: a clip all the same, so that it gets its verdict
+    if not found:  # unreadable: still a clip, so that it gets a verdict
         empty = {"timestamp_ns": np.empty(0, np.int64)}
         found = [Collected(topic="recording", kind="events", columns=empty, is_captured=True)]
     names = _names([f"{each.topic}{each.suffix}" for each in found], rules)
@@ -65,7 +65,7 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
 def _collect(
     source: Source, recording: Recording, rules: BagRules, job: Import, damage: list[str]
 ) -> tuple[dict[Topic, Collector], dict[Topic, int]]:
-    """Read all messages once; return what collects them, and the number of those left out."""
+    """Read all messages once; return their collectors, and the number left out."""
     definitions, sounds = Definitions(), Sounds()
     collectors: dict[Topic, Collector] = {}
     others: dict[Topic, int] = {}
@@ -96,7 +96,7 @@ def _collector(
     definitions: Definitions,
     sounds: Sounds,
 ) -> Collector | None:
-    """Return what collects a topic's messages, of which `first` is one; None if nothing does."""
+    """Return the collector for a topic, of which `first` is a message; None if there is none."""
     if not rules.takes(topic.name):
         return None
     images = None if rules.stamps_only else _path(recording, topic.name)
@@ -130,7 +130,7 @@ def _plain(topic: str) -> str:
 
 
 def _names(topics: list[str], rules: BagRules) -> list[str]:
-    """Return source names: short where that tells the topics apart, else the whole topic."""
+    """Return source names: short where that keeps them unique, else the whole topic."""
     long = [_plain(topic) for topic in topics]
     short = [_PLAIN_ENDS.sub("", name) or name for name in long]
     names = [s if short.count(s) == 1 else n for s, n in zip(short, long, strict=True)]
@@ -146,7 +146,7 @@ def _source(
     job: Import,
     general: list[str],
 ) -> dict[str, Any]:
-    """Write what a topic gave; return its source as the manifest has it."""
+    """Write the data of a topic; return its source as a manifest entry."""
     path = _path(recording, f"{found.topic}{found.suffix}")
     table = job.sidecars.write_table(f"{path}.parquet", found.columns)
     row: dict[str, Any] = {"kind": found.kind, "uri": table, **found.said}
@@ -186,10 +186,10 @@ def _bus(found: Collected, path: str, rules: BagRules, job: Import) -> dict[str,
 def _windows(
     name: str, found: list[Collected], rules: BagRules
 ) -> list[tuple[str, dict[str, int]]]:
-    """Return (clip id, window) of every clip: the whole recording, or pieces of it."""
+    """Return (clip id, window) for each clip: the whole recording, or pieces of it."""
     if rules.clip_seconds is None:
         return [(name, {})]
-    # Stamps that are far off must not stretch the recording.
+    # Outlying timestamps must not stretch the recording.
     spans = [
         np.quantile(each.columns["timestamp_ns"], [0.001, 0.999], method="nearest")
         for each in found

@@ -20,11 +20,11 @@ _MESSAGE, _BAG_HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
 
 
 def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
-    """Yield the messages chunk by chunk as they were written, so that disorder is kept.
+    """Yield the messages chunk by chunk as written, so that disorder is preserved.
 
-    The index at the end is not needed: bags that were never closed (``.bag.active``) or were cut
-    off give what they hold, and `on_damage` is told of it. Zeros between the records are space that
-    was set aside, unless chunks are missing that the bag's header counts.
+    The index at the end is not needed: bags that were never closed (``.bag.active``) or were
+    truncated yield what they hold, and `on_damage` is called. Zeros between the records are
+    reserved space, unless chunks are missing that the bag's header counts.
     """
     from rosbags.rosbag1.reader import Header, ReaderError
 
@@ -55,7 +55,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
                     continue
                 packed = file.read(length)
                 data = unpack(header.get_string("compression"), packed)
-            except Exception as error:  # noqa: BLE001  # decompressors raise types of their own
+            except Exception as error:  # noqa: BLE001  # decompressors raise their own types
                 on_damage(f"it breaks off at byte {at} ({error_words(error)})")
                 return
             if len(packed) < length:
@@ -72,7 +72,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
 
 
 def _after_zeros(file: BinaryIO, stop: int) -> int:
-    """Move to the next record, over zeros (no record has a header of no length); return where."""
+    """Skip zeros to the next record (no record has an empty header); return its position."""
     at = file.tell()
     if file.read(min(_SIZE.size, stop - at)).strip(b"\0"):
         file.seek(at)

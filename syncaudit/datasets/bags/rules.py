@@ -1,4 +1,4 @@
-"""What people may choose when a bag is imported."""
+"""Define the user's options for importing bags."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _AXES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRule:
-    """How the messages of some topics become a source.
+    """Rule that turns the messages of some topics into a source.
 
-    Fields are those of the message (``twist.linear.x``, ``data[2]``) by role of a bus, axis of an
-    IMU (``gyro_x``) or channel of a state.
+    Fields are those of the message (``twist.linear.x``, ``data[2]``), keyed by bus role, IMU axis
+    (``gyro_x``) or state channel.
     """
 
-    match: str  # pattern of topics
+    match: str  # topic pattern
     kind: str  # ``can`` (decoded signals), ``imu``, ``state`` or ``events``
     fields: Mapping[str, str] = field(default_factory=dict)
-    # what some are multiplied by, to come to SI units
+    # factors to SI units, by key of `fields`
     scale: Mapping[str, float] = field(default_factory=dict)
     name: str | None = None  # of the source
-    stamp: str = "header.stamp"  # field that holds it
+    stamp: str = "header.stamp"  # field that holds the timestamp
 
 
 def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
@@ -39,13 +39,13 @@ def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagRules:
-    """Choices of ``--rules FILE``."""
+    """Options from ``--rules FILE``."""
 
-    stamps_only: bool = False  # leave images out: cameras are judged by their stamps alone
+    stamps_only: bool = False  # leave images out: cameras are judged by their timestamps alone
     # length of the clips that a recording is cut into; None keeps it whole
     clip_seconds: float | None = None
-    topics: tuple[str, ...] = ("*",)  # patterns of those to take (``/camera/*``)
-    topic: tuple[TopicRule, ...] = ()  # what messages of other types are
+    topics: tuple[str, ...] = ("*",)  # patterns of topics to import (``/camera/*``)
+    topic: tuple[TopicRule, ...] = ()  # rules for messages of other types
     names: Mapping[str, str] = field(default_factory=dict)  # topic to source name
     # pattern of source names to manifest keys that a bag lacks (``line_delay_s``, ``clock``)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class BagRules:
     signals: Mapping[str, str] = field(default_factory=dict)  # role to signal, as in the manifest
 
     def said_of(self, name: str) -> dict[str, Any]:
-        """Return what the rules say of a source beside what the bag does."""
+        """Return the manifest keys that the rules add to a source."""
         said: dict[str, Any] = {}
         for pattern, keys in self.sources.items():
             if fnmatch.fnmatchcase(name, pattern):
@@ -71,7 +71,7 @@ class BagRules:
 
 
 def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
-    """Return the choices of a rules file; a wrong key or type is refused."""
+    """Return the options from a rules file; reject a wrong key or type."""
     known = [choice.name for choice in fields(BagRules)]
     for key in content:
         if key not in known:
@@ -110,7 +110,7 @@ def _check(content: Mapping[str, Any], key: str, kind: type, wanted: str) -> Non
 
 
 def _parse_topic_rules(listed: object) -> tuple[TopicRule, ...]:
-    """Return the rules of the tables ``[[topic]]``; the message on a wrong one says which."""
+    """Return the rules of the tables ``[[topic]]``; an error message names the wrong one."""
     if not isinstance(listed, list):
         raise UsageError(f"topic is {listed!r}", hint="Expected tables [[topic]].")
     return tuple(

@@ -1,4 +1,4 @@
-"""Gather messages of numbers, thousands at a time: inertial sensors, joints, bus frames."""
+"""Collect numeric messages, thousands at a time: inertial sensors, joints, bus frames."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _Columns = dict[str, NDArray[Any]]
 
 
 class SampleCollector:
-    """Messages of one topic, of which those of one layout are read at once.
+    """Collects the messages of one topic; those of the same layout are read at once.
 
-    Messages of several layouts on one topic (several publishers) stay in file order.
+    Messages with several layouts on one topic (several publishers) stay in file order.
     """
 
     def __init__(self, topic: Topic, types: Mapping[str, Any]) -> None:
@@ -43,7 +43,7 @@ class SampleCollector:
             self._flush()
 
     def finish(self) -> list[Collected]:
-        """Return the sources that the topic makes."""
+        """Return the sources made from the topic."""
         self._flush()
         found = [
             self.source(key, _in_order(parts), place)
@@ -58,11 +58,11 @@ class SampleCollector:
         raise NotImplementedError
 
     def select(self, layout: Layout, columns: _Columns) -> _Columns:  # noqa: ARG002  # rules need it
-        """Return what is kept of the fields of messages of one layout."""
+        """Return the columns to keep for messages of one layout."""
         return columns
 
     def key(self, layout: Layout, data: bytes) -> Hashable:  # noqa: ARG002  # joints need them
-        """Return what tells the sources of one topic apart."""
+        """Return a key that distinguishes the sources of one topic."""
         return ""
 
     def source(self, key: Hashable, columns: _Columns, place: int) -> Collected:
@@ -78,7 +78,7 @@ class SampleCollector:
                 layout = lay_out(first, self._types, self.topic.type_name, is_ros1=is_ros1)
                 is_alike, part = self._part(layout, waiting)
                 key = self.key(layout, first)
-            except (ValueError, LookupError) as error:  # its own definition is not the type's
+            except (ValueError, LookupError) as error:  # its definition differs from the type's
                 self.damage.note(error)
                 waiting = waiting[1:]
                 continue
@@ -88,7 +88,7 @@ class SampleCollector:
     def _part(
         self, layout: Layout, waiting: Sequence[tuple[int, int, int | None, bytes]]
     ) -> tuple[Bools, _Columns]:
-        """Return which messages share a layout, and their columns."""
+        """Return which messages share `layout`, and their columns."""
         wanted = self.wanted(layout)
         stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
         self.is_stamped = set(stamp) <= layout.slots.keys()
@@ -147,7 +147,7 @@ def _in_order(parts: list[_Columns]) -> _Columns:
 
 
 class ImuCollector(SampleCollector):
-    """``sensor_msgs/Imu``; a covariance that starts with -1 says that a triple is not there."""
+    """``sensor_msgs/Imu``; a covariance that starts with -1 marks a triple as missing."""
 
     _TRIPLES = (("gyro", "angular_velocity"), ("accel", "linear_acceleration"))
 
@@ -171,7 +171,7 @@ class ImuCollector(SampleCollector):
 
 
 class JointCollector(SampleCollector):
-    """``sensor_msgs/JointState``: one source for every set of joints that is sent together."""
+    """``sensor_msgs/JointState``: one source per set of joints that is sent together."""
 
     _KINDS = ("position", "velocity", "effort")
 
@@ -180,13 +180,13 @@ class JointCollector(SampleCollector):
         return [kind for kind in self._KINDS if layout.slots[kind].count]
 
     def key(self, layout: Layout, data: bytes) -> Hashable:
-        """Return the names of the joints, and which lists they have in which length."""
+        """Return the joint names, and the lists present with their lengths."""
         n_names = sum(1 for name in layout.slots if name.startswith("name["))
         names = tuple(layout.text(data, f"name[{place}]") for place in range(n_names))
         return names, tuple((kind, layout.slots[kind].count) for kind in self.wanted(layout))
 
     def source(self, key: Any, columns: _Columns, place: int) -> Collected:
-        """Return one set of joints."""
+        """Return the source for one set of joints."""
         names, kinds = key
         values: _Columns = {}
         groups: dict[str, list[str]] = {}
@@ -202,12 +202,12 @@ class JointCollector(SampleCollector):
 
 
 class CanCollector(SampleCollector):
-    """``can_msgs/Frame``: a log as candump writes it, with stamps to the nanosecond."""
+    """``can_msgs/Frame``: a log in candump format, with timestamps to the nanosecond."""
 
     _FIELDS = ("id", "is_rtr", "is_extended", "is_error", "dlc", "data")
 
     def wanted(self, layout: Layout) -> Sequence[str]:  # noqa: ARG002  # see `SampleCollector`
-        """Return all of a frame."""
+        """Return all fields of a frame."""
         return self._FIELDS
 
     def source(self, key: Hashable, columns: _Columns, place: int) -> Collected:  # noqa: ARG002

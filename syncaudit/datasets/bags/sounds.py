@@ -1,8 +1,8 @@
-"""Gather sound topics of audio_common_msgs, and put their sound into files.
+"""Collect sound topics of audio_common_msgs, and write their sound to files.
 
-``AudioInfo`` states rate and format, once, on a topic beside that of the sound. The stamp of an
-``AudioDataStamped`` is taken as that of its first sample; an ``AudioData`` has no time but that of
-its arrival, which is after its last sample.
+``AudioInfo`` states rate and format, once, on a topic beside the sound topic. The stamp of an
+``AudioDataStamped`` is taken as that of its first sample; an ``AudioData`` has only its arrival
+time, which is after its last sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["SOUND_TYPES", "Sounds"]
 _INFO, _PLAIN = "audio_common_msgs/msg/AudioInfo", "audio_common_msgs/msg/AudioData"
 _STAMPED = "audio_common_msgs/msg/AudioDataStamped"
 SOUND_TYPES = frozenset({_INFO, _PLAIN, _STAMPED})
-# Names of GStreamer, as audio_capture has them: libsndfile's, bytes a sample.
+# GStreamer format names as audio_capture uses them: libsndfile's name, bytes per sample.
 _SAMPLES = {
     "S8": ("PCM_S8", "FILE", 1), "U8": ("PCM_U8", "FILE", 1),
     "S16LE": ("PCM_16", "LITTLE", 2), "S16BE": ("PCM_16", "BIG", 2),
@@ -33,13 +33,13 @@ _SAMPLES = {
     "F32LE": ("FLOAT", "LITTLE", 4),
 }  # fmt: skip
 _BLOCK = 1 << 20
-# What encoders of MP3 put in front of the sound, and decoders add: LAME's 576 and 529.
+# Samples that MP3 encoders put in front of the sound, and decoders add: LAME's 576 and 529.
 _MP3_PRIMING = 1105
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Format:
-    """What an ``AudioInfo`` says."""
+    """Contents of an ``AudioInfo``."""
 
     n_channels: int
     rate_hz: int
@@ -48,7 +48,7 @@ class _Format:
 
 
 class Sounds:
-    """The sound topics of one recording, which share what is known of their formats."""
+    """The sound topics of one recording, with their shared format information."""
 
     def __init__(self) -> None:
         self._formats: dict[str, _Format] = {}
@@ -62,23 +62,23 @@ class Sounds:
         return _SoundCollector(topic, types, self, path)
 
     def learn(self, topic: str, found: _Format) -> None:
-        """Keep what is said of the sound in the namespace of a topic."""
+        """Store the format of the sound in a topic's namespace."""
         self._formats[topic.rpartition("/")[0]] = found
 
     def format_of(self, topic: str) -> _Format | None:
-        """Return the format of a topic's sound: of its namespace, else the only one there is."""
+        """Return the format of a topic's sound: from its namespace, else the only one there is."""
         only = next(iter(self._formats.values())) if len(self._formats) == 1 else None
         return self._formats.get(topic.rpartition("/")[0], only)
 
 
 class _InfoCollector:
-    """``AudioInfo``: no source, but what the others mean."""
+    """``AudioInfo``: not a source, but the format of other topics."""
 
     def __init__(self, topic: Topic, types: Mapping[str, Any], sounds: Sounds) -> None:
         self._topic, self._types, self._sounds = topic, types, sounds
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:  # noqa: ARG002
-        """Take one message; one that cannot be read says nothing."""
+        """Take one message; an unreadable one is ignored."""
         try:
             layout = lay_out(data, self._types, _INFO, is_ros1=self._topic.encoding == "ros1")
             found = _Format(
@@ -129,7 +129,7 @@ class _SoundCollector:
             self._publish.append(publish_ns)
 
     def finish(self) -> list[Collected]:
-        """Return the sound, or where its format is not known the times of its chunks alone."""
+        """Return the sound, or only the times of its chunks if its format is unknown."""
         self._raw.close()
         raw = Path(self._raw.name)
         columns, is_captured, findings = stamp_columns(
@@ -166,7 +166,7 @@ class _SoundCollector:
         ]
 
     def _kept(self, raw: Path, known: _Format | None) -> tuple[Path, Ints] | None:
-        """Return the file of the sound, and the samples in it once each chunk is there."""
+        """Return the sound file, and the cumulative number of samples after each chunk."""
         if known is None:
             return None
         if known.coding == "MP3":
@@ -193,7 +193,7 @@ def _is_plain(known: _Format) -> bool:
 
 
 def _write_wav(raw: Path, target: Path, known: _Format) -> None:
-    """Put a header in front of plain samples."""
+    """Write raw samples as a WAV file."""
     import soundfile
 
     subtype, endian, _ = _SAMPLES[known.samples]
@@ -210,7 +210,7 @@ def _write_wav(raw: Path, target: Path, known: _Format) -> None:
 
 
 def _mp3_ends(path: Path, sizes: Sequence[int]) -> Ints:
-    """Return the samples decoded once each chunk is there."""
+    """Return the cumulative number of samples decoded after each chunk."""
     import av
 
     decoder = av.CodecContext.create("mp3", "r")
@@ -221,6 +221,6 @@ def _mp3_ends(path: Path, sizes: Sequence[int]) -> Ints:
                 for packet in decoder.parse(file.read(size)):
                     n_samples += sum(frame.samples for frame in decoder.decode(packet))
             except av.FFmpegError:
-                pass  # the reader counts what cannot be decoded
+                pass  # the reader counts undecodable packets
             ends.append(n_samples)
     return np.array(ends, np.int64)

@@ -1,4 +1,4 @@
-"""Read the messages of a rosbag2 SQLite file in the order they were recorded."""
+"""Read the messages of a rosbag2 SQLite file in recorded order."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["read_sqlite"]
 
 _FORMATS = {"ros2msg": "msg", "ros2idl": "idl"}
 _TABLES = ("topics", "messages", "message_definitions")
-# A row of numbers takes a few bytes; damaged or hostile files lead round in circles.
+# A row takes at least a few bytes; damaged or malicious files may loop forever.
 _LEAST_ROW_BYTES = 4
-# A row takes some ten steps of SQLite's machine.
+# A row takes about ten steps of SQLite's virtual machine.
 _STEPS, _MOST_PAUSES = 100_000, 100
 
 
 def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
-    """Yield the messages of a ``.db3`` file; nothing is written beside it.
+    """Yield the messages of a ``.db3`` file without writing anything beside it.
 
-    `on_damage` is told where it breaks off, or that its last messages lie in a journal.
+    `on_damage` is called if it breaks off, or if its last messages are in a journal.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         on_damage(f"it was never closed: its last messages lie in {log.name}, which is not read")
     try:
-        # Immutable: SQLite would otherwise put its lock and index files beside the bag.
+        # Immutable: SQLite would otherwise create lock and index files beside the bag.
         address = f"file:{quote(str(path))}?mode=ro&immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as base:
             base.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            # A file that is cut off is refused as a whole unless this is set; the connection
-            # stays read-only.
+            # Without this SQLite rejects truncated files as a whole; the connection stays
+            # read-only.
             base.execute("PRAGMA writable_schema = ON")
             base.execute("PRAGMA trusted_schema = OFF")
             base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, UNPACKED_BYTES)
@@ -58,7 +58,7 @@ def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages
 
 
 def _limit_steps(base: sqlite3.Connection) -> list[None]:
-    """Stop a statement that works on and on without a row; clear the list at each row."""
+    """Stop a statement that runs on without yielding rows; clear the list at each row."""
     pauses: list[None] = []
 
     def is_overdone() -> bool:
@@ -70,7 +70,7 @@ def _limit_steps(base: sqlite3.Connection) -> list[None]:
 
 
 def _refuse_programs(base: sqlite3.Connection) -> None:
-    """Refuse tables that compute what they hold: views, virtual tables, generated columns."""
+    """Refuse tables with computed contents: views, virtual tables, generated columns."""
     for name in _TABLES:
         for kind, text in base.execute(
             "SELECT type, sql FROM sqlite_master WHERE lower(name) = ?", (name,)

@@ -1,4 +1,4 @@
-"""What files make up a recording, and its messages one after the other."""
+"""Find the files that make up a recording, and iterate over its messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_
 METADATA = "metadata.yaml"
 _PROBED = 20
 _DEEPEST = 32
-# Single messages of rosbag2 may be compressed, whatever (lost) metadata say; CDR begins with 0.
+# Formats without compressed messages. Any rosbag2 message may be compressed, whatever the metadata
+# (possibly lost) state; plain CDR begins with 0.
 _NEVER_PACKED = (".bag", ".active")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PACKED = (".zstd", ".zst")
@@ -42,7 +43,7 @@ _PART = re.compile(r"(.+?)(?:_\d{4}(?:-\d\d){5})?_(\d+)$")
 class Recording:
     """The files of one recording."""
 
-    name: str  # of its folder or first file
+    name: str  # name of its folder or first file
     files: tuple[str, ...]  # in order, relative to the source
     findings: tuple[str, ...] = ()  # ``code: text``
 
@@ -57,9 +58,9 @@ def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
 
 
 def find_recordings(source: Source, suffixes: tuple[str, ...]) -> Iterator[Recording]:
-    """Yield the recordings of a file or folder: rosbag2 folders, and files with their parts.
+    """Yield the recordings in a file or folder: rosbag2 folders, and files with their parts.
 
-    Taken are storages that end in `suffixes` (``.mcap``).
+    Only storage files that end in `suffixes` (``.mcap``) are used.
     """
     folders = source.folders()
     for folder in ["", *folders]:
@@ -81,9 +82,9 @@ def _storage(name: str) -> str:
 def _rosbag2(
     source: Source, folder: str, names: list[str], suffixes: tuple[str, ...]
 ) -> Recording | None:
-    """Return the recording of a rosbag2 folder: the files that its metadata name, in order.
+    """Return the recording in a rosbag2 folder: the files that its metadata name, in order.
 
-    Metadata that cannot be read are a finding: the files can do without.
+    Unreadable metadata give a finding: the files can be read without.
     """
     prefix = f"{folder}/" if folder else ""
     findings: list[str] = []
@@ -91,7 +92,7 @@ def _rosbag2(
     if isinstance(listed, str):
         findings.append(f"corrupt: {METADATA} cannot be read ({listed}); its folder's files are")
     else:
-        # Old versions wrote paths that start at the folder above.
+        # Old versions wrote paths relative to the parent folder.
         names = [f"{prefix}{Path(name).name}" for name in listed]
         missing = [name for name in names if not source.has(name)]
         names = [name for name in names if name not in missing and _storage(name) in suffixes]
@@ -124,7 +125,7 @@ def _listed(source: Source, name: str) -> list[str] | str:
             depth -= isinstance(event, CollectionEndEvent)
             if isinstance(event, AliasEvent) or depth > _DEEPEST:
                 return "it holds aliases or deep lists, which rosbag2 does not write"
-        content = YAML(typ="base").load(text)  # of texts, lists and mappings alone
+        content = YAML(typ="base").load(text)  # only strings, lists and mappings
         paths = content["rosbag2_bagfile_information"]["relative_file_paths"]
         if isinstance(paths, list) and all(isinstance(path, str) for path in paths):
             return paths
@@ -136,9 +137,9 @@ def _listed(source: Source, name: str) -> list[str] | str:
 
 
 def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:
-    """Join files that are numbered from 0 on into recordings; every other file is its own.
+    """Join files numbered from 0 into recordings; every other file is a recording of its own.
 
-    Files that differ in their suffix alone, or are called like a folder in `taken`, keep it.
+    Names keep the suffix if files differ only in that, or if a folder in `taken` has the same name.
     """
     numbered: dict[tuple[str, str], list[tuple[int, str]]] = {}
     found: list[tuple[str, list[str]]] = []
@@ -174,7 +175,7 @@ def messages_of(
 ) -> Messages:
     """Yield the messages of all files of a recording.
 
-    `on_damage` is told what is wrong with which file; what can be read is used.
+    `on_damage` receives descriptions of damaged files; what can be read is used.
     """
     for name in recording.files:
         storage = _storage(name)
@@ -189,7 +190,7 @@ def messages_of(
 
 @contextmanager
 def _unpacked(path: Path, on_damage: OnDamage) -> Iterator[Path]:
-    """Yield a file itself, or an unpacked copy of it for so long."""
+    """Yield a file itself, or a temporary unpacked copy of it."""
     if path.suffix.lower() not in _PACKED:
         yield path
         return

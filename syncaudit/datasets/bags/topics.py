@@ -1,4 +1,4 @@
-"""What a bag says of its topics and of the fields of their messages, whatever container it is."""
+"""Describe the topics of a bag and the fields of their messages, for any container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["Definitions", "Messages", "OnDamage", "Topic", "TopicTable"]
 
-# Common types that are in no distribution's core, as their packages publish them.
+# Common types outside the core of any distribution, as their packages publish them.
 _MORE = {
     "can_msgs/msg/Frame": """std_msgs/Header header
 uint32 id
@@ -56,15 +56,15 @@ class Topic:
     """One topic with one message type."""
 
     name: str  # as published, ``/camera/front/image_raw``
-    type_name: str  # ``sensor_msgs/msg/Imu``, also of ROS 1; ``foxglove.RawImage``
-    encoding: str  # ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag says
-    schema_format: str = ""  # ``msg``, ``idl``, ``protobuf``; "" where the bag holds no definition
+    type_name: str  # ``sensor_msgs/msg/Imu``, also for ROS 1; ``foxglove.RawImage``
+    encoding: str  # ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag states
+    schema_format: str = ""  # ``msg``, ``idl``, ``protobuf``; "" if the bag holds no definition
     schema: bytes = b""
 
 
 # (topic, receive stamp in ns, publish stamp in ns or None, serialized message), in file order.
 Messages = Iterator[tuple[Topic, int, int | None, bytes]]
-# Told in words where a file breaks off; what came before it is used.
+# Receives a description of where a file breaks off; what comes before it is used.
 OnDamage = Callable[[str], None]
 
 
@@ -77,7 +77,7 @@ class TopicTable:
     def entry(
         self, name: str, type_name: str, encoding: str, schema_format: str = "", schema: bytes = b""
     ) -> Topic:
-        """Return the topic of that name, type and encoding, entered at its first mention."""
+        """Return the topic with that name, type and encoding, added on first use."""
         if encoding in ("ros1", "cdr") and type_name.count("/") == 1:
             type_name = type_name.replace("/", "/msg/")
         key = (name, type_name, encoding)
@@ -93,17 +93,18 @@ class TopicTable:
 
 
 class Definitions:
-    """Field definitions of one recording's types, in the form that rosbags gives them.
+    """Field definitions of one recording's types, in the form of rosbags.
 
-    A bag's own definitions win; types that it does not define (rosbag2 before Iron kept none)
-    are taken by name from the last distribution, since those of sensors have not changed.
+    A bag's own definitions take precedence; types that it does not define (rosbag2 before Iron
+    stored none) are looked up by name in the latest distribution, since sensor types have not
+    changed.
     """
 
     def __init__(self) -> None:
         self._known: dict[bool, dict[str, Any]] = {}
 
     def of(self, topic: Topic) -> dict[str, Any]:
-        """Return all definitions that hold for a topic's messages."""
+        """Return all definitions that apply to a topic's messages."""
         is_ros1 = topic.encoding == "ros1"
         known = self._known.setdefault(is_ros1, dict(_built_in(is_ros1)))
         known.update(_parsed(topic.type_name, topic.schema_format, topic.schema))
@@ -119,7 +120,7 @@ def _parsed(type_name: str, schema_format: str, schema: bytes) -> dict[str, Any]
         if schema_format == "msg":
             return dict(get_types_from_msg(text, type_name))
         if schema_format == "idl":
-            # Several files in one text, each below a line of "=" and "IDL: name".
+            # Several files in one string, each below a line of "=" and "IDL: name".
             parts = text.split("=" * 80 + "\n")
             bodies = [part.partition("\n")[2] if part.startswith("IDL: ") else part
                       for part in parts if part.strip()]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Unpack what bags hold compressed, up to a size that recordings can have."""
+"""Unpack compressed contents of bags, up to the largest plausible size of a recording."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PIECE = 1 << 20
 
 
 class UnpackError(ValueError):
-    """What is packed is damaged, or unpacks to more than a recording can hold."""
+    """Compressed data are damaged, or unpack to more than a recording can hold."""
 
 
 class _Stream(Protocol):
-    """A decompressor that can be asked for a part."""
+    """A decompressor that can be read in parts."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most `size` bytes; none at the end."""
 
 
 def _zstd(data: IO[bytes]) -> _Stream:
@@ -47,15 +47,15 @@ _OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
 
 
 def error_words(error: Exception) -> str:
-    """Return kind and text of an error of a decompressor or parser, on one line."""
+    """Format type and text of a decompressor's or parser's error on one line."""
     return " ".join(f"{type(error).__name__} {error}".split())[:120]
 
 
 def unpack(kind: str, data: bytes) -> bytes:
-    """Return the plain bytes of a message or chunk.
+    """Return the unpacked bytes of a message or chunk.
 
-    `kind` is ``zstd``, ``lz4``, ``bz2``, or ``none`` or "" if it is plain. UnpackError where it is
-    damaged, of another kind, or larger than `UNPACKED_BYTES`.
+    `kind` is ``zstd``, ``lz4``, ``bz2``, or ``none`` or "" if it is not compressed. UnpackError if
+    it is damaged, of another kind, or larger than `UNPACKED_BYTES`.
     """
     if kind in ("", "none"):
         return data
@@ -72,13 +72,13 @@ def unpack(kind: str, data: bytes) -> bytes:
                 raise UnpackError(f"it unpacks to more than {UNPACKED_BYTES >> 20} MiB")
     except UnpackError:
         raise
-    except Exception as error:  # decompressors raise types of their own
+    except Exception as error:  # decompressors raise their own types
         raise UnpackError(error_words(error)) from error
     return b"".join(parts)
 
 
 def unpack_file(kind: str, packed: Path, plain: Path) -> str | None:
-    """Write the plain bytes of a packed file; return what is wrong with the rest."""
+    """Write the unpacked bytes of a file; describe the fault if the rest is damaged."""
     limit = max(UNPACKED_FILE_BYTES, UNPACKED_FOLD * packed.stat().st_size)
     with packed.open("rb") as source, plain.open("wb") as target:
         stream = _OPENERS[kind](source)

@@ -1,4 +1,4 @@
-"""Files of a clip as the parts of a sample, and its manifest row with their names."""
+"""Turn the files of a clip into the parts of a sample, with a matching manifest row."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _SCHEME = "tar://"
 
 
 def key_of(clip_id: str) -> str:
-    """Return a clip's id as the key of a sample: no dots, nothing that file systems dislike."""
+    """Return a clip's id as a sample key, without dots and characters unsafe in file names."""
     folders = [_UNSAFE.sub("_", part) for part in clip_id.split("/")]
     return "/".join(part for part in folders if part) or "clip"
 
 
 def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
-    """Return the files of a clip as parts, and its row with parts for URIs.
+    """Return the files of a clip as parts, and its row with part names as URIs.
 
-    Files are taken byte by byte, remote ones by a copy in `scratch`. Tables of which the clip is
-    some rows, NumPy arrays, and tables that name images become Parquet with the same values.
-    StreamReadError where a file cannot be read, or is a video that the clip is only a span of.
+    Files are copied byte by byte, remote ones via `scratch`. Tables of which the clip is only some
+    rows, NumPy arrays, and tables that name images become Parquet with the same values.
+    StreamReadError if a file cannot be read, or is a video of which the clip is only a span.
     """
     packing = _Packing(clip.base_uri, scratch)
     row = clip_to_row(clip)
@@ -54,7 +54,7 @@ def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
 
 
 class _Packing:
-    """Collects the parts of one clip; what several sources share is there once."""
+    """Collects the parts of one clip; files shared by several sources are included once."""
 
     def __init__(self, base_uri: str, scratch: Path) -> None:
         self.parts: list[Part] = []
@@ -64,7 +64,7 @@ class _Packing:
         self._made: dict[tuple[str, tuple[int, ...]], str] = {}
 
     def files_of(self, name: str, spec: SourceSpec) -> dict[str, str]:
-        """Return key to part of the files that a source names."""
+        """Return the parts for the files that a source names, by key."""
         if getattr(spec, "pts_ns", None) is not None:
             raise StreamReadError(
                 f"{name} is a span of a video that holds several clips",
@@ -73,7 +73,7 @@ class _Packing:
             )
         base = _UNSAFE.sub("_", name).strip("_") or "source"
         located = files_named(spec, self._base_uri)
-        # The rows of a camera are those of its stamp table.
+        # The rows of a camera are those of its timestamp table.
         key_of_rows = "timestamps" if "timestamps" in located else "uri"
         rows = {key_of_rows: tuple(getattr(spec, "rows", None) or ())}
         made = {}
@@ -86,7 +86,7 @@ class _Packing:
         return made
 
     def _named_images(self, base: str, spec: CameraSpec) -> dict[str, str]:
-        """Return the parts of a camera whose stamp table names its images, {} of others."""
+        """Return the parts of a camera whose timestamp table names its images, {} for others."""
         files = named_images(spec, self._base_uri)
         if files is None:
             return {}
@@ -114,7 +114,7 @@ class _Packing:
         path = keep_local(uri, self._scratch)
         with path.open("rb") as file:
             is_array = file.read(len(NPY_MAGIC)) == NPY_MAGIC
-        if is_array:  # its name is the name of its column
+        if is_array:  # its file name is its column name
             return self._table(base, key, read_table(uri).data)
         name = self._free(base, key, Path(uri.split("::")[0]).suffix)
         self.parts.append(Part.of_file(name, path))
@@ -137,7 +137,7 @@ class _Packing:
         return f"{start}.*"
 
     def _free(self, base: str, key: str, suffix: str) -> str:
-        """Return a name that no other part has: ``cam.mp4``, ``cam.csv``, ``can.dbc``."""
+        """Return an unused part name: ``cam.mp4``, ``cam.csv``, ``can.dbc``."""
         name, number = f"{base}{suffix}", 1
         if name in self._names:
             name = f"{base}.{key}{suffix}"
@@ -149,7 +149,7 @@ class _Packing:
 
 
 def sample_of(clip: Clip) -> tuple[str, str] | None:
-    """Return (shard, key) of the one sample that all files of a clip are parts of, else None."""
+    """Return (shard, key) of the single sample that holds all files of a clip, else None."""
     places = set()
     for spec in clip.sources.values():
         for uri in files_named(spec, clip.base_uri).values():
@@ -162,7 +162,7 @@ def sample_of(clip: Clip) -> tuple[str, str] | None:
 
 
 class StoredSamples:
-    """Parts of samples by shard and key; the index of one shard at a time is held."""
+    """Parts of samples by shard and key; keeps the index of one shard at a time."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -171,7 +171,7 @@ class StoredSamples:
         self._parts: dict[str, list[Part]] = {}
 
     def parts(self, shard: str, key: str) -> list[Part]:
-        """Return all parts of a sample, in their order."""
+        """Return all parts of a sample in order."""
         if shard != self._shard:
             if self._copy is not None:
                 self._copy.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Write one shard: the same clips give the same bytes, and a shard is there whole or not at all."""
+"""Write one shard, deterministically and atomically."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Content of one member of a shard."""
+    """One member of a shard."""
 
-    name: str  # what stands behind the sample's key: ``cam_front.mp4``
+    name: str  # suffix after the sample's key: ``cam_front.mp4``
     size: int  # in bytes
-    path: Path | None = None  # file that holds them, from `offset` on; None: they are `data`
+    path: Path | None = None  # file with the bytes, starting at `offset`; if None, they are `data`
     offset: int = 0
     data: bytes = b""
 
     @classmethod
     def of_bytes(cls, name: str, data: bytes) -> Part:
-        """Return a part that was made for the shard."""
+        """Return a part with the given bytes."""
         return cls(name=name, size=len(data), data=data)
 
     @classmethod
@@ -42,7 +42,7 @@ class Part:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open for reading at the first byte."""
+        """Open the part for reading from its first byte."""
         if self.path is None:
             yield io.BytesIO(self.data)
             return
@@ -59,7 +59,7 @@ def size_in_shard(parts: Sequence[Part]) -> int:
 class ShardFile:
     """A tar archive under a temporary name until `close`.
 
-    Members carry no times, owners or rights of the files they came from.
+    Members do not carry times, owners or permissions of the original files.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,9 +78,9 @@ class ShardFile:
         return self._file.tell()
 
     def add(self, key: str, parts: Sequence[Part]) -> None:
-        """Add a sample; one whose key is taken gets a number behind it.
+        """Add a sample; if its key is taken, a number is appended.
 
-        SyncAuditError where a file becomes shorter while it is copied: the shard is of no use then.
+        SyncAuditError if a file is truncated while it is copied, which makes the shard useless.
         """
         free, number = key, 1
         while free in self._keys:
@@ -94,7 +94,7 @@ class ShardFile:
                 try:
                     self._archive.addfile(info, file)
                 except OSError as error:
-                    if error.errno is not None:  # a full disk: worded at the command line
+                    if error.errno is not None:  # a full disk: reported by the command line
                         raise
                     raise SyncAuditError(
                         "the file became shorter while it was copied",
@@ -105,7 +105,7 @@ class ShardFile:
         self.n_samples += 1
 
     def close(self) -> tuple[int, str]:
-        """Finish the shard, give it its name, and return its size and SHA-256."""
+        """Finish and rename the shard, and return its size and SHA-256."""
         self._archive.close()
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -116,6 +116,6 @@ class ShardFile:
         return self.path.stat().st_size, digest
 
     def abandon(self) -> None:
-        """Take back what was written."""
+        """Discard what was written."""
         self._file.close()
         self._draft.unlink(missing_ok=True)

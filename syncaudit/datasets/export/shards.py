@@ -1,4 +1,4 @@
-"""Export clips that passed as WebDataset shards; stopped, it resumes where it stopped."""
+"""Export clips that passed as WebDataset shards; an interrupted export can be resumed."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _STATE_FILE = ".shards.json.state"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """How shards are cut and what goes into them."""
+    """Sizes and contents of the shards."""
 
-    max_bytes: int = 1_000_000_000  # then the next shard begins; a single larger clip has its own
+    max_bytes: int = 1_000_000_000  # limit of a shard; a larger clip gets a shard of its own
     max_clips: int = 10_000
-    include: Collection[str] = (Verdict.PASS,)  # verdicts that are exported
+    include: Collection[str] = (Verdict.PASS,)  # verdicts to export
 
 
 @dataclass(slots=True, kw_only=True)
 class Exported:
-    """What an export did; also what it has to remember where it is stopped."""
+    """Result of an export; also its state while it is interrupted."""
 
     # ``name``, ``clips``, ``bytes``, ``sha256`` of each
     shards: list[dict[str, Any]] = field(default_factory=list)
-    # clips by verdict; ``unknown`` have none
+    # clips by verdict; ``unknown`` are those without one
     left_out: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)  # clips that could not be packed, and why
     n_seen: int = 0  # clips that are in the shards or left out
@@ -70,7 +70,7 @@ def export_shards(
 ) -> Exported:
     """Write shards and their index ``shards.json``.
 
-    A clip that is one sample of a shard is copied with all its members, byte by byte; of others
+    A clip that is one sample of a shard is copied with all its members, byte by byte; for others
     the files that the manifest names are packed. Either way the sample holds the clip's row, so
     that `syncaudit validate` reads the shards back with the same clips and sources.
 
@@ -79,12 +79,13 @@ def export_shards(
     clips : sequence of Clip
         The manifest.
     verdict_of : callable
-        Verdict of a clip id; None where it has none: such a clip is left out and counted.
+        Returns the verdict of a clip id, or None; clips without a verdict are left out and
+        counted.
     out : Path
-        Folder of the shards. One that an earlier export wrote to is continued, if that was
-        stopped over the same clips, or else done anew.
+        Folder of the shards. An earlier export in it is resumed if it was interrupted on the
+        same clips, else redone.
     options : ExportOptions
-        How.
+        Sizes and contents of the shards.
     on_clip : callable, optional
         Called with the number of clips so far.
 
@@ -152,7 +153,7 @@ def _sample(clip: Clip, stored: StoredSamples, scratch: Path) -> tuple[str, list
             found = split_member(spec[uri_key].partition("::")[0]) if uri_key in spec else None
             if found is not None:
                 spec[uri_key] = found[1]
-    # The row of an earlier export gives way to the new one.
+    # The new row replaces that of an earlier export.
     parts = [part for part in stored.parts(*place) if part.name != ROW_PART]
     return place[1], [*parts, _row_part(ROW_PART, row)]
 
@@ -162,7 +163,7 @@ def _row_part(name: str, row: dict[str, Any]) -> Part:
 
 
 class _Writer:
-    """Cuts samples into shards and keeps the state that a stopped export goes on from."""
+    """Distributes samples over shards and keeps the state for resuming."""
 
     def __init__(self, out: Path, options: ExportOptions, done: Exported) -> None:
         self.done = done
@@ -172,7 +173,7 @@ class _Writer:
         self._save()
 
     def add(self, key: str, parts: Sequence[Part]) -> None:
-        """Add a sample to the shard, or to the next one where this is full."""
+        """Add a sample to the shard, or to the next one if this is full."""
         if self._shard is not None and (
             self._shard.n_samples >= self._options.max_clips
             or self._shard.size + size_in_shard(parts) > self._options.max_bytes
@@ -183,7 +184,7 @@ class _Writer:
         self._shard.add(key, parts)
 
     def finish(self) -> None:
-        """Finish the shard that is open."""
+        """Finish the open shard."""
         if self._shard is None:
             return
         shard, self._shard = self._shard, None
@@ -199,7 +200,7 @@ class _Writer:
         self._save()
 
     def abandon(self) -> None:
-        """Take back the shard that is open, if any."""
+        """Discard the open shard, if any."""
         if self._shard is not None:
             self._shard.abandon()
 
@@ -212,7 +213,7 @@ def _said_of(clip: Clip, verdict: str | None, options: ExportOptions) -> bytes:
 
 
 def _resumed(out: Path) -> Exported:
-    """Return what a stopped export left in a folder, or nothing; an older one is taken away."""
+    """Return the state of an interrupted export in a folder, or none; delete a finished one."""
     if not (out / _STATE_FILE).exists():
         return _resumed(_cleared(out)) if (out / INDEX_FILE).exists() else _fresh(out)
     state = _read(out / _STATE_FILE)
@@ -235,12 +236,12 @@ def _fresh(out: Path) -> Exported:
 
 
 def _cleared(out: Path) -> Path:
-    """Take away the shards of an earlier export and what it knows of them."""
+    """Delete the shards and the index of an earlier export."""
     for name in (INDEX_FILE, _STATE_FILE):
         if not (out / name).exists():
             continue
         shards = [shard["name"] for shard in _read(out / name)["shards"]]
-        # One more may have got its name just before the export was killed.
+        # One more may have been renamed just before the export was killed.
         for shard in [*shards, _shard_name(len(shards))]:
             (out / shard).unlink(missing_ok=True)
         (out / name).unlink()

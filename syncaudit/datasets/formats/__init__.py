@@ -1,6 +1,6 @@
-"""The data set formats that syncaudit imports: one module each, in one table.
+"""Provide the data set formats that syncaudit imports, one module each.
 
-Outside packages add theirs through the entry-point group ``syncaudit.formats``: the object is a
+Other packages add theirs through the entry-point group ``syncaudit.formats``: the object is a
 `DatasetFormat` (an instance).
 """
 
@@ -36,7 +36,7 @@ from syncaudit.plugins import FORMATS, entry_points_of
 
 __all__ = ["DatasetFormat", "Import", "all_formats", "get_format"]
 
-# In the order of probing: the more special before the more general.
+# In probing order: the more specific before the more general.
 _BUILT_IN: tuple[DatasetFormat, ...] = (
     NuScenesFormat(),
     LeRobotFormat(),
@@ -63,7 +63,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
 
 
 def all_formats() -> dict[str, DatasetFormat]:
-    """Return every format by name, built in ones first, in the order of probing."""
+    """Return every format by name in probing order, built-in ones first."""
     formats = {each.name: each for each in _BUILT_IN}
     for point in entry_points_of(FORMATS):
         try:
@@ -71,14 +71,14 @@ def all_formats() -> dict[str, DatasetFormat]:
             formats.setdefault(added.name, added)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001  # others' code breaks itself alone
+        except BaseException as error:  # noqa: BLE001  # a broken plug-in must not affect others
             why = str(error) if isinstance(error, ImportError) else repr(error)
             formats.setdefault(point.name, _Unavailable(point.name, why))
     return formats
 
 
 class _Unavailable:
-    """A format of another package that cannot be imported: it declines and says so."""
+    """A format of another package that cannot be imported: it declines with the reason."""
 
     takes_rules = True
 
@@ -94,12 +94,12 @@ class _Unavailable:
 
 
 def get_format(name: str) -> DatasetFormat:
-    """Return the format of that name.
+    """Return the format with that name.
 
     Raises
     ------
     UsageError
-        If there is none; lists them.
+        If there is none; the error lists the formats.
     """
     formats = all_formats()
     if name not in formats:

@@ -1,4 +1,4 @@
-"""Logs of ArduPilot (DataFlash, ``.bin``)."""
+"""Import logs of ArduPilot (DataFlash, ``.bin``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Lo
 __all__ = ["ArduPilotFormat"]
 
 _US = 1000
-# Messages and the number of the sensor; raw samples, and the filtered ones that are flown by.
+# Message and sensor number; raw samples, and the filtered ones used by flight control.
 _KIND = re.compile(r"^(GYR|ACC|IMU)(\d?)$")
 _SENSORS = {"GYR": "gyro", "ACC": "accel", "IMU": "imu"}
 _COLUMNS = {
@@ -26,9 +26,9 @@ _COLUMNS["imu"] = _COLUMNS["gyro"] | _COLUMNS["accel"]
 
 
 class ArduPilotFormat(LogFileFormat):
-    """Raw gyroscopes and accelerometers (``GYR``, ``ACC``) where they were logged, else ``IMU``.
+    """Raw gyroscopes and accelerometers (``GYR``, ``ACC``) if they were logged, else ``IMU``.
 
-    Raw samples are dated by ``SampleUS``, and ``TimeUS`` is when they were logged.
+    Raw samples are timestamped by ``SampleUS``; ``TimeUS`` is when they were logged.
     """
 
     name = "ardupilot"
@@ -71,12 +71,12 @@ _Samples = dict[tuple[str, int], list[list[float]]]
 
 
 def _take(message: Any, samples: _Samples) -> None:
-    """Add a sample: when it was taken, when it was logged, and its axes."""
+    """Add a sample: sampling time, logging time, and axes."""
     found = _KIND.match(message.get_type())
     if found is None:
         return
     sensor = _SENSORS[found[1]]
-    # Of several sensors the first had no number once; now they have a field for it.
+    # In older logs the first sensor's name has no number; newer ones have a field for it.
     number = getattr(message, "I", int(found[2] or 1) - 1)
     logged = message.TimeUS
     axes = [getattr(message, column) for column in _COLUMNS[sensor].values()]

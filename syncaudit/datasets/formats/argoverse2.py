@@ -1,4 +1,4 @@
-"""Argoverse 2 sensor logs: nine cameras whose images are named by their time, and poses."""
+"""Import Argoverse 2 sensor logs: nine cameras with images named by timestamp, and poses."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _INTRINSICS = "calibration/intrinsics.feather"
 
 
 class Argoverse2Format:
-    """One clip a log. Images stay where they lie; their names become tables of stamps.
+    """One clip per log. Images stay in place; their names become timestamp tables.
 
-    The angular rate of the vehicle comes from its poses, which were computed from all sensors
-    afterwards.
+    The angular rate of the vehicle comes from its poses, which were computed offline from all
+    sensors.
     """
 
     name = "argoverse2"
@@ -86,7 +86,7 @@ def _camera(
 
 
 def _focal_lengths(source: Source, folder: str, job: Import) -> dict[str, float]:
-    """Return the focal lengths of the cameras by name, as far as they are known."""
+    """Return the known focal lengths by camera name."""
     name = inside(folder, _INTRINSICS)
     if not source.has(name):
         return {}

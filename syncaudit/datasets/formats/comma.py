@@ -1,4 +1,4 @@
-"""Segments that openpilot recorded on devices of comma: a log, and a video of each camera."""
+"""Import segments recorded by openpilot on comma devices: a log, and a video per camera."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from syncaudit.readers.uris import local_path
 
 __all__ = ["CommaFormat"]
 
-# Videos of each camera, the better first.
+# Videos of each camera, best first.
 _VIDEOS = {
     "road": ("fcamera.hevc", "qcamera.ts"),
     "wide": ("ecamera.hevc",),
     "driver": ("dcamera.hevc",),
 }
-# Of the road camera, from width and focal length (common/transformations/camera.py), by its sensor;
-# older devices did not state that.
+# For the road camera, from width and focal length (common/transformations/camera.py), by sensor;
+# logs of older devices do not state the sensor.
 _FOV_OF_SENSOR_DEG = {1: 40.0, 2: 40.0, 3: 61.0}
 _FOV_OF_DEVICE_DEG = {1: 65.2, 4: 40.0}
-# Kinds of `SensorEventData`, the best first: without the bias, or with it.
+# Kinds of `SensorEventData`, best first: with the bias removed, or not.
 _TRIPLES = {"gyro": (3, 6), "accel": (0,)}
 _CHIPS = {0: "android", 5: "lsm6ds3", 8: "bmx055", 10: "lsm6ds3trc"}
-_HAS_FIX = 1  # of the flags of a position, before there was a field for it
-# Ends of frames that were computed from their start and the read-out of the sensor scatter less.
+_HAS_FIX = 1  # bit in the flags of a position, from before there was a field for it
+# End times computed from the start and the sensor's readout time scatter less than this.
 _MOST_SCATTER_NS = 10_000
 _SEGMENT = re.compile(r"(--|/)\d+$")
 
 
 class CommaFormat(LogFileFormat):
-    """One clip a segment (a minute); a route is the recording.
+    """One clip per segment (a minute); a route is the recording.
 
-    All times are of one clock, nanoseconds since the device booted. Frames are dated by the end of
-    their read-out, samples of inertial sensors by their interrupt; what comes from the car or the
-    GPS, by when openpilot published it.
+    All times are on one clock, nanoseconds since the device booted. Frames are timestamped at the
+    end of their readout, inertial samples at their interrupt, car and GPS data when openpilot
+    published them.
     """
 
     name = "comma"
@@ -107,10 +107,10 @@ def _cameras(content: CommaLog, log: Log, note: Callable[[str], None]) -> dict[s
 def _frame_times(
     encoded: Sequence[tuple[Any, ...]], exposed: Sequence[tuple[Any, ...]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Return when the first and the last row of every frame of a video were read out.
+    """Return the readout times of the first and the last row of every frame of a video.
 
-    Once the index of the video did not state it, but another message did. From a frame on of which
-    nothing is known, rows would no longer be those of the frames: there the table ends.
+    In older logs they are not in the index of the video but in another message. The table ends at
+    the first frame without times, since later rows would no longer match the frames.
     """
     segments = Counter(segment for _, segment, *_ in encoded).most_common(1)
     by_id = {frame_id: times for _, frame_id, *times, _ in exposed}
@@ -133,15 +133,16 @@ def _frame_times(
 def _line_delay_s(
     start_ns: NDArray[np.int64], stop_ns: NDArray[np.int64], log: Log, video: str
 ) -> float | None:
-    """Return the time from row to row of a video, where the log states its read-out.
+    """Return the line delay of a video, if the log states its readout time.
 
-    Older versions stated no start, or took the end when the frame arrived: then it scatters.
+    Older versions did not state the start, or took the arrival of the frame as the end, which
+    makes the difference scatter.
     """
     path = local_path(log.source.uri_of(log.stem + video))
     readout_ns = (stop_ns - start_ns)[start_ns > 0]
     if path is None or not readout_ns.any() or np.ptp(readout_ns) > _MOST_SCATTER_NS:
         return None
-    with suppress(StreamReadError):  # the audit says what is wrong with it
+    with suppress(StreamReadError):  # the audit reports the fault
         n_rows = read_header(FrameFiles(paths=(str(path),))).height_px
         return float(readout_ns[0]) * 1e-9 / n_rows if n_rows else None
     return None
@@ -155,7 +156,7 @@ def _fov_deg(content: CommaLog) -> float | None:
 
 
 def _inertial(content: CommaLog) -> dict[str, Logged]:
-    """Return the gyroscope and accelerometer of every chip."""
+    """Return the gyroscope and the accelerometer of each chip."""
     rows: defaultdict[tuple[int, int], list[tuple[Any, ...]]] = defaultdict(list)
     for logged_ns, kind, chip, *sample in content.rows["sensor"]:
         if len(sample) == len(("time", *"xyz")):
@@ -177,13 +178,13 @@ def _inertial(content: CommaLog) -> dict[str, Logged]:
 
 
 def _vehicle(content: CommaLog) -> dict[str, Logged]:
-    """Return the state of the car, and the speed of the GPS that gave more positions."""
+    """Return the state of the car, and the speed from the GPS with more positions."""
     logged = {}
     if car := content.rows["car"]:
         raw, filtered, *others = np.array([row[1:] for row in car], np.float64).T
         roles = ("yaw_rate", "steering_angle", "brake")
         signals = {"speed": raw if raw.any() else filtered, **dict(zip(roles, others, strict=True))}
-        # What a car does not tell is 0 throughout.
+        # Signals that a car does not report are 0 throughout.
         signals = {role: values for role, values in signals.items() if values.any()}
         if signals:
             logged["car"] = _bus([row[0] for row in car], signals)

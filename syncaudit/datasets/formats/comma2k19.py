@@ -1,4 +1,4 @@
-"""comma2k19: one-minute segments of video, NumPy arrays of IMU, CAN and pose."""
+"""Import comma2k19: one-minute segments of video, NumPy arrays of IMU, CAN and pose."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["Comma2k19Format"]
 
 _LOG = "processed_log"
 _DEPTH = 3  # chunk, route, segment
-# Of the camera of the comma EON, 1164 x 874 px (utils/camera.py of the data set).
+# For the camera of the comma EON, 1164 x 874 px (utils/camera.py of the data set).
 _FOCAL_PX = 910.0
 _POSES = ("global_pose", "global_pos")
 _WHEELS = ("wheel_speed_fl", "wheel_speed_fr", "wheel_speed_rl", "wheel_speed_rr")
 
 
 class Comma2k19Format:
-    """One clip a segment; a route is the recording.
+    """One clip per segment; a route is the recording.
 
-    All stamps are seconds since the device booted, in float64: those of frames and of the IMU are
-    the device's own, those of the bus tell when the messages arrived over USB.
+    All timestamps are seconds since the device booted, in float64: those of frames and of the IMU
+    are the device's own, those of the bus are arrival times over USB.
     """
 
     name = "comma2k19"
@@ -110,7 +110,7 @@ def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]
     return sources
 
 
-# What NumPy raises of damaged headers; the reader tells what is wrong.
+# Exceptions that NumPy raises for damaged headers; the reader reports the fault.
 _NO_ARRAY = (
     *(ManifestError, ValueError, OSError, EOFError, TypeError, SyntaxError, TokenError),
     *(MemoryError, RecursionError),
@@ -118,7 +118,7 @@ _NO_ARRAY = (
 
 
 def _column(source: Source, name: str) -> str:
-    """Return the column of an array that holds one number a row: the speeds are lists of one."""
+    """Return the column of an array with one number per row: speeds are lists of one number."""
     with suppress(*_NO_ARRAY), source.open(name) as file:
         return "value[0]" if len(array_header(file)[0]) == 2 else "value"
     return "value"

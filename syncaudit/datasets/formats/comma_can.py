@@ -1,4 +1,4 @@
-"""The raw CAN of a log of openpilot, where a DBC lies beside it."""
+"""Import the raw CAN frames of an openpilot log if there is a DBC beside it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from syncaudit.errors import ManifestError
 
 __all__ = ["raw_can"]
 
-_N_BUSES = 128  # those from here on hold what openpilot sent
+_N_BUSES = 128  # numbers from 128 on are frames sent by openpilot
 _LONGEST_STANDARD = 0x7FF
 
 Frame = tuple[int, int, int, bytes]
-"""When it was published in ns, identifier, bus, data."""
+"""Publish time in ns, identifier, bus, data."""
 
 
 def raw_can(frames: Sequence[Frame], log: Log, note: Callable[[str], None]) -> dict[str, Logged]:
-    """Return the bus of which a DBC beside the log, or above it, knows the most frames.
+    """Return the bus with the most frames known to a DBC beside the log or in a folder above.
 
-    Which signals play which role is guessed by their names.
+    Roles of signals are guessed from their names.
     """
     counts = Counter((bus, number) for _, number, bus, _ in frames if bus < _N_BUSES)
     if not counts:
@@ -55,7 +55,7 @@ def raw_can(frames: Sequence[Frame], log: Log, note: Callable[[str], None]) -> d
 
 
 def _descriptions(log: Log) -> Iterator[str]:
-    """Yield the DBC files of the folder of a log and of those above it, up to the source."""
+    """Yield the DBC files in a log's folder and in those above it, up to the source."""
     folder = log.name
     while folder:
         folder = folder.rpartition("/")[0]
@@ -63,7 +63,7 @@ def _descriptions(log: Log) -> Iterator[str]:
 
 
 def _line(frame: Frame) -> str:
-    """Return a line of candump."""
+    """Format a frame as a candump line."""
     time_ns, number, bus, data = frame
     digits = 3 if number <= _LONGEST_STANDARD else 8
     seconds, fraction = divmod(time_ns, 10**9)

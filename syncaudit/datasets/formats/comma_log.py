@@ -1,4 +1,4 @@
-"""Read the messages of a log of openpilot."""
+"""Read the messages of an openpilot log."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from syncaudit.datasets.bags.unpacking import unpack_file
 __all__ = ["MAGICS", "CommaLog", "read_comma_log"]
 
 _PACKED = {b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-_PLAIN = bytes(4)  # of a message that is one segment, as all are
+_PLAIN = bytes(4)  # start of a message with one segment, which all of them are
 MAGICS = (*_PACKED, _PLAIN)
-"""How logs begin."""
+"""First bytes of logs."""
 
 _SCHEMA = Path(__file__).with_name("comma.capnp")
 _FRAME = ("FrameData", attrgetter("frameId", "timestampSof", "timestampEof", "sensor"))
@@ -31,7 +31,7 @@ _SENSOR = (
     lambda event: (event.kind, event.source, event.timestamp, *event.vector.v),
 )
 _CAR = ("CarState", attrgetter("vEgoRaw", "vEgo", "yawRate", "steeringAngleDeg", "brake"))
-# Field number in `Event`, what its rows are called here, its struct, and what is read of it.
+# Field number in `Event` to the name of its rows here, its struct, and the values to read.
 _READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
     1: ("init", "InitData", attrgetter("dongleId", "deviceType", "version")),
     2: ("road_frame", *_FRAME),
@@ -48,21 +48,21 @@ _READ: Mapping[int, tuple[str, str, Callable[[Any], tuple[Any, ...]]]] = {
     **dict.fromkeys((98, 99, 100, 101), ("sensor", *_SENSOR)),
 }
 _LISTS = (5, 11)
-# Kinds of events are counted in the order of their numbers, without the two fields of all events.
+# Event kinds are counted in order of their numbers, without the two fields common to all events.
 _OF_ALL = (0, 67)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommaLog:
-    """What is read of a log: rows (ns at which a message was published, its values) by name."""
+    """Contents of a log: rows (publish time of a message in ns, its values) by name."""
 
     rows: defaultdict[str, list[tuple[Any, ...]]]
     n_messages: int
-    is_damaged: bool  # what comes after these cannot be read
+    is_damaged: bool  # later messages cannot be read
 
 
 def read_comma_log(path: Path) -> CommaLog:
-    """Return what a log holds, up to where it breaks off or is damaged."""
+    """Return the contents of a log, up to where it breaks off or is damaged."""
     with path.open("rb") as file:
         begin = file.read(4)
     kind = next((kind for magic, kind in _PACKED.items() if begin.startswith(magic)), None)

@@ -1,4 +1,4 @@
-"""Tubs of donkeycar: JSON records of a car of hobbyists, and a JPEG file an image."""
+"""Import donkeycar tubs: JSON records of a hobby car, and one JPEG file per image."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _NS_PER_MS = 1_000_000
 
 
 class DonkeycarFormat:
-    """One clip a session of a tub, version 1 (``record_*.json``) or 2 (``*.catalog``).
+    """One clip per session of a tub, version 1 (``record_*.json``) or 2 (``*.catalog``).
 
-    A record has one time, that of its writing, for all that it holds.
+    A record has a single timestamp, its writing time, for all its contents.
     """
 
     name = "donkeycar"
@@ -72,16 +72,16 @@ class DonkeycarFormat:
 
 @dataclass(slots=True)
 class _Session:
-    """Records between the start of a car and its end, in file order."""
+    """Records of one run of the car, in file order."""
 
     name: str
-    images: str  # folder of its images
+    images: str  # image folder
     records: list[Mapping[str, Any]] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
     @property
     def findings(self) -> list[str]:
-        """Return what is wrong with its records."""
+        """Return the faults of its records."""
         if not self.damage:
             return []
         text = f"{len(self.damage)} records cannot be read and are left out, the first: "
@@ -96,7 +96,7 @@ def _tubs(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
 
 
 def _note_deleted(source: Source, folder: str, job: Import) -> None:
-    """Tell of records that people took out; they were recorded, so their times count."""
+    """Note records that the user deleted; they were recorded, so their times count."""
     try:
         *_, last = source.read(inside(folder, "manifest.json")).splitlines()
         if parse_json(last)["deleted_indexes"]:
@@ -188,7 +188,7 @@ def _sources(session: _Session, rate_hz: float | None, job: Import) -> dict[str,
 
 
 def _signals(keys: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return source to (column to key) of the numbers that a car may record."""
+    """Return source to (column to key) for the numbers that a car may record."""
     speed = next((key for key in keys if key.endswith("/speed")), "speed")
     return {
         **{who: {name: f"{who}/{name}" for name in _CONTROLS} for who in _DRIVERS},
@@ -200,7 +200,7 @@ def _signals(keys: Iterable[str]) -> dict[str, dict[str, str]]:
 def _spec(
     title: str, table: str, columns: Iterable[str], said: Mapping[str, Any]
 ) -> ImuSpec | CanSpec | StateSpec:
-    if title == "imu":  # of the driver of its usual chip: m/s^2 and deg/s
+    if title == "imu":  # from the driver of its usual chip: m/s^2 and deg/s
         return ImuSpec(uri=table, units={"gyro": "deg/s"}, **said)
     if title == "odometer":
         return CanSpec(uri=table, signals={"speed": "speed"}, **said)
@@ -209,7 +209,7 @@ def _spec(
 
 
 def _stamps(session: _Session, rate_hz: float | None, job: Import) -> Stamps:
-    """Return the times of the records; those that lack one where most have it are left out."""
+    """Return the times of the records; if most have one, those without are left out."""
     from syncaudit.datasets.steps.stamps import Stamps, counted
 
     for key in _TIMES:
@@ -226,7 +226,7 @@ def _stamps(session: _Session, rate_hz: float | None, job: Import) -> Stamps:
 
 
 def _time_ns(value: object) -> int | None:
-    """Return milliseconds, or the text of a date and time, in nanoseconds."""
+    """Convert milliseconds, or a date and time as text, to nanoseconds."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**43:
         return value * _NS_PER_MS
     if isinstance(value, str):
@@ -240,7 +240,7 @@ def _time_ns(value: object) -> int | None:
 
 
 def _numbers(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> tuple[list[int], Floats]:
-    """Return the records that hold a number under each key, and the numbers."""
+    """Return the indices of records that hold a number under each key, and the numbers."""
     rows = [
         row
         for row, record in enumerate(records)

@@ -1,4 +1,4 @@
-"""DROID as it was recorded: ``trajectory.h5`` with a time for every step, and a video a camera."""
+"""Import DROID as recorded: ``trajectory.h5`` with times of all steps, and a video per camera."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _NS_PER_MS = 1_000_000
 
 
 class DroidFormat:
-    """One clip an episode: cameras, what the robot did, and what it was told.
+    """One clip per episode: cameras, robot state, and commands.
 
-    All have milliseconds of one computer: cameras when an image was taken, the robot's state when
-    it arrived, commands when they were sent.
+    All have milliseconds on one computer's clock: capture times for cameras, arrival times for the
+    robot's state, sending times for commands.
     """
 
     name = "droid"
@@ -131,7 +131,7 @@ def _vectors(
     stamps: str,
     **said: Any,
 ) -> StateSpec:
-    """Write those arrays of a group that are there, and return their source."""
+    """Write the existing arrays of a group, and return their source."""
     columns: dict[str, Any] = {"timestamp_ns": _milliseconds(file, stamps)}
     for name in names:
         with suppress(ManifestError):

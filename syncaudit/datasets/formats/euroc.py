@@ -1,4 +1,4 @@
-"""EuRoC MAV, TUM-VI and other recordings in the folder layout of the ASL."""
+"""Import EuRoC MAV, TUM-VI and other recordings in the ASL folder layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["EurocFormat"]
 _DEPTH = 3  # machine_hall/MH_01_easy/mav0
 _SENSOR = re.compile(r"^(cam|imu)\d+$")
 _TRIPLES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xyz")
-# Of sensor.yaml, whose lists stand on one line.
+# In sensor.yaml, where each list is on one line.
 _NUMBERS = re.compile(r"^(intrinsics|distortion_coefficients)\s*:\s*\[([^\]]*)\]", re.MULTILINE)
 _MODEL = re.compile(r"^distortion_model\s*:\s*([\w-]+)", re.MULTILINE)
 _MODELS = {
@@ -29,9 +29,9 @@ _MODELS = {
 
 
 class EurocFormat:
-    """One clip a sequence: a folder with ``mav0/cam0/data.csv`` and ``mav0/imu0/data.csv``.
+    """One clip per sequence: a folder with ``mav0/cam0/data.csv`` and ``mav0/imu0/data.csv``.
 
-    Stamps are nanoseconds of one clock, those of images the middle of the exposure.
+    Timestamps are nanoseconds on one clock; those of images are at mid-exposure.
     """
 
     name = "euroc"
@@ -71,12 +71,12 @@ def _sequences(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
 
 
 def _stamps(source: Source, table: str) -> str:
-    """Return the column of stamps, which comes first."""
+    """Return the timestamp column, which comes first."""
     return next(iter(columns_of(source, table)), "#timestamp [ns]")
 
 
 def _camera(source: Source, place: str) -> CameraSpec:
-    """Return a camera; those of these data sets have a global shutter."""
+    """Return a camera; all in these data sets have a global shutter."""
     table = f"{place}/data.csv"
     focal_px, distortion = _lens(source, f"{place}/sensor.yaml")
     return CameraSpec(
@@ -90,7 +90,7 @@ def _camera(source: Source, place: str) -> CameraSpec:
 
 
 def _lens(source: Source, name: str) -> tuple[float | None, Distortion | None]:
-    """Return focal length and distortion as far as the file of a camera states them."""
+    """Return focal length and distortion, as far as a camera's file states them."""
     if not source.has(name):
         return None, None
     try:

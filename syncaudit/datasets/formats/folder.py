@@ -1,4 +1,4 @@
-"""Plain folders: every sub-folder is a clip, and the names tell what its files are."""
+"""Import plain folders: every sub-folder is a clip, with its files identified by name."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ["FolderFormat"]
 
 _PROBED = 20
 _MOVED = ("uri", "timestamps", "dbc")
-# Recordings with transcripts from which a flat folder is no clip of many microphones.
+# A flat folder with at least this many transcribed recordings is not one multi-microphone clip.
 _MIN_RECORDINGS = 2
 _SPOKEN = {"audio", "camera", "transcript"}
 
 
 class FolderFormat:
-    """One clip a sub-folder, or the folder itself as one clip if it has none that fits."""
+    """One clip per sub-folder, or the folder itself as one clip if none of them qualifies."""
 
     name = "folder"
     summary = "sub-folders with cam_*.mp4, imu*.csv, can*.log, mic*.wav ... by naming rules"
@@ -52,10 +52,10 @@ class FolderFormat:
         return "no sub-folder holds a file whose name is known (cam_*.mp4, imu*.csv, mic*.wav ...)"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
-        """Yield one clip a folder that holds a source; say what was taken for what.
+        """Yield one clip per folder that holds a source; note how files were interpreted.
 
-        A folder without such sub-folders is one clip, or one a stem where several recordings with
-        their transcripts lie in it.
+        A folder without such sub-folders is one clip, or one clip per stem if it holds several
+        recordings with transcripts.
         """
         rules = parse_rules(job.rules)
         importer = _Importer(source, rules, job)
@@ -82,7 +82,7 @@ def _names(source: Source, folder: str) -> list[str]:
 
 
 class _Importer:
-    """Makes the clips of one source by one set of rules."""
+    """Makes the clips of one source with one set of rules."""
 
     def __init__(self, source: Source, rules: Sequence[NamingRule], job: Import) -> None:
         self._source, self._rules, self._job = source, rules, job
@@ -101,7 +101,7 @@ class _Importer:
     def clip(self, folder: str, names: Sequence[str], *, clip_id: str | None = None) -> Clip | None:
         """Return the clip of some files in a folder, or None if no rule takes any."""
         job, source = self._job, self._source
-        self._tracks = tracks_in(source, job.note)  # of this clip alone: no more are kept
+        self._tracks = tracks_in(source, job.note)  # for this clip only: drops the cache
         found = self._sources(folder, names)
         logs = {} if job.rules else self._logs(folder, found.ignored)
         for name in found.ignored:
@@ -144,7 +144,7 @@ class _Importer:
         )
 
     def _logs(self, folder: str, names: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-        """Return the sources of the logs of known loggers, by the file that holds them."""
+        """Return the sources in logs of known loggers, by file."""
         job = self._job
         logs = {
             name: logger_sources(self._source, _beside(folder, name), job.sidecars, job.note)
@@ -161,7 +161,7 @@ class _Importer:
         return name_sources(names, self._rules, has_sound)
 
     def _add_tracks(self, folder: str, rows: dict[str, dict[str, Any]]) -> None:
-        """Date the sound inside videos, and add their subtitles."""
+        """Set the start of sound inside videos, and add their subtitles."""
         cameras = {row["uri"]: row for row in rows.values() if row["kind"] == "camera"}
         for title, row in list(rows.items()):
             if row["kind"] != "audio" or row["uri"] not in cameras:
@@ -177,7 +177,7 @@ class _Importer:
 
 
 def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
-    """Return role to signal by the names in the DBC, or by the header of a table."""
+    """Return role to signal, judging by the names in the DBC or in the header of a table."""
     if "dbc" not in row:
         return roles_of(columns_of(source, row["uri"]))
     try:
@@ -193,7 +193,7 @@ def _beside(folder: str, name: str) -> str:
 
 
 def _kind_of(name: str) -> str:
-    """Return what people call files like this, so that a note counts them together."""
+    """Return a common label for files like this, so that a note counts them together."""
     if name.endswith("/"):
         return "a folder"
     suffix = name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""HDF5 files of robot demonstrations: ACT and ALOHA episodes, robomimic and LIBERO demos."""
+"""Import HDF5 files of robot demonstrations: ACT, ALOHA, robomimic and LIBERO."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SUFFIXES = (".hdf5", ".h5")
 _DEPTH = 2  # suite, task
 _PROBED = 5
 _ACTIONS = ("action", "actions")
-# Of robomimic: the simulator's own state, and every observation a second time, a step later.
+# In robomimic: the simulator's own state, and every observation again, one step later.
 _REPEATED = ("states", "next_obs/")
 _UNLIKE = "holds neither 'action' beside 'observations' (ACT, ALOHA) nor 'data/demo_0' (robomimic)"
 
 
 class Hdf5Format:
-    """One clip an episode: a file of ACT or ALOHA, a group ``demo_0`` of robomimic or LIBERO.
+    """One clip per episode: an ACT or ALOHA file, a robomimic or LIBERO group ``demo_0``.
 
-    No step has a time: stamps count, at the simulator's ``control_freq``, at the ``rate_hz`` of the
-    rules, or at none.
+    Steps have no timestamps: they are counted at the simulator's ``control_freq`` or the
+    ``rate_hz`` of the rules, else only numbered.
     """
 
     name = "hdf5"
@@ -47,7 +47,7 @@ class Hdf5Format:
         if not names:
             return f"no *{' or *'.join(_SUFFIXES)} file, up to {_DEPTH} levels down"
         if find_spec("h5py") is None:
-            return None  # the import says what it needs
+            return None  # the import reports what it needs
         reasons = []
         for name in names:
             try:
@@ -78,7 +78,7 @@ class Hdf5Format:
 
 
 def _episodes(file: h5py.File) -> list[str]:
-    """Return the groups that are an episode each; "" is the file itself."""
+    """Return the groups that hold one episode each; "" is the file itself."""
     from syncaudit.datasets.steps.hdf5_file import child_of, names_in
 
     def has_actions(group: str) -> bool:
@@ -116,7 +116,7 @@ def _clips(
 
 
 def _stated_rate_hz(file: h5py.File) -> float | None:
-    """Return the rate of the simulator, which robomimic keeps beside the data."""
+    """Return the rate of the simulator, which robomimic stores beside the data."""
     try:
         arguments = json.loads(file["data"].attrs["env_args"])
         rate_hz = float(arguments["env_kwargs"]["control_freq"])

@@ -1,4 +1,4 @@
-"""KITTI raw data: drives of four cameras and an inertial navigation system, stamped in text."""
+"""Import KITTI raw data: drives with four cameras and an INS, with timestamps as text."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _DEPTH = 2  # 2011_09_26/2011_09_26_drive_0001_sync
 _CAMERA = re.compile(r"^image_(\d\d)$")
 _STAMPS = "timestamps.txt"
 _CALIBRATION = "calib_cam_to_cam.txt"
-# Columns of oxts/data/*.txt (oxts/dataformat.txt): forward velocity, forces and rates of the body.
+# Columns of oxts/data/*.txt (oxts/dataformat.txt): forward velocity, body accelerations and rates.
 _N_OXTS = 30
 _SPEED = 8
 _TRIPLES = {"gyro": 17, "accel": 11}
 
 
 class KittiFormat:
-    """One clip a drive: folders ``image_0x`` and ``oxts``, each with ``timestamps.txt``.
+    """One clip per drive: folders ``image_0x`` and ``oxts``, each with ``timestamps.txt``.
 
-    Images and navigation stay where they lie, but for the latter's numbers: one file each sample.
+    Images stay in place; the navigation data, one file per sample, are converted to a table.
     """
 
     name = "kitti"
@@ -45,7 +45,7 @@ class KittiFormat:
         return f"no folder with image_00/timestamps.txt ..., up to {_DEPTH} levels down"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
-        """Yield the drives in the order of their names; those of a day share their calibration."""
+        """Yield the drives in the order of their names; drives of one day share a calibration."""
         for folder in _drives(source):
             clip_id = name_of(source, folder)
             lenses = _lenses(source, folder, is_rectified=not clip_id.endswith("_extract"))
@@ -74,7 +74,7 @@ def _drives(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
 
 
 def _stamps(source: Source, place: str) -> Ints:
-    """Return the lines of ``timestamps.txt``, dates of one zone, as nanoseconds since 1970."""
+    """Convert ``timestamps.txt``, dates in one time zone, to nanoseconds since 1970."""
     name = f"{place}/{_STAMPS}"
     lines = source.read(name).decode("ascii", "replace").split("\n")
     stamps = []
@@ -95,7 +95,7 @@ def _stamps(source: Source, place: str) -> Ints:
 def _camera(
     source: Source, place: str, clip_id: str, lens: dict[str, Any], job: Import
 ) -> CameraSpec:
-    """Return a camera; the four have a global shutter, and were triggered by the lidar."""
+    """Return a camera; all four have a global shutter and were triggered by the lidar."""
     name = place.rpartition("/")[2]
     try:
         table = {"timestamp_ns": _stamps(source, place)}
@@ -107,8 +107,8 @@ def _camera(
 
 
 def _lenses(source: Source, folder: str, *, is_rectified: bool) -> dict[str, dict[str, Any]]:
-    """Return what is known of the lens of each camera, by its number."""
-    name = inside(folder, f"../{_CALIBRATION}")  # that of the day
+    """Return the known lens parameters of each camera, by number."""
+    name = inside(folder, f"../{_CALIBRATION}")  # calibration of the day
     if not source.has(name):
         return {}
     lists: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""LeRobot data sets, v2 and v3: episodes in Parquet and video, many in one file since v3."""
+"""Import LeRobot v2 and v3: episodes in Parquet and video, many in one file since v3."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _VERSIONS = ("v2", "v3")
 
 
 class LeRobotFormat:
-    """One clip an episode; video features are cameras, vectors of floats are state.
+    """One clip per episode; video features are cameras, vectors of floats are state.
 
     LeRobot writes ``timestamp = frame_index / fps`` (float32 seconds since the start of the
-    episode): the stamps of every source are a counter, and say so.
+    episode): the timestamps of every source are a counter, and marked as such.
     """
 
     name = "lerobot"
@@ -31,7 +31,7 @@ class LeRobotFormat:
     takes_rules = False
 
     def probe(self, source: Source) -> str | None:
-        """Accept a folder with the ``meta/info.json`` of a version that is known."""
+        """Accept a folder with the ``meta/info.json`` of a known version."""
         if not source.has(INFO):
             return f"no {INFO}"
         try:
@@ -71,7 +71,7 @@ def _sources(
     rows: list[int] | None,
     videos: Mapping[str, tuple[str, list[int] | None]],
 ) -> dict[str, SourceSpec]:
-    """Return the sources of an episode; `videos` is feature to (file, pts range)."""
+    """Return the sources of an episode; `videos` maps feature to (file, pts range)."""
     sources: dict[str, SourceSpec] = {
         layout.videos[key]: CameraSpec(
             uri=uri,
@@ -112,7 +112,7 @@ def _sources(
 
 
 def _own_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
-    """Yield the episodes of v2: files of their own."""
+    """Yield the episodes of v2, in files of their own."""
     name = "meta/episodes.jsonl"
     for where, row in iter_json_lines(source, name):
         number = _whole(source, name, where, row, "episode_index")
@@ -126,7 +126,7 @@ def _own_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[str, 
 
 
 def _shared_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
-    """Yield the episodes of v3: rows of a Parquet file, a span of each video file."""
+    """Yield the episodes of v3, each some rows of a Parquet file and a span of each video."""
     first_rows: dict[str, int] = {}
     for name, where, row in _episode_rows(source):
 
@@ -153,12 +153,12 @@ def _shared_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[st
             from_s, to_s = (row.get(f"{prefix}/{side}_timestamp") for side in ("from", "to"))
             if not _is_time(from_s) or not _is_time(to_s) or to_s < from_s:
                 raise _incomplete(source, name, where, f"{prefix}/from_timestamp, to_timestamp")
-            # Some writers give the time of the last frame as the end: one frame short. What is
-            # further off is for the audit, which counts frames and stamps.
+            # Some writers give the time of the last frame as the end: one frame short. Larger
+            # errors are left to the audit, which counts frames and timestamps.
             stop_s = from_s + (stop - first) / layout.fps
             if abs(to_s - stop_s) > 1.5 / layout.fps:
                 stop_s = to_s
-            # Half a frame early at both ends: a frame is taken by its nearest time.
+            # Half a frame early at both ends, so that frames are selected by nearest time.
             pts_ns = [round((value - 0.5 / layout.fps) * 1e9) for value in (from_s, stop_s)]
             videos[key] = (filled(source, layout.video_path, place), pts_ns)
         rows = [first - begin, stop - begin]
@@ -170,7 +170,7 @@ def _is_time(value: object) -> TypeGuard[float]:
 
 
 def _first_index(source: Source, data: str) -> int | None:
-    """Return the number of a file's first row over all files; None if it cannot be read."""
+    """Return the index of a file's first row over all files; None if it cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -179,7 +179,7 @@ def _first_index(source: Source, data: str) -> int | None:
             batch = next(pq.ParquetFile(opened).iter_batches(1, columns=["index"]))
             return int(batch.column(0)[0].as_py())
     except (ManifestError, pa.ArrowException, OSError, LookupError, TypeError, StopIteration):
-        return None  # the audit of its episodes says what is wrong
+        return None  # the audit of its episodes reports the fault
 
 
 def _file_of(prefix: str, whole: Callable[[str], int]) -> dict[str, int]:

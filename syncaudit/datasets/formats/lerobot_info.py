@@ -1,4 +1,4 @@
-"""What LeRobot's ``meta/info.json`` says, with every type checked, and the paths that it gives."""
+"""Read LeRobot's ``meta/info.json`` with every type checked, and resolve its paths."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["CHUNK_SIZE", "INFO", "STATES", "Info", "Layout", "filled", "read_inf
 
 INFO = "meta/info.json"
 _NUMBERS = ("float16", "float32", "float64")
-# What vectors of a robot's state and commands are called: by LeRobot, and by openpi and DROID.
+# Names of state and command vectors in LeRobot, and in openpi and DROID.
 STATES = ("observation", "action", "state", "joint", "gripper", "cartesian")
 _BOOKKEEPING = frozenset({"timestamp", "frame_index", "episode_index", "index", "task_index"})
 CHUNK_SIZE = 1000
-# ``03d``, ``06d``: what templates of LeRobot ask for. A width of strangers may be any.
+# ``03d``, ``06d``: widths in LeRobot's templates. An untrusted width could be anything.
 _WIDTH = re.compile(r"(0?[1-9]?[0-9]d?)?")
 _LOOSE: dict[str, Any] = {"extra": "ignore", "strict": True}
 
@@ -41,14 +41,14 @@ class _Feature:
 
     @property
     def is_depth(self) -> bool:
-        """Whether the images are distances, which show no light and little texture."""
+        """Whether the images are distances, which do not show light and have little texture."""
         about = {**(self.video_info or {}), **(self.info or {})}
         return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """``meta/info.json``, as far as it is used."""
+    """The part of ``meta/info.json`` that is used."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _LOOSE
 
@@ -62,13 +62,13 @@ class Info:
 
 
 def read_info(source: Source) -> Info:
-    """Return ``meta/info.json``, with the type of every key checked."""
+    """Read ``meta/info.json`` and check the type of every key."""
     return checked(Info, source.read_json(INFO), path=source.uri_of(INFO))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where episodes lie, and which features are taken for what."""
+    """Locations of episodes, and the roles of features."""
 
     fps: float
     data_path: str
@@ -82,7 +82,7 @@ class Layout:
 
     @classmethod
     def of(cls, info: Info) -> Layout:
-        """Return what a data set's info comes to."""
+        """Derive the layout from a data set's info."""
         features = {key: value for key, value in info.features.items() if value is not None}
         total = info.total_episodes
 
@@ -113,7 +113,7 @@ class Layout:
         )
 
     def tell(self, job: Import) -> None:
-        """Say what was taken for what."""
+        """Note how features were interpreted."""
         for key, name in {**self.videos, **self.images}.items():
             job.note(f"{key} -> camera {name}")
         for key, name in self.states.items():
@@ -124,7 +124,7 @@ class Layout:
 
 
 def _short_names(keys: list[str]) -> dict[str, str]:
-    """Return source names: keys without what all have in front, where that stays unique."""
+    """Return source names: keys without their common prefix, where that stays unique."""
     short = {key: key.removeprefix("observation.").removeprefix("images.") for key in keys}
     taken = list(short.values())
     return {key: name if taken.count(name) == 1 else key for key, name in short.items()}
@@ -133,8 +133,7 @@ def _short_names(keys: list[str]) -> dict[str, str]:
 def filled(source: Source, template: str, values: Mapping[str, object]) -> str:
     """Return the file that a path template of the data set names.
 
-    ManifestError where it asks for what there is not, for more than digits, or leads out of the
-    data set.
+    ManifestError if it uses unknown fields, formats other than digits, or leaves the data set.
     """
     try:
         parts = list(Formatter().parse(template))

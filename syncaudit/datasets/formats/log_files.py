@@ -1,4 +1,4 @@
-"""What logs have in common that hold a recording in one file, and that a package reads."""
+"""Provide the base class for logs that hold a recording in one file, read by a package."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _PROBED = 5
 _MAGIC_BYTES = 16
 
 Columns = Mapping[str, NDArray[Any]]
-"""A table: ``timestamp_ns``, samples, and ``receive_ns`` where the log knows that as well."""
+"""A table: ``timestamp_ns``, samples, and ``receive_ns`` if the log contains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Logged:
-    """A source of a log: its table, what else the manifest says of it, and what is wrong.
+    """A source from a log: its table, further manifest keys, and findings.
 
-    The `text` of a raw log stands for a table. The table of a camera stamps the frames of `video`,
-    a file whose name begins as that of the log.
+    The `text` of a raw log takes the place of a table. The table of a camera holds timestamps of
+    the frames of `video`, a file whose name begins with the stem of the log.
     """
 
     columns: Columns = field(default_factory=dict)
@@ -48,27 +48,27 @@ class Logged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """Where a log lies."""
+    """Location of a log."""
 
     source: Source
     name: str
-    stem: str  # what its name and those of the files that belong to it begin with
+    stem: str  # common prefix of its name and of the files that belong to it
 
     @property
     def clip_id(self) -> str:
-        """Return what its clip is called."""
+        """Return the id of its clip."""
         return self.stem.rstrip("/-_") or name_of(self.source, "")
 
     def first_of(self, endings: Iterable[str]) -> str | None:
-        """Return the first ending with which there is a file beside the log."""
+        """Return the first ending for which there is a file beside the log."""
         return next((end for end in endings if self.source.has(self.stem + end)), None)
 
 
 class LogFileFormat:
-    """One clip a log. Every sensor is a source on a clock of its own, so that they are compared.
+    """One clip per log. Every sensor is a source on its own clock, so that they are compared.
 
-    A subclass says what the files are called (of those of one stem the first is read), how they
-    begin, and what reads them.
+    A subclass defines the file suffixes (of several files with one stem the first suffix is read),
+    the first bytes, and the package that reads them.
     """
 
     name: str
@@ -76,7 +76,7 @@ class LogFileFormat:
     takes_rules = False
     _suffixes: tuple[str, ...]
     _magics: tuple[bytes, ...]
-    _module: str | None = None  # the package as Python calls it, and as pip does
+    _module: str | None = None  # the package's import name, and its name for pip
     _package: str = ""
 
     def probe(self, source: Source) -> str | None:
@@ -87,7 +87,7 @@ class LogFileFormat:
         return f"no {' or '.join(self._suffixes)} of this kind, up to {_DEPTH} levels down"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
-        """Yield the logs in the order of their names; one of which nothing can be read as well."""
+        """Yield the logs in the order of their names, including unreadable ones."""
         if self._module is not None and find_spec(self._module) is None:
             purpose = f"the format {self.name}"
             raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
@@ -110,7 +110,7 @@ class LogFileFormat:
                 about = self._about(content, log)
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
-            except Exception as error:  # noqa: BLE001  # damage breaks a package in many ways
+            except Exception as error:  # noqa: BLE001  # packages fail on damage in many ways
                 why = f"is no intact log ({one_line(error) or type(error).__name__})"
                 findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
             if logged or findings:
@@ -121,7 +121,7 @@ class LogFileFormat:
                 job.note("left out a log in which no source is known")
 
     def _is_one(self, source: Source, name: str) -> bool:
-        """Tell by its first bytes whether a file is a log of this kind."""
+        """Return whether a file is a log of this kind, judging by its first bytes."""
         try:
             with source.open(name) as file:
                 return file.read(_MAGIC_BYTES).startswith(self._magics)
@@ -129,23 +129,23 @@ class LogFileFormat:
             return False
 
     def _load(self, path: Path) -> Any:
-        """Return what the package reads from a log. Any error means that it is no intact one."""
+        """Return what the package reads from a log. Any error means that the log is damaged."""
         raise NotImplementedError
 
     def _sources_of(
         self, content: Any, log: Log, note: Callable[[str], None]
     ) -> tuple[dict[str, Logged], list[str]]:
-        """Return the sources of a log by name, and what is wrong with it as ``code: text``."""
+        """Return the sources of a log by name, and its faults as ``code: text``."""
         raise NotImplementedError
 
     def _about(self, content: Any, log: Log) -> Mapping[str, Any]:  # noqa: ARG002  # one signature
-        """Return what else the manifest says of the clip."""
+        """Return further manifest keys of the clip."""
         return {}
 
 
 @contextmanager
 def quiet() -> Iterator[io.StringIO]:
-    """Keep what packages print off the screen, and yield where it goes."""
+    """Redirect what packages print, and yield the buffer it goes to."""
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         yield said

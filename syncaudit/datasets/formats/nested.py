@@ -1,4 +1,4 @@
-"""Find the recordings of a data set by what lies in their folders."""
+"""Find the recordings of a data set by the contents of their folders."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from syncaudit.datasets.source import Source
 __all__ = ["MOST", "files_below", "inside", "name_of", "recordings", "walk"]
 
 MOST = 100
-"""Folders that a probe looks into: another format may have any number."""
+"""Limit of folders that a probe visits: other formats may have any number."""
 
 
 def walk(
     source: Source, is_leaf: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
 ) -> Iterator[tuple[str, bool]]:
-    """Yield the folders of a source and whether each is a leaf, below which nothing is looked for.
+    """Yield the folders of a source and whether each is a leaf, which is not searched further.
 
-    "" is the source itself. At most `depth` levels down, and at most `most` folders.
+    "" is the source itself. Visits at most `depth` levels and at most `most` folders.
     """
     waiting = [("", depth)]
     while waiting and most > 0:
@@ -40,7 +40,7 @@ def recordings(
 def files_below(
     source: Source, suffixes: tuple[str, ...], *, depth: int, most: int = sys.maxsize
 ) -> Iterator[str]:
-    """Yield the files with one of some suffixes, of either case, in folders and those below."""
+    """Yield the files with one of the suffixes, in either case, in all folders."""
     for folder, _ in walk(source, lambda _: False, depth=depth, most=most):
         for name in source.files(folder=folder):
             if name.lower().endswith(suffixes):
@@ -53,5 +53,5 @@ def inside(folder: str, name: str) -> str:
 
 
 def name_of(source: Source, folder: str) -> str:
-    """Return what a recording is called: its folder, or that of the source."""
+    """Return the name of a recording: its folder, or that of the source."""
     return folder or source.base_uri.split("::")[0].rstrip("/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""nuScenes: tables of scenes and samples, images of six cameras, the CAN bus expansion."""
+"""Import nuScenes: scene and sample tables, images of six cameras, the CAN bus expansion."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from syncaudit.model import CameraSpec, Clip, SourceSpec
 __all__ = ["NuScenesFormat"]
 
 _TABLES = ("scene", "sample", "sample_data", "calibrated_sensor", "sensor")
-# Of several versions in one folder the one with most scenes; mini is a part of trainval.
+# Of several versions in one folder, the one with most scenes; mini is a part of trainval.
 _PREFERRED = ("v1.0-trainval", "v1.0-test", "v1.0-mini")
 
 
 class NuScenesFormat:
-    """One clip a scene: every image of every camera, and the vehicle's bus.
+    """One clip per scene: every image of every camera, and the vehicle's bus.
 
-    The cameras (Basler acA1600-60gc) have a global shutter unless set otherwise, which is not
-    published. An image's stamp is the time at which its exposure was triggered (Caesar et al.,
-    nuScenes: A multimodal dataset for autonomous driving, CVPR 2020): the start of the frame. The
-    cameras fire in turn, when the lidar's beam passes the middle of their view. Their stamps
-    differ by just that, and each is right: nothing is to be taken off, so `expected_offset_s`
-    stays 0.
+    The cameras (Basler acA1600-60gc) have a global shutter unless configured otherwise, which is
+    not published. An image's timestamp is the time at which its exposure was triggered (Caesar et
+    al., nuScenes: A multimodal dataset for autonomous driving, CVPR 2020): the start of the frame.
+    The cameras fire in turn, when the lidar's beam passes the middle of their view. Their
+    timestamps differ by exactly that, and each is right: no correction is needed, so
+    `expected_offset_s` stays 0.
     """
 
     name = "nuscenes"
@@ -81,13 +81,13 @@ def _clip(
     if not sources:
         job.note("left out a scene without images and bus")
         return None
-    # Scenes of one log were recorded in one go: they share their clocks.
+    # Scenes of one log were recorded in one session: they share their clocks.
     log = logs.get(str(scene.get("log_token")), name)
     return Clip(clip_id=name, recording_id=log, sources=sources, base_uri=root.base_uri)
 
 
 def _camera(scene: str, channel: str, frames: list[Frame], job: Import) -> CameraSpec:
-    # Images of all scenes lie in two folders: a table names those of this one.
+    # Images of all scenes are in two folders: a table names those of this scene.
     uri = job.sidecars.write_table(
         f"{scene}/{channel}.parquet",
         {
@@ -106,7 +106,7 @@ def _camera(scene: str, channel: str, frames: list[Frame], job: Import) -> Camer
 
 
 def _find(source: Source) -> tuple[Source, str] | None:
-    """Return (root, name of the version's folder)."""
+    """Return (root, name of the version folder)."""
     if source.file is not None:
         return None
     name = PurePosixPath(source.base_uri.split("::")[0]).name

@@ -1,7 +1,7 @@
-"""The CAN bus expansion of nuScenes: JSON messages of a scene, converted to tables.
+"""Convert the CAN bus expansion of nuScenes, JSON messages per scene, to tables.
 
-Every message has `utime`, unix microseconds of the measurement; those of ``zoesensors`` and
-``zoe_veh_info`` have the time of reception instead (README of the expansion).
+Every message has `utime`, Unix microseconds of the measurement; for ``zoesensors`` and
+``zoe_veh_info`` it is the time of reception instead (README of the expansion).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _XYZ = ("x", "y", "z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """How a message becomes a source."""
+    """Rule that turns a message into a source."""
 
     kind: str
-    # of the table, to (key of the message, factor to SI units); vectors are spread
+    # table column to (message key, factor to SI units); vectors are spread over columns
     columns: Mapping[str, tuple[str, float]]
-    is_received: bool = False  # stamps are those of reception
+    is_received: bool = False  # timestamps are reception times
 
 
 _MESSAGES: Mapping[str, _Message] = MappingProxyType(
@@ -88,7 +88,7 @@ _MESSAGES: Mapping[str, _Message] = MappingProxyType(
 
 
 def bus_sources(root: Source, scene: str, job: Import) -> dict[str, SourceSpec]:
-    """Return the sources that the expansion holds of a scene; {} without the expansion."""
+    """Return the sources of a scene in the expansion; {} without the expansion."""
     sources: dict[str, SourceSpec] = {}
     for message, rule in _MESSAGES.items():
         name = f"can_bus/{scene}_{message}.json"
@@ -98,7 +98,7 @@ def bus_sources(root: Source, scene: str, job: Import) -> dict[str, SourceSpec]:
             columns = _table(root, name, rule)
         except ManifestError as error:
             job.note(f"cannot convert {error}")
-            # Named as it is, so that the audit says of this clip what is wrong.
+            # Named unconverted, so that the audit of this clip reports the fault.
             columns, uri = {}, name
         else:
             uri = job.sidecars.write_table(f"{scene}/{message}.parquet", columns)
@@ -126,7 +126,7 @@ def _spec(rule: _Message, uri: str, columns: Mapping[str, object]) -> SourceSpec
 
 
 def _table(root: Source, name: str, rule: _Message) -> dict[str, NDArray[np.generic]]:
-    """Return the columns of a message; keys that no row has are left out."""
+    """Return the columns of a message; keys missing from all rows are left out."""
     rows = root.read_json(name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ManifestError("is not a list of messages", path=root.uri_of(name))

@@ -20,13 +20,13 @@ from syncaudit.readers.uris import is_url
 __all__ = ["Frame", "SceneIndex"]
 
 
-# Keys that hold something else than text; what, is checked where it is used.
+# Keys with values other than text; their types are checked where they are used.
 _ANY = frozenset({"camera_intrinsic", "timestamp", "filename"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One image: stamp in unix microseconds, file below the root, focal length."""
+    """One image: timestamp in Unix microseconds, file below the root, focal length."""
 
     time_us: int
     file: str
@@ -34,19 +34,19 @@ class Frame:
 
 
 class SceneIndex:
-    """Tables of one version in a temporary SQLite file, as long as the context lasts.
+    """Tables of one version in a temporary SQLite file that lasts as long as the context.
 
     Attributes
     ----------
     other_channels : list of (channel, modality)
-        Sensors that are no cameras.
+        Sensors that are not cameras.
     """
 
     def __init__(self) -> None:
         self.other_channels: list[tuple[str, str]] = []
 
     def __enter__(self) -> SceneIndex:
-        """Make the file."""
+        """Create the file."""
         self._folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
         self._base = sqlite3.connect(Path(self._folder.name) / "scenes.sqlite")
         self._base.executescript(
@@ -116,7 +116,7 @@ class SceneIndex:
             )
 
     def cameras_of(self, scene: str) -> Iterator[tuple[str, list[Frame]]]:
-        """Yield (channel, its images in time) of the scene with that token."""
+        """Yield (channel, its images in time order) for the scene with that token."""
         rows = self._base.execute(
             "SELECT channel, time_us, file, frame.focal_px FROM sample JOIN frame"
             " ON frame.sample = sample.token WHERE sample.scene = ?"
@@ -128,7 +128,7 @@ class SceneIndex:
 
 
 def _check(root: Source, version: str, time_us: object, file: object) -> None:
-    # Millisecond or nanosecond stamps would not be those of nuScenes.
+    # Millisecond or nanosecond timestamps would not be from nuScenes.
     is_time = isinstance(time_us, int) and 0 < time_us < 2**63 // 1000
     is_name = isinstance(file, str) and not (
         file.startswith("/") or ".." in file.split("/") or is_url(file) or not file.isprintable()
@@ -142,9 +142,9 @@ def _check(root: Source, version: str, time_us: object, file: object) -> None:
 
 
 def _focal_px(matrix: object) -> float | None:
-    """Return the horizontal focal length of an intrinsic matrix."""
+    """Return the horizontal focal length from an intrinsic matrix."""
     try:
-        focal_px = float(matrix[0][0])  # type: ignore[index]  # of strangers: caught below
+        focal_px = float(matrix[0][0])  # type: ignore[index]  # untrusted: caught below
     except (TypeError, ValueError, LookupError):
         return None
     return focal_px if math.isfinite(focal_px) and focal_px > 0 else None

@@ -1,4 +1,4 @@
-"""What a data set format is to syncaudit: a probe, and the clips that it finds."""
+"""Define the interface of a data set format: a probe, and the clips that it finds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MOST_NOTES = 1000
 
 @dataclass(slots=True)
 class Undated:
-    """Clips in which nothing holds stamps, and the first of them."""
+    """Clips without any timestamps, and details of the first one."""
 
     n_clips: int = 0
-    folder: str = ""  # where the first lies
-    sources: Sequence[str] = ()  # its files that were taken for something
-    ignored: Sequence[str] = ()  # those that no rule takes
+    folder: str = ""  # folder of the first clip
+    sources: Sequence[str] = ()  # its files that became sources
+    ignored: Sequence[str] = ()  # its files that no rule matches
 
     def add(self, folder: str, sources: Sequence[str], ignored: Sequence[str]) -> None:
         """Count one more clip."""
@@ -34,20 +34,20 @@ class Undated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """What a format gets beside the source."""
+    """Context that a format gets beside the source."""
 
-    sidecars: Sidecars  # takes what no reader can take from the source
-    # content of ``--rules FILE``; {} is the format's defaults
+    sidecars: Sidecars  # receives data that no reader can read from the source
+    # content of ``--rules FILE``; {} means the format's defaults
     rules: Mapping[str, Any] = field(default_factory=dict)
-    # what was taken for what, what was ignored and why, how often
+    # how files were interpreted, what was ignored and why, with counts
     notes: Counter[str] = field(default_factory=Counter)
-    # where all clips are and tables were ignored, the import is refused
+    # the import is refused if all clips are undated and tables were ignored
     undated: Undated = field(default_factory=Undated)
 
     def note(self, text: str) -> None:
-        """Tell people something about the import; equal texts are counted, not repeated.
+        """Report something about the import; equal texts are counted, not repeated.
 
-        Say it of the kind of thing (``CAM_*: 6 cameras``) rather than of the single clip.
+        Describe the kind of thing (``CAM_*: 6 cameras``) rather than the single clip.
         """
         if text in self.notes or len(self.notes) < _MOST_NOTES:
             self.notes[text] += 1
@@ -61,11 +61,11 @@ class DatasetFormat(Protocol):
     Attributes
     ----------
     name : str
-        As in ``syncaudit manifest NAME``; lower case.
+        Name in ``syncaudit manifest NAME``; lower case.
     summary : str
-        One line for people.
+        One-line description for users.
     takes_rules : bool
-        Whether ``--rules`` means anything to it.
+        Whether it uses ``--rules``.
     """
 
     name: str
@@ -73,9 +73,9 @@ class DatasetFormat(Protocol):
     takes_rules: bool
 
     def probe(self, source: Source) -> str | None:
-        """Return why `source` is none of this format, or None if it is one.
+        """Return why `source` is not in this format, or None if it is.
 
-        Looks at names and small files only, never raises, and says what was expected.
+        Looks only at names and small files, never raises, and states what was expected.
         """
         ...
 
@@ -83,13 +83,13 @@ class DatasetFormat(Protocol):
         """Yield the clips one by one, always in the same order and with the same ids.
 
         Memory does not grow with the number of clips. URIs are relative to
-        ``base_uri=source.base_uri``, or what `Sidecars.write_table` returned. Files of samples
-        are not checked: what is wrong with them is for the audit to find. A table that cannot
-        be converted is named in the clip as it is, so that its reader says what is wrong.
+        ``base_uri=source.base_uri``, or returned by `Sidecars.write_table`. Sample files are not
+        checked: finding their faults is up to the audit. A table that cannot be converted is named
+        in the clip unconverted, so that its reader reports the fault.
 
         Raises
         ------
         ManifestError
-            If what describes the data set is broken: file, place, cure.
+            If the description of the data set is broken; states file, place and remedy.
         """
         ...

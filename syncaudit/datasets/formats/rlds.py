@@ -1,4 +1,4 @@
-"""RLDS and Open X-Embodiment: TFRecord files of episodes beside a ``features.json``."""
+"""Import RLDS and Open X-Embodiment: TFRecord files of episodes with a ``features.json``."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _STEPS = "steps/"
 
 
 class RldsFormat:
-    """One clip an episode; image features are cameras, vectors of floats state and action.
+    """One clip per episode; image features are cameras, float vectors state and action.
 
-    No step has a time: stamps count, at the rate of ``rate_hz`` in the rules, or at none.
+    Steps have no timestamps: they are counted at the ``rate_hz`` of the rules, else only numbered.
     """
 
     name = "rlds"
@@ -71,7 +71,7 @@ def _shards(source: Source, folder: str) -> list[str]:
 
 
 def _note_missing(folder: str, names: list[str], job: Import) -> None:
-    """Tell of shards that the names of others count."""
+    """Note shards that are missing according to the names of others."""
     stated: dict[str, int] = {}
     there: Counter[str] = Counter()
     for name in names:
@@ -116,7 +116,7 @@ def _episodes(
 
 
 def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Return the features of the steps as arrays with one row a step."""
+    """Return the features of the steps as arrays with one row per step."""
     arrays: dict[str, Any] = {}
     for name, value in values.items():
         if name not in shapes:
@@ -133,7 +133,7 @@ def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) 
 
 
 def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ...]]:
-    """Return the shape of what each feature that is read holds a step."""
+    """Return the shape per step of each feature that is read."""
     name = inside(folder, _FEATURES)
     content = source.read_json(name)
     try:
@@ -169,7 +169,7 @@ def _leaves(feature: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mappin
 
 
 def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
-    """Return the shape of a feature that is read, else why it is not."""
+    """Return the shape of a feature, or why it is not read."""
     if "image" in feature:
         dtype = feature["image"].get("dtype", "uint8")
         return () if dtype == "uint8" else f"images of {dtype} are distances"

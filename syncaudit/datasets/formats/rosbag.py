@@ -1,4 +1,4 @@
-"""ROS 1 bags, and ROS 2 bags in SQLite or MCAP files, read without ROS."""
+"""Import ROS 1 bags, and ROS 2 bags in SQLite or MCAP files, without ROS."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["McapFormat", "RosbagFormat"]
 
 
 class RosbagFormat:
-    """One recording a bag: ``.bag`` files, ``.db3`` files, folders with ``metadata.yaml``.
+    """One recording per bag: ``.bag`` files, ``.db3`` files, folders with ``metadata.yaml``.
 
-    Cameras, inertial sensors, joint states and CAN frames become sources; the header stamp is
-    taken where it is set, the receive and publish stamps are kept beside it (``arrivals``).
+    Cameras, inertial sensors, joint states and CAN frames become sources; the header stamp is used
+    if it is set, the receive and publish stamps are kept beside it (``arrivals``).
     """
 
     name = "rosbag"
@@ -27,7 +27,7 @@ class RosbagFormat:
     _needed: tuple[str, ...] = ("rosbags", "mcap")
 
     def probe(self, source: Source) -> str | None:
-        """Accept a file or folder in which a storage file lies."""
+        """Accept a storage file, or a folder that contains one."""
         from syncaudit.datasets.bags.storage import has_storage
 
         if has_storage(source, self._suffixes):
@@ -60,7 +60,7 @@ class RosbagFormat:
 
 
 class McapFormat(RosbagFormat):
-    """MCAP files of ROS 1, ROS 2 or Foxglove messages, one recording a file."""
+    """MCAP files of ROS 1, ROS 2 or Foxglove messages, one recording per file."""
 
     name = "mcap"
     summary = "MCAP files with ROS 1, ROS 2 or Foxglove (Protobuf, JSON) messages"

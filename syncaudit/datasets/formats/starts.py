@@ -1,4 +1,4 @@
-"""Date what nothing dates: all sources of a clip are taken to begin together."""
+"""Assume starts for undated sources: all sources of a clip begin together."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from syncaudit.datasets.formats.protocol import Import
 
 __all__ = ["assume_starts"]
 
-_PLACED = ("camera", "audio")  # kinds whose samples need no stamp each
+_PLACED = ("camera", "audio")  # kinds that do not need a timestamp per sample
 
 
 def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: int = 0) -> bool:
-    """Mark cameras and sounds that nothing dates: they are taken to begin with the others.
+    """Mark undated cameras and sounds: they are assumed to begin with the others.
 
-    The start of a single file is the zero of its clip, and no assumption. Without anything dated
+    The start of a single file is the zero of its clip, and not an assumption. If nothing is dated,
     all begin at `start_ns`. Changes `rows` and returns whether any source of the clip is dated.
     """
     undated = {name: row for name, row in rows.items() if _is_undated(row)}

@@ -1,4 +1,4 @@
-"""Videos of action cameras: picture, sound and the camera's own motion in one file."""
+"""Import action camera videos: frames, sound and the camera's own motion in one file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _TRIPLES = ("gyro", "accel")
 
 
 class TelemetryFormat:
-    """One clip a video; its camera, gyroscope, accelerometer, GPS and sound are sources.
+    """One clip per video; its camera, gyroscope, accelerometer, GPS and sound are sources.
 
-    All are dated by the container, from presentation time 0. Logs of car loggers in the same folder
+    All are timed by the container, from presentation time 0. Logs of car loggers in the same folder
     belong to each of its videos.
     """
 
@@ -40,7 +40,7 @@ class TelemetryFormat:
     takes_rules = False
 
     def probe(self, source: Source) -> str | None:
-        """Accept videos with telemetry inside, but those whose frames a table stamps."""
+        """Accept videos with embedded telemetry, except those with a timestamp table."""
         if is_url(source.base_uri):
             return "telemetry inside remote videos is not looked for"
         for name in islice(files_below(source, _VIDEOS, depth=_DEPTH, most=MOST), _PROBED):
@@ -59,7 +59,7 @@ class TelemetryFormat:
                 continue
             for log in source.files("*.csv", name.rpartition("/")[0]):
                 logged = logger_sources(source, log, job.sidecars, job.note)
-                for title, row in logged.items():  # dated or not: the video is not
+                for title, row in logged.items():  # even if dated, since the video is not
                     rows.setdefault(title, row | {"is_start_assumed": True})
             yield clip_from_row(
                 {"clip_id": stem_of(name), "sources": rows}, base_uri=source.base_uri, where=name
@@ -67,19 +67,19 @@ class TelemetryFormat:
 
 
 def _has_stamps(source: Source, video: str) -> bool:
-    """Tell whether the rules for plain folders find a table of stamps for a video."""
+    """Return whether the rules for plain folders find a timestamp table for a video."""
     found = name_sources(source.files(folder=video.rpartition("/")[0]), DEFAULT_RULES).sources
     table = next((row.get("timestamps") for row in found.values() if row["uri"] == video), None)
     return table is not None
 
 
 def _sources(source: Source, name: str, job: Import) -> dict[str, dict[str, Any]] | None:
-    """Return what one video holds; None where no camera wrote telemetry into it."""
+    """Return the sources of one video; None if it holds no telemetry."""
     camera: dict[str, Any] = {"kind": "camera", "uri": name, "start_ns": 0}
     try:
         found = read_telemetry(source.uri_of(name))
     except StreamReadError:
-        return {"camera": camera}  # the audit says what is wrong with it
+        return {"camera": camera}  # the audit reports the fault
     if found is None:
         return None
     if found.stabilised is not None:
@@ -98,7 +98,7 @@ def _sources(source: Source, name: str, job: Import) -> dict[str, dict[str, Any]
 
 
 def _motion(found: Telemetry, name: str, job: Import) -> dict[str, dict[str, Any]]:
-    """Write down what the sensors measured; return their sources."""
+    """Write the sensors' samples to tables; return their sources."""
     rows: dict[str, dict[str, Any]] = {}
     for sensor, samples in found.sensors.items():
         columns = [f"{sensor}_{axis}" for axis in "xyz"] if sensor in _TRIPLES else [sensor]

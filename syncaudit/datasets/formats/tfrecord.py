@@ -1,8 +1,8 @@
 """Read TFRecord files, and the ``tf.train.Example`` that each record holds, without TensorFlow.
 
-A file is a run of records: length (8 bytes, little endian), its checksum (4), content, checksum of
-it (4). Checksums are CRC-32C, rotated and shifted. The content is a protocol buffer of named lists:
-bytes, floats or integers (tensorflow/core/example/example.proto).
+A file is a sequence of records: length (8 bytes, little endian), its checksum (4), content, its
+checksum (4). Checksums are CRC-32C, rotated and shifted. The content is a protocol buffer of named
+lists: bytes, floats or integers (tensorflow/core/example/example.proto).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Value", "iter_records", "read_example"]
 
 Value = list[bytes] | NDArray[np.float32]
 
-# More than a protocol buffer holds.
+# More than a protocol buffer can hold.
 _MOST_BYTES = 1 << 31
 _VARINT, _EIGHT_BYTES, _DELIMITED, _FOUR_BYTES = 0, 1, 2, 5
 _WIDTHS = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
@@ -26,9 +26,9 @@ _BYTES_LIST, _FLOAT_LIST = 1, 2
 
 
 def iter_records(file: BinaryIO) -> Iterator[bytes | str]:
-    """Yield the content of every record, or in words what is wrong with it.
+    """Yield the content of every record, or a description of its fault.
 
-    A record whose content is damaged is one alone; one whose length is damaged is the last.
+    Damaged content affects only its own record; after a damaged length nothing more is read.
     """
     while head := file.read(12):
         length, checksum = struct.unpack("<QI", head) if len(head) == 12 else (0, -1)
@@ -52,21 +52,21 @@ def _checksum(data: bytes) -> int:
 
 
 def read_example(content: bytes) -> dict[str, Value]:
-    """Return the lists of bytes and of floats of an Example or SequenceExample by name.
+    """Return the lists of bytes and floats in an Example or SequenceExample by name.
 
     Lists of integers, which hold flags and labels, are left out.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not one.
     """
     found: dict[str, Value] = {}
     for number, features in _fields(memoryview(content)):
         for _, entry in _fields(features):
             parts = dict(_fields(entry))
             name = str(parts[1], "utf-8") if 1 in parts else ""
-            # A Feature, or in a SequenceExample (field 2) a list of one Feature a step.
+            # A Feature, or in a SequenceExample (field 2) a list of one Feature per step.
             each = [parts[2]] if number == 1 else [step for _, step in _fields(parts[2])]
             values = [_value(feature) for feature in each if feature]
             lists = [value for value in values if isinstance(value, list)]
@@ -88,7 +88,7 @@ def _value(feature: memoryview) -> Value | None:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield number and bytes of the fields of a message."""
+    """Yield number and bytes of each field of a message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

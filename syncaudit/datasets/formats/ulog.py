@@ -1,4 +1,4 @@
-"""Logs of PX4 (ULog)."""
+"""Import logs of PX4 (ULog)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Lo
 __all__ = ["UlogFormat"]
 
 _US = 1000
-# Topics of raw samples, with the triple that they hold.
+# Topics of raw samples, with the triple they hold.
 _TOPICS = {"sensor_gyro": "gyro", "sensor_accel": "accel"}
-# What the estimator flies by: the chosen sensor, where the raw ones were not logged.
+# The sensor selected by the estimator, used if the raw ones were not logged.
 _COMBINED = "sensor_combined"
 _COMBINED_TRIPLES = {"gyro": "gyro_rad[{}]", "accel": "accelerometer_m_s2[{}]"}
 
@@ -23,8 +23,8 @@ _COMBINED_TRIPLES = {"gyro": "gyro_rad[{}]", "accel": "accelerometer_m_s2[{}]"}
 class UlogFormat(LogFileFormat):
     """Gyroscopes and accelerometers (``sensor_gyro``, ``sensor_accel``), else ``sensor_combined``.
 
-    A sample is dated by ``timestamp_sample`` where the log has it; ``timestamp`` then tells when it
-    was published.
+    A sample is timestamped by ``timestamp_sample`` if the log has it; ``timestamp`` is then its
+    publish time.
     """
 
     name = "ulog"
@@ -63,7 +63,7 @@ class UlogFormat(LogFileFormat):
 
 
 def _columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
-    """Return the table of a topic; {} where it lacks an axis or holds nothing."""
+    """Return the table of a topic; {} if it lacks an axis or is empty."""
     if not {*names.values(), "timestamp"} <= data.keys() or not len(data["timestamp"]):
         return {}
     columns = {name: data[own].astype(np.float64) for name, own in names.items()}

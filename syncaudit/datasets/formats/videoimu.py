@@ -1,4 +1,4 @@
-"""Recordings of VideoIMUCapture, an application of phones: a video, and what was measured."""
+"""Import recordings of the phone application VideoIMUCapture: a video, and measurements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRIPLES = {"gyro": 2, "accel": 4}
 # frames of the video, and both.
 _NUMBER, _EXPOSURE_NS, _READOUT_NS, _FOCAL_PX = 2, 3, 5, 8
 _TIME_NS = 1
-# Types of fields on the wire, and the sizes of those that have one.
+# Wire types of fields, and the sizes of fixed-size ones.
 _VARINT, _BYTES = 0, 2
 _SIZES = {1: 8, 5: 4}
 _LONGEST_VARINT = 10
@@ -35,16 +35,16 @@ _Message = dict[int, Any]
 
 
 class VideoImuFormat(LogFileFormat):
-    """One clip a recording: a folder with ``video_meta.pb3`` and ``video_recording.mp4``.
+    """One clip per recording: a folder with ``video_meta.pb3`` and ``video_recording.mp4``.
 
-    Frames are dated by the middle of the exposure of their middle row, from what Android states:
-    when that of the first one began, how long it took, and how long the read-out did.
+    Frames are timestamped at mid-exposure of their middle row, computed from what Android states:
+    start of exposure of the first row, exposure time, and readout time.
     """
 
     name = "videoimu"
     summary = "recordings of VideoIMUCapture: video_meta.pb3, video_recording.mp4"
     _suffixes = ("video_meta.pb3",)
-    _magics = (b"\n",)  # the time at which it began
+    _magics = (b"\n",)  # the field of the start time
 
     def _load(self, path: Path) -> Any:
         fields: defaultdict[int, list[_Message]] = defaultdict(list)
@@ -120,9 +120,9 @@ def _floats(data: bytes) -> tuple[float, ...]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number, value) of a Protocol Buffers message: an integer, or bytes of all else.
+    """Yield (number, value) of a Protocol Buffers message: an integer, else bytes.
 
-    ValueError where it breaks off, or is none.
+    ValueError if it breaks off or is not one.
     """
     at = 0
     while at < len(data):
@@ -140,7 +140,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
+    """Return a variable-length integer and the position of its end."""
     value = 0
     for k, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         value |= (byte & 0x7F) << 7 * k

@@ -1,4 +1,4 @@
-"""WebDataset shards: tar archives in which files of one sample lie together."""
+"""Import WebDataset shards: tar archives with the files of each sample side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from syncaudit.model import Clip
 
 __all__ = ["WebDatasetFormat"]
 
-# Parts without a name of their own: as if they had been called so.
+# Names assumed for parts without a name of their own.
 _BARE = {
     **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "h264", "hevc", "mjpeg", "csv"), "video"),
     **dict.fromkeys(("wav", "flac", "ogg", "mp3", "TextGrid", "ctm", "srt", "vtt"), "audio"),
@@ -31,12 +31,12 @@ _MOVED = ("uri", "timestamps", "dbc")
 
 
 class WebDatasetFormat:
-    """One clip a sample; naming rules tell what its parts are.
+    """One clip per sample; naming rules determine what its parts are.
 
-    A part of its own name is called so: ``000123.cam_front.mp4`` is ``cam_front.mp4``. A part
+    A part with its own name keeps it: ``000123.cam_front.mp4`` is ``cam_front.mp4``. A part
     ``mp4`` is ``video.mp4``, ``wav`` is ``audio.wav``. A ``json`` part may hold the keys
     ``recording_id``, ``start_ns``, ``end_ns`` and ``reference`` of the clip. Samples of
-    `syncaudit export-shards` hold the whole manifest row, which counts unless rules are given.
+    `syncaudit export-shards` hold the whole manifest row, which is used unless rules are given.
     """
 
     name = "webdataset"
@@ -70,12 +70,12 @@ class WebDatasetFormat:
                     yield clip
 
 
-# Part (what stands behind the key) to (member, content of a JSON part).
+# Part (what follows the key) to (member, content of a JSON part).
 _Parts = dict[str, tuple[str, Mapping[str, Any]]]
 
 
 def _samples(source: Source, shard: str) -> Iterator[tuple[str, _Parts]]:
-    """Yield (key, parts) of a shard: neighbours with one key are a sample."""
+    """Yield (key, parts) of a shard: adjacent members with the same key are a sample."""
     for key, members in groupby(_members(source, shard), key=lambda member: member[0]):
         yield key, {part: (name, content) for _, part, name, content in members}
 
@@ -101,7 +101,7 @@ def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mappin
 
 
 def _json_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:
-    """Return the object that a JSON part holds, {} if it holds none."""
+    """Return the object in a JSON part, {} if there is none."""
     opened = archive.extractfile(member)
     try:
         content = json.loads(opened.read().decode("utf-8")) if opened is not None else None
@@ -111,7 +111,7 @@ def _json_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any
 
 
 def _clip_keys(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a JSON part says of the clip as a whole."""
+    """Return the clip-level keys of a JSON part."""
     return {
         key: content[key]
         for key, kind in _CLIP_KEYS.items()
@@ -126,7 +126,7 @@ def _own_row(parts: _Parts, shard: str) -> dict[str, Any] | None:
 
 
 def _names(parts: _Parts) -> dict[str, str]:
-    """Return the name that each part goes by, to its member."""
+    """Return the member for each part, by the part's effective name."""
     return {
         (f"{_BARE[part]}.{part}" if part in _BARE else part): member
         for part, (member, _) in parts.items()

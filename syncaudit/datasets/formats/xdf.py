@@ -1,4 +1,4 @@
-"""Recordings of the Lab Streaming Layer (XDF)."""
+"""Import recordings of the Lab Streaming Layer (XDF)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["XdfFormat"]
 
-# Types of streams (github.com/sccn/xdf/wiki/Meta-Data) that tell of positions, in lower case.
+# Stream types (github.com/sccn/xdf/wiki/Meta-Data) that carry positions, in lower case.
 _STATES = ("mocap", "position", "joint", "robot", "pose")
-# Stamps that run back by more than this are those of a clock that began anew.
+# Timestamps that run back by more than this indicate that the clock was restarted.
 _ANEW_S = 1.0
 _BEGAN_ANEW = (
     "step: the clock of the stream began anew, which pyxdf cannot follow: its stamps are those of "
@@ -30,9 +30,9 @@ _UNSAFE = re.compile(r"\W+")
 class XdfFormat(LogFileFormat):
     """Streams of inertial sensors, buses and positions, and markers as events.
 
-    Stamps are set to the clock of the recorder by what it measured of every stream's clock, as the
-    format demands, a line for each stretch between jumps of that clock. They are not smoothed:
-    jitter is evidence.
+    Timestamps are mapped to the recorder's clock by its measurements of every stream's clock, as
+    the format demands, with a line for each segment between steps of that clock. They are not
+    smoothed: jitter is evidence.
     """
 
     name = "xdf"
@@ -44,7 +44,7 @@ class XdfFormat(LogFileFormat):
     def _load(self, path: Path) -> Any:
         import pyxdf
 
-        recorded_s: defaultdict[int, list[Floats]] = defaultdict(list)  # by the streams' own clocks
+        recorded_s: defaultdict[int, list[Floats]] = defaultdict(list)  # on the streams' own clocks
 
         def keep(values: Any, own_s: Floats, info: Any, number: int) -> tuple[Any, Floats, Any]:
             recorded_s[number].append(own_s.copy())
@@ -73,7 +73,7 @@ class XdfFormat(LogFileFormat):
 
 
 def _logged(stream: Mapping[str, Any], recorded_s: Sequence[Floats]) -> Logged | None:
-    """Return what a stream is a source of; None where it tells of neither motion nor events."""
+    """Return the source in a stream; None if it contains neither motion nor events."""
     info = stream["info"]
     times_s = np.asarray(stream["time_stamps"], dtype=np.float64)
     own_s = np.concatenate([times_s[:0], *recorded_s])
@@ -95,7 +95,7 @@ def _logged(stream: Mapping[str, Any], recorded_s: Sequence[Floats]) -> Logged |
 
 
 def _labels(info: Mapping[str, Any], n: int) -> list[str]:
-    """Return the names of the channels with their units, numbered where none or the same."""
+    """Return the channel names with units; missing and repeated names become numbers."""
     channels = [
         channel
         for description in info.get("desc") or []
@@ -113,13 +113,13 @@ def _labels(info: Mapping[str, Any], n: int) -> list[str]:
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
-    """Return a value of the XML, which is a list of texts."""
+    """Return a value from the XML, where each is a list of strings."""
     found = table.get(key) or [""]
     return str(found[0] or "").strip()
 
 
 def _jumps(segments: Sequence[tuple[int, int]], n: int) -> list[str]:
-    """Tell of jumps of the clock: samples before and after do not share one line."""
+    """Report steps of the clock: samples before and after do not share one line."""
     firsts = [str(first) for first, _ in segments if 0 < first < n]
     if not firsts:
         return []

@@ -1,4 +1,4 @@
-"""Replay buffers in zarr: diffusion policy and UMI, all episodes behind each other."""
+"""Import zarr replay buffers of diffusion policy and UMI, with concatenated episodes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DEPTH = 2
 
 
 class ZarrFormat:
-    """One clip an episode of a buffer, zarr 2 or 3, a folder or a zip file.
+    """One clip per episode of a buffer, zarr 2 or 3, a folder or a zip file.
 
-    Steps have the times of ``data/timestamp`` where it is there, else they count, at the
-    ``rate_hz`` of the rules or at none.
+    Steps have the times of ``data/timestamp`` if it exists; else they are counted at the
+    ``rate_hz`` of the rules, or only numbered.
     """
 
     name = "zarr"
@@ -58,7 +58,7 @@ class ZarrFormat:
 
 
 def _buffers(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    """Yield the folders and files that are a buffer; "" is the source itself."""
+    """Yield the folders and files that are buffers; "" is the source itself."""
 
     def is_one(folder: str) -> bool:
         return source.has(inside(folder, _ENDS))
@@ -75,7 +75,7 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
 
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
-    with suppress(ImportError):  # codecs of images
+    with suppress(ImportError):  # image codecs
         from imagecodecs.numcodecs import register_codecs
 
         register_codecs(verbose=False)
@@ -136,7 +136,7 @@ def _clips(
 
 
 def _episode_ends(group: zarr.Group, place: str) -> list[int]:
-    """Return the row behind the last of every episode."""
+    """Return the end row (exclusive) of every episode."""
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
     try:
@@ -161,7 +161,7 @@ def _episode_ends(group: zarr.Group, place: str) -> list[int]:
 def _arrays(
     group: zarr.Group, names: list[str], findings: list[str], job: Import
 ) -> Iterator[tuple[str, Any]]:
-    """Yield (name, array) of what can be opened."""
+    """Yield (name, array) for each array that can be opened."""
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
     for name in names:
@@ -181,7 +181,7 @@ def _arrays(
 
 
 def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
-    """Return an array; ValueError for one that would run what a stranger packed into it."""
+    """Return an array; ValueError for one that would execute code packed into it."""
     import zarr
 
     found = group[name]
@@ -194,7 +194,7 @@ def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
 
 
 def _videos(source: Source, buffer: str, number: int) -> dict[str, CameraSpec]:
-    """Return the videos that diffusion policy keeps beside a buffer, a folder an episode."""
+    """Return the videos that diffusion policy stores beside a buffer, one folder per episode."""
     beside = buffer.rpartition("/")[0]
     folder = f"{beside}/videos/{number}" if beside else f"videos/{number}"
     return {

@@ -1,1 +1,1 @@
-"""Put images that lie inside other files into files of their own, bit by bit."""
+"""Extract images from other files into files of their own, losslessly."""

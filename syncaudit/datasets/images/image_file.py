@@ -1,4 +1,4 @@
-"""Put the images of a camera topic into a file, without encoding compressed ones anew."""
+"""Write the images of a camera topic to a file, without re-encoding compressed ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageFile", "codec_of"]
 
-# Images that are kept back until one can be decoded: a video may start between key frames.
+# Images buffered until one can be decoded: a video may start between key frames.
 _MOST_WAITING = 600
 _TICKS = Fraction(1, 1000)  # Matroska's
-# Codecs that go into Matroska as they are; stills of other kinds become files in a folder.
+# Codecs copied into Matroska; stills of other kinds become files in a folder.
 _VIDEO = {
     "h264": "h264",
     "x264": "h264",
@@ -34,7 +34,7 @@ _KEY_UNITS = {"h264": frozenset({5, 7}), "hevc": frozenset({*range(16, 24), 32, 
 
 
 def codec_of(data: bytes, said: str) -> str:
-    """Return the codec of a compressed image: by its first bytes, else by what the bag says."""
+    """Return the codec of a compressed image, from its first bytes or else from the bag."""
     if data[:2] == b"\xff\xd8":
         return "mjpeg"
     for magic, codec in _STILLS.items():
@@ -45,7 +45,7 @@ def codec_of(data: bytes, said: str) -> str:
         if word in words:
             return codec
     if "jpeg" in words or "jpg" in words:
-        return "mjpeg"  # damaged at its start: the decoder will say so
+        return "mjpeg"  # damaged at its start: the decoder will report it
     raise ImageError(f"images of the format '{said}' are not known")
 
 
@@ -55,17 +55,17 @@ class ImageFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._form = ""
-        self._waiting: list[tuple[bytes, int]] = []  # until one shows the size of the images
+        self._waiting: list[tuple[bytes, int]] = []  # until one reveals the image size
         self._video: _Video | None = None
         self.uri: str | None = None
         self.n_kept = 0
-        self.n_skipped = 0  # before the first image at which decoding can start
+        self.n_skipped = 0  # images before the first one at which decoding can start
 
     def add(self, data: bytes, codec: str, at_ns: int) -> None:
-        """Add a compressed image as it is in the message; its codec is from `codec_of`.
+        """Add a compressed image unchanged; its codec is from `codec_of`.
 
-        When it was received (`at_ns`) becomes the container's own clock, no evidence. ImageError
-        where the topic changes its codec, or none of its first images can be decoded.
+        The receive time `at_ns` becomes the container's clock, which is not evidence. ImageError
+        if the topic changes its codec, or none of its first images can be decoded.
         """
         self._expect(codec)
         if not self.n_kept and codec in _KEY_UNITS and not _is_key(data, codec):
@@ -90,7 +90,7 @@ class ImageFile:
         self.n_kept += 1
 
     def add_raw(self, frame: VideoFrame, at_ns: int) -> None:
-        """Add an uncompressed image from `raw_image`; FFV1 keeps every bit of it."""
+        """Add an uncompressed image from `raw_image`; FFV1 is lossless."""
         self._expect(f"{frame.format.name} {frame.width}x{frame.height}")
         if self._video is None:
             size = (frame.width, frame.height)
@@ -99,7 +99,7 @@ class ImageFile:
         self.n_kept += 1
 
     def close(self) -> None:
-        """Finish the file; images of which none could be decoded are not kept."""
+        """Finish the file; if no image could be decoded, none is kept."""
         if self._video is not None:
             self.uri = self._video.close()
         self.n_kept -= len(self._waiting)
@@ -160,7 +160,7 @@ class _Video:
         return str(self._target)
 
     def _tick(self, at_ns: int) -> int:
-        """Return a presentation time that grows by at least one, as containers demand."""
+        """Return a presentation time that increases by at least one, as containers require."""
         if self._first_ns is None:
             self._first_ns = at_ns
         self._last = max(self._last + 1, (at_ns - self._first_ns) // 10**6)
@@ -168,7 +168,7 @@ class _Video:
 
 
 def _is_key(data: bytes, codec: str) -> bool:
-    """Return whether decoding can start at an image: viewers jump to such images."""
+    """Return whether decoding can start at an image: viewers seek to such images."""
     if codec not in _KEY_UNITS:
         return codec == "mjpeg"
     at = data.find(b"\0\0\1")

@@ -1,4 +1,4 @@
-"""Bring uncompressed images into a form that FFV1 keeps bit by bit."""
+"""Convert uncompressed images losslessly to a format that FFV1 supports."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 __all__ = ["ImageError", "raw_image"]
 
-# Encodings of sensor_msgs/Image: FFmpeg's name of the same bytes, and the lossless form that FFV1
-# keeps. A Bayer mosaic is kept as it is, as grey: every detector halves images by 2x2 means.
+# Encodings of sensor_msgs/Image: FFmpeg's name for the same bytes, and the lossless format for
+# FFV1. A Bayer mosaic is stored unchanged, as grey: every detector halves images by 2x2 means.
 _RAW = {
     "mono8": ("gray", "gray"), "8UC1": ("gray", "gray"),
     "bayer_rggb8": ("gray", "gray"), "bayer_bggr8": ("gray", "gray"),
@@ -26,16 +26,16 @@ _BYTES |= {"uyvy422": 2, "yuyv422": 2}
 
 
 class ImageError(ValueError):
-    """An image is of a kind that cannot be kept."""
+    """An image is of a kind that cannot be stored."""
 
 
 def raw_image(
     data: bytes, encoding: str, *, width: int, height: int, step: int, is_big: bool
 ) -> Any:
-    """Return an uncompressed image as a frame in the form that FFV1 keeps.
+    """Return an uncompressed image as a frame in a lossless format for FFV1.
 
     `data` are rows of `step` bytes, the encoding is one of ``sensor_msgs/Image``; 16-bit words may
-    be big endian (`is_big`). ImageError where the encoding is unknown or bytes are missing.
+    be big endian (`is_big`). ImageError if the encoding is unknown or bytes are missing.
     """
     import av
 

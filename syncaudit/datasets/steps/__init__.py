@@ -1,1 +1,1 @@
-"""Clips of data sets that hold one row a step: what an array is, and the files made of it."""
+"""Make clips of data sets that hold one row per step: roles of arrays, and files from them."""

@@ -1,4 +1,4 @@
-"""Make a clip of an episode: a table of its numbers and a file of each camera's images."""
+"""Make a clip from an episode: a table of its numbers and a file of each camera's images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec,
 
 __all__ = ["Episode", "broken_clip", "clip_of"]
 
-# A day at 100 Hz: what claims more steps is damaged.
+# A day at 100 Hz: an episode that claims more steps is damaged.
 _MOST_STEPS = 10_000_000
 
 
@@ -33,15 +33,15 @@ class Episode:
     Parameters
     ----------
     clip_id : str
-        Unique in the data set; parts its files from others'.
+        Unique in the data set; separates its files from others'.
     arrays : mapping of str to StepArray
-        Name, with ``/`` between groups, to an array with one row a step.
+        Name, with ``/`` between groups, to an array with one row per step.
     rows : tuple of int
         First row and the one after the last.
     rate_hz : float, optional
-        Steps a second, where the data set states it.
+        Steps per second, if the data set states it.
     findings : list of str
-        What is wrong with it, as ``code: text``.
+        Its faults, as ``code: text``.
     """
 
     clip_id: str
@@ -52,7 +52,7 @@ class Episode:
 
 
 def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
-    """Return the clip of an episode, its numbers and images written beside the manifest."""
+    """Return the clip of an episode, with its data written beside the manifest."""
     n_steps = episode.rows[1] - episode.rows[0]
     if not 0 < n_steps <= _MOST_STEPS:
         faults = [*episode.findings, f"corrupt: it holds {n_steps} steps. Record or copy it again."]
@@ -99,7 +99,7 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
 
 
 def broken_clip(clip_id: str, findings: list[str], job: Import, base_uri: str) -> Clip:
-    """Return a clip of which nothing can be read, so that it gets its verdict all the same."""
+    """Return a clip for an unreadable episode, so that it gets a verdict."""
     for text in findings:
         job.note(f"{clip_id}: {text.partition(': ')[2]}")
     empty = {"timestamp_ns": np.empty(0, np.int64)}
@@ -115,7 +115,7 @@ def _unread(name: str, error: BaseException) -> str:
 def _stamps(
     episode: Episode, stated: Mapping[str, NDArray[Any]], findings: list[str], job: Import
 ) -> Stamps:
-    """Return the stamps that the episode holds, else those that its rate makes."""
+    """Return the timestamps in the episode, else timestamps made from its rate."""
     for name, values in stated.items():
         if values.dtype.kind == "f" and is_usable(values[:, None]).all():
             job.note(f"timestamps are {name}, taken as seconds")
@@ -159,7 +159,7 @@ def _cameras(
 def _numbers(
     episode: Episode, arrays: Mapping[str, StepArray], findings: list[str]
 ) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the rows of those arrays that have all of them."""
+    """Yield the episode's rows of each array that has all of them."""
     first, stop = episode.rows
     for name, array in arrays.items():
         try:
@@ -178,13 +178,13 @@ def _numbers(
 
 
 def _cells(values: NDArray[Any]) -> Any:
-    """Return a column of numbers, or of lists of them."""
+    """Return a column of numbers, or of lists of numbers."""
     plain = values.astype(np.float64)
     return plain if plain.ndim == 1 else list(plain)
 
 
 def _short_names(names: list[str]) -> dict[str, str]:
-    """Return the last part of every name, or the whole where two end alike; letters alone."""
+    """Return the last part of every name, or the whole if not unique, with safe characters only."""
     plain = {name: re.sub(r"[^\w/.+-]", "_", name) for name in names}
     last = Counter(name.rpartition("/")[2] for name in plain.values())
     titles = {

@@ -1,4 +1,4 @@
-"""Open HDF5 files of strangers, and list the arrays that they themselves hold."""
+"""Open untrusted HDF5 files, and list the arrays that they hold themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["arrays_of", "child_of", "names_in", "open_hdf5", "require_h5py"]
 
 
 def require_h5py(name: str) -> None:
-    """Refuse to read the format `name` without h5py, with the pip line."""
+    """Raise an error with the pip command if h5py, needed for the format `name`, is missing."""
     if find_spec("h5py") is None:
         raise MissingExtraError("h5py", extra="hdf5", purpose=f"the format {name}")
 
@@ -31,11 +31,11 @@ def open_hdf5(source: Source, name: str) -> Iterator[h5py.File]:
     Raises
     ------
     ManifestError
-        If it is no HDF5, or breaks off.
+        If it is not HDF5, or is truncated.
     """
     import h5py
 
-    with suppress(ImportError):  # packings that HDF5 does not have itself
+    with suppress(ImportError):  # compression filters that HDF5 lacks
         import hdf5plugin  # noqa: F401
     with source.local(name) as path:
         try:
@@ -51,10 +51,10 @@ def open_hdf5(source: Source, name: str) -> Iterator[h5py.File]:
 
 
 def child_of(group: h5py.Group, name: str) -> Any:
-    """Return the group or array of that name in a group; None where there is none.
+    """Return the group or array with that name in a group; None if there is none.
 
-    Links to other files and places are not followed: a file of a stranger reads itself alone.
-    ManifestError where the file is damaged.
+    Links to other files and places are not followed: an untrusted file may only read itself.
+    ManifestError if the file is damaged.
     """
     import h5py
 
@@ -69,9 +69,9 @@ def child_of(group: h5py.Group, name: str) -> Any:
 
 
 def names_in(group: Any) -> list[str]:
-    """Return the names in a group in natural order; none if it is no group.
+    """Return the names in a group in natural order; none if it is not a group.
 
-    ManifestError where the file is damaged.
+    ManifestError if the file is damaged.
     """
     import h5py
 
@@ -82,9 +82,9 @@ def names_in(group: Any) -> list[str]:
 
 
 def arrays_of(group: h5py.Group) -> dict[str, h5py.Dataset]:
-    """Return all arrays that a group holds by name, with ``/`` between groups.
+    """Return all arrays in a group by name, with ``/`` between groups.
 
-    ManifestError where the file is damaged.
+    ManifestError if the file is damaged.
     """
     import h5py
 
@@ -100,7 +100,7 @@ def arrays_of(group: h5py.Group) -> dict[str, h5py.Dataset]:
 
 
 def _is_own(array: h5py.Dataset) -> bool:
-    """Return whether an array is read from its own file alone."""
+    """Return whether an array is read only from its own file."""
     return not array.is_virtual and array.external is None
 
 

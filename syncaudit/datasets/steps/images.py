@@ -1,4 +1,4 @@
-"""Write the images of an array into a file, a few rows at a time."""
+"""Write the images of an array to a file, a few rows at a time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _BLOCK_BYTES = 1 << 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What became of a camera's images."""
+    """Result of writing a camera's images."""
 
-    uri: str | None  # None where none could be decoded
+    uri: str | None  # None if no image could be decoded
     n_kept: int
-    fault: str = ""  # of the first that could not be kept, and ended the file
+    fault: str = ""  # of the first image that could not be written, which ended the file
 
 
 def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
-    """Return whether the first, middle and last row are one image of a single colour."""
+    """Return whether the first, middle and last row are the same image of a single colour."""
     first, stop = rows
     if stop <= first:
         return False
@@ -43,15 +43,15 @@ def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
         data = {encoded_image(image) for image in seen}
         image = cv2.imdecode(np.frombuffer(data.pop(), np.uint8), cv2.IMREAD_COLOR)
     except (*READ_ERRORS, cv2.error):
-        return False  # what writes them tells
+        return False  # reported when they are written
     return not data and image is not None and int(np.ptp(image)) == 0
 
 
 def write_images(path: Path, array: StepArray, rows: tuple[int, int], time_ns: Ints) -> Written:
     """Write rows of an array as a video or folder at `path`, which has no suffix.
 
-    Encoded images are kept byte by byte, others without loss. `time_ns`, one a row, becomes the
-    clock of the container.
+    Encoded images are copied byte by byte, others stored losslessly. `time_ns`, one per row,
+    becomes the clock of the container.
     """
     file = ImageFile(path)
     fault = ""
@@ -76,7 +76,7 @@ def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:
         if not is_plain:
             yield from map(encoded_image, block)
             continue
-        if block.dtype.kind == "f":  # of 0 to 255, or of 0 to 1
+        if block.dtype.kind == "f":  # range 0 to 255, or 0 to 1
             scale = scale or (255.0 if block.size and block.max() <= 1.0 else 1.0)
             block = np.clip(np.rint(block * scale), 0, 255).astype(np.uint8)
         if block.ndim == 3:
@@ -96,7 +96,7 @@ def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:
 
 
 def _blocks(array: StepArray, rows: tuple[int, int]) -> Iterator[NDArray[Any]]:
-    """Yield rows in blocks that hold whole chunks of the file, or some tens of megabytes."""
+    """Yield rows in blocks of whole chunks of the file, up to some tens of megabytes."""
     first, stop = rows
     row_bytes = max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * array.dtype.itemsize)
     chunk = (getattr(array, "chunks", None) or (1,))[0]

@@ -1,4 +1,4 @@
-"""Tell by name, type and shape what an array of an episode is: one row of it is a step."""
+"""Determine the role of an episode's array, with one row per step, by name, type and shape."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ READ_ERRORS = (
     *(OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, EOFError, MemoryError),
     *(AttributeError, OverflowError, zlib.error, zipfile.BadZipFile),
 )
-"""What h5py, zarr and their codecs raise of damaged data."""
+"""Exceptions that h5py, zarr and their codecs raise for damaged data."""
 
-# What stills begin with: JPEG, PNG, WebP.
+# First bytes of stills: JPEG, PNG, WebP.
 _MAGICS = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF")
-# The widest vectors of motion, of humanoids and hands, have some 100 numbers; embeddings 300 on.
+# The widest motion vectors, of humanoids and hands, have about 100 numbers; embeddings over 300.
 _MOST_NUMBERS = 256
 _STAMPS = frozenset({"timestamp", "timestamps", "time_stamp", "time"})
 _BOOKKEEPING = (
@@ -29,11 +29,11 @@ _BOOKKEEPING = (
 
 
 class StepArray(Protocol):
-    """What NumPy, h5py and zarr have in common."""
+    """The common interface of NumPy, h5py and zarr arrays."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of steps, then what each holds."""
+        """Number of steps, then the shape of each."""
         ...
 
     @property
@@ -47,7 +47,7 @@ class StepArray(Protocol):
 
 
 class Role(StrEnum):
-    """What an array is taken for."""
+    """Role of an array."""
 
     ENCODED = "camera (encoded images)"
     IMAGES = "camera"
@@ -58,14 +58,14 @@ class Role(StrEnum):
 
 
 class Taken(NamedTuple):
-    """The role of an array, and why it has none."""
+    """The role of an array, or why it has none."""
 
     role: Role
     why: str = ""
 
 
 def role_of(name: str, array: StepArray) -> Taken:
-    """Return what an array called `name` (with ``/`` between groups) is."""
+    """Return the role of an array called `name` (with ``/`` between groups)."""
     words = name.lower()
     last = words.rpartition("/")[2]
     kind, shape = array.dtype.kind, array.shape
@@ -90,7 +90,7 @@ def role_of(name: str, array: StepArray) -> Taken:
 
 
 def _images(array: StepArray) -> Taken:
-    """Take images of bytes, grey or of three colours in any place, and floats of three colours."""
+    """Accept byte images, grey or with three channels on any axis, and float images with three."""
     dtype, *size = array.dtype, *array.shape[1:]
     n_channels = {size[0], size[-1]} if len(size) == 3 else {1} if len(size) == 2 else set()
     if (dtype == np.uint8 and n_channels & {1, 3}) or (dtype == np.float32 and 3 in n_channels):

@@ -1,4 +1,4 @@
-"""When steps were, where a data set states it, or else what numbers them."""
+"""Make timestamps for steps of data sets that do not state them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from syncaudit.model.clip import StampKind
 
 __all__ = ["Stamps", "counted", "rate_of_rules"]
 
-# Rows whose rate nothing states are laid so far apart: their stamp_kind is ``index``.
+# Nominal rate of rows whose rate is not stated: their stamp_kind is ``index``.
 _NOMINAL_HZ = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stamps:
-    """The stamps of steps, int64 ns of shape (n,), and what they are."""
+    """The timestamps of steps, int64 ns of shape (n,), and their kind."""
 
     time_ns: Ints
     kind: StampKind
 
 
 def counted(n_steps: int, rate_hz: float | None, job: Import) -> Stamps:
-    """Return stamps that count steps at a rate, or number them where none is known."""
+    """Return timestamps that count steps at a rate, or number them if it is unknown."""
     kind: StampKind = "index" if rate_hz is None else "counter"
     time_ns = np.rint(np.arange(n_steps) * 1e9 / (rate_hz or _NOMINAL_HZ)).astype(np.int64)
     job.note(
@@ -41,7 +41,7 @@ def counted(n_steps: int, rate_hz: float | None, job: Import) -> Stamps:
 
 
 def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
-    """Return the rate that ``--rules`` state for all episodes.
+    """Return the rate that ``--rules`` set for all episodes.
 
     Raises
     ------

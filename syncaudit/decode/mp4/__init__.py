@@ -1,4 +1,4 @@
-"""What the boxes of an MP4 file (ISO/IEC 14496-12) tell of its frames, without a demuxer."""
+"""Read frame information from the boxes of an MP4 file (ISO/IEC 14496-12) without a demuxer."""
 
 from syncaudit.decode.mp4.sample_tables import read_sample_table
 

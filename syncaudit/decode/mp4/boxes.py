@@ -1,4 +1,4 @@
-"""Walk the boxes of an ISO media file (MP4, MOV) within bounds, whatever their sizes claim."""
+"""Walk the boxes of an ISO media file (MP4, MOV) within bounds, whatever sizes they claim."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from syncaudit.limits import VIDEO_HEADER_BYTES
 
 __all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie_box"]
 
-# A file of tiny boxes is no video.
+# A file of tiny boxes is not a video.
 MAX_TOP_BOXES = 1000
 
-# Read at a time: the first boxes of a file, and those behind its frames.
+# Bytes read at a time: the first boxes of a file, and those after its frames.
 _HEAD_BYTES, _TAIL_BYTES = 256, 16384
 
 _HEADER = struct.Struct(">I4s")
 _LENGTH = struct.Struct(">Q")
 
-# The parts of a track, by the box that they lie in.
+# The parts of a track, by the box that contains them.
 _PARTS: Mapping[bytes, frozenset[bytes]] = MappingProxyType(
     {
         b"trak": frozenset({b"edts", b"mdia", b"tref"}),
@@ -33,23 +33,23 @@ _PARTS: Mapping[bytes, frozenset[bytes]] = MappingProxyType(
         b"minf": frozenset({b"dinf", b"stbl"}),
     }
 )
-# Movies in fragments keep their tables elsewhere; an image item is no track.
+# Fragmented movies keep their tables elsewhere; an image item is not a track.
 _FRAGMENTS = frozenset({b"moof", b"sidx", b"styp", b"meta"})
 
 
 class UnusualFileError(ValueError):
-    """The file is no plain MP4; a demuxer has to look at it."""
+    """The file is not a plain MP4; use a demuxer."""
 
 
 def read_movie_box(path: str) -> tuple[bytes, int]:
     """Return the content of the ``moov`` box of an MP4 file, and the file's size in bytes.
 
-    Of the rest hardly more than box headers is read. The file is read rather than mapped, so that
-    one that is cut off meanwhile does not kill the process. UnusualFileError where it is no MP4
-    file, is in fragments, has two movies, or breaks off.
+    Little more than box headers is read of the rest. The file is read rather than mapped, so that
+    a file truncated meanwhile does not kill the process. Raises UnusualFileError if it is not an
+    MP4 file, is fragmented, has two movies, or is truncated.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for a pipe
     except ValueError as error:
         raise UnusualFileError("no name that a file has") from error
     try:
@@ -62,7 +62,7 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
             if at == size:
                 break
             if at + 16 > begin + len(window):
-                # Behind the frames mostly the movie box comes, and nothing more.
+                # The frames are usually followed by the movie box and nothing else.
                 window, begin = os.pread(file, _TAIL_BYTES, at), at
             kind, start, stop = _header(window, at - begin, at, size)
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
@@ -101,10 +101,10 @@ def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, i
 
 
 class Boxes:
-    """The boxes inside one box by kind: ``mvhd``; and inside the parts of a track: ``stbl/stts``.
+    """The boxes inside one box by kind: ``mvhd``; inside the parts of a track: ``stbl/stts``.
 
-    `start` and `stop` are the range of this box's content in that of the movie, `kind` is of a
-    track. UnusualFileError where a box breaks off, or a part of a track is there twice.
+    `start` and `stop` are the range of this box's content in that of the movie; `kind` is that of a
+    track. Raises UnusualFileError if a box is truncated, or a part of a track occurs twice.
     """
 
     __slots__ = ("_data", "_places", "_repeated")
@@ -118,7 +118,7 @@ class Boxes:
         self._walk(start, len(data) if stop is None else stop, kind)
 
     def _walk(self, at: int, stop: int, inside: bytes) -> None:
-        """List the boxes in a range, which is the content of a box of the kind `inside`."""
+        """List the boxes in a range, which is the content of a box of kind `inside`."""
         data, places, unpack = self._data, self._places, _HEADER.unpack_from
         prefix, parts = inside and inside + b"/", _PARTS.get(inside, ())
         while at < stop:
@@ -155,7 +155,7 @@ class Boxes:
         return self._data[start:stop]
 
     def table(self, kind: bytes, dtype: np.dtype[Any], n_columns: int) -> NDArray[np.int64]:
-        """Return the rows of a table box, shape (n_columns, n_rows); as `column` for the rest."""
+        """Return the rows of a table box, shape (n_columns, n_rows); otherwise as `column`."""
         return self.column(kind, dtype, n_columns).reshape(-1, n_columns).T
 
     def column(
@@ -163,8 +163,8 @@ class Boxes:
     ) -> NDArray[np.int64]:
         """Return the numbers of a table box, shape (n_rows * per_row,).
 
-        It holds version and flags, a header (`header_bytes` with both), a count, rows.
-        UnusualFileError where the box is absent, doubled, or not as long as its count claims.
+        It holds version and flags, a header (`header_bytes` including both), a count, rows. Raises
+        UnusualFileError if the box is absent, duplicated, or not as long as its count claims.
         """
         start, stop = self._only(kind)
         begin = start + header_bytes + 4
@@ -186,10 +186,10 @@ def any_of(flags: NDArray[np.bool_]) -> bool:
 
 
 def least(values: NDArray[np.int64]) -> int:
-    """Return the least of at least one number: `values.min()` costs four times as much."""
+    """Return the minimum of at least one number: `values.min()` costs four times as much."""
     return int(values.item(values.argmin()))
 
 
 def number(data: bytes, at: int) -> int:
-    """Return the 32 bits at a place of a box."""
+    """Return the 32-bit number at an offset in a box."""
     return int.from_bytes(data[at : at + 4], "big")

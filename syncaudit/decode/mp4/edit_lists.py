@@ -1,4 +1,4 @@
-"""What the edit list of an MP4 track does to the times of its samples (ISO/IEC 14496-12)."""
+"""Compute the effect of an MP4 track's edit list on its sample times (ISO/IEC 14496-12)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def edit_shift(
     timescale: int,
     movie_timescale: int,
 ) -> int:
-    """Return what an ``elst`` box adds to the times of all samples, which are in decoding order.
+    """Return what an ``elst`` box adds to the times of all samples, given in decoding order.
 
-    `keys` are indices of the key frames, in any order; timescales are units a second of the media,
-    and of the movie, in which durations are stated. UnusualFileError where the list cuts frames
-    off, changes the speed or joins several parts.
+    `keys` are indices of the key frames, in any order; timescales are units per second of the
+    media, and of the movie, in which durations are stated. Raises UnusualFileError if the list cuts
+    frames off, changes the speed or joins several parts.
     """
     pause, rows = 0, _rows(content)
     for duration, _, rate in rows:
@@ -51,13 +51,13 @@ def edit_shift(
 def _ends_early(
     times: NDArray[np.int64], steps: NDArray[np.int64], keys: NDArray[np.int64], stop: int
 ) -> bool:
-    """Tell whether a key frame reaches the end before the last sample: there the demuxer stops."""
+    """Return whether a key frame reaches the end before the last sample: demuxing stops there."""
     early = keys[keys < times.size - 1]
     return bool(np.count_nonzero(times[early] + steps[early] >= stop))
 
 
 def _rows(content: bytes) -> list[tuple[int, int, int]]:
-    """Return duration, start and speed of every edit, of the two versions of the box."""
+    """Return duration, start and speed of every edit, for both versions of the box."""
     layout = _LONG_EDIT if content[:1] == b"\x01" else _EDIT
     if len(content) != 8 + number(content, 4) * layout.size:
         raise UnusualFileError("an edit list that is not as long as it claims")
@@ -65,5 +65,5 @@ def _rows(content: bytes) -> list[tuple[int, int, int]]:
 
 
 def _rescaled(duration: int, up: int, down: int) -> int:
-    """Return ``duration * up / down`` as the nearest whole number, halves up."""
+    """Return ``duration * up / down`` rounded to the nearest integer, halves up."""
     return (2 * duration * up + down) // (2 * down)

@@ -1,4 +1,4 @@
-"""Count the samples of an MP4 track, and make sure that all of them lie in its file."""
+"""Count the samples of an MP4 track, and check that all of them lie in its file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, any_of, least, n
 
 __all__ = ["count_samples"]
 
-# 46 hours at 60 frames a second; the demuxer takes longer ones.
+# 46 hours at 60 frames per second; longer files go to the demuxer.
 _MAX_SAMPLES = 10_000_000
-# A table of chunks with a single run: of chunk 1 on, so many samples each, description 1.
+# A chunk table with a single run: from chunk 1 on, this many samples per chunk, description 1.
 _ONE_RUN = struct.Struct(">IIIII")
 _U4, _I4, _I8 = np.dtype(">u4"), np.dtype(">i4"), np.dtype(">i8")
 
 
 def count_samples(track: Boxes, file_bytes: int) -> int:
-    """Return how many samples a track has.
+    """Return the number of samples of a track.
 
-    UnusualFileError where samples are empty or beyond the end of the file, or its tables contradict
-    each other.
+    Raises UnusualFileError if samples are empty or beyond the end of the file, or if its tables
+    contradict each other.
     """
     sizes = _sizes(track, file_bytes)
     _check_chunks(track, sizes, file_bytes)
@@ -30,12 +30,12 @@ def count_samples(track: Boxes, file_bytes: int) -> int:
 
 
 def _check_chunks(track: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> None:
-    """Refuse samples that do not lie in the file."""
+    """Reject samples that do not lie in the file."""
     if b"stbl/co64" not in track and track.content(b"stbl/stsc") == _ONE_RUN.pack(
         0, 1, 1, sizes.size, 1
     ):
         place = track.content(b"stbl/stco")
-        if len(place) == 12 and number(place, 4) == 1:  # all are in one chunk
+        if len(place) == 12 and number(place, 4) == 1:  # all samples are in one chunk
             if number(place, 8) + int(np.add.reduce(sizes)) > file_bytes:
                 raise UnusualFileError("samples beyond the end of the file")
             return
@@ -61,7 +61,7 @@ def _check_chunks(track: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> No
 
 
 def _sizes(track: Boxes, file_bytes: int) -> NDArray[np.int64]:
-    """Return the bytes of every sample."""
+    """Return the size of every sample in bytes."""
     sizes: NDArray[np.int64]
     if b"stbl/stz2" in track:
         if b"stbl/stsz" in track:

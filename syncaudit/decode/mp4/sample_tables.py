@@ -1,8 +1,8 @@
 """Read presentation times from the sample tables of an MP4 file: no demuxer, no decoder.
 
 The tables are those of ISO/IEC 14496-12 (ISO base media file format). Only plain files are
-read, of which FFmpeg's demuxer is known to hand out every sample; anything else (fragments,
-edits that cut frames off, inconsistent tables, files that break off) is left to the demuxer.
+read, for which FFmpeg's demuxer is known to output every sample; anything else (fragments,
+edits that cut frames off, inconsistent tables, truncated files) is left to the demuxer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from syncaudit.decode.mp4.sample_places import count_samples
 
 __all__ = ["read_sample_table"]
 
-# Codecs that FFmpeg always has, whose samples its demuxer passes on one by one; with the box of
-# their parameters, without which no decoder starts.
+# Codecs that FFmpeg always has and whose samples its demuxer passes on one by one, with the box of
+# the parameters that the decoder requires.
 _CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
     {
         b"avc1": b"avcC",
@@ -43,13 +43,13 @@ _CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
         b"jpeg": None,
     }
 )
-# Handlers that FFmpeg makes streams of which are no video streams.
+# Handlers for which FFmpeg creates streams that are not video.
 _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd", b"hint"})
 # The only data reference: this file.
 _OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
-# Header of the description table, and of the entry for video that follows.
+# Header of the description table, and of the video entry that follows.
 _VISUAL_ENTRY_BYTES = 8 + 86
-# Width and height in the header of a track, 16 bits before the point and 16 behind it.
+# Width and height in a track header: 16.16 fixed-point numbers.
 _STATED_SIZE = struct.Struct(">II")
 # FFmpeg drops a table of composition offsets beyond this.
 _MAX_OFFSET = 2**28
@@ -58,16 +58,16 @@ _U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
 def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
-    """Return all frames of a video track, timed, as the tables of an MP4 file list them.
+    """Return all frames of a video track with times, as listed in the tables of an MP4 file.
 
-    None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
+    None if the file is not a plain MP4 or cannot be read: it is then up to a demuxer.
     """
     try:
         data, file_bytes = read_movie_box(path)
         movie = Boxes(data)
         if b"mvex" in movie or b"cmov" in movie or _has_cover(movie):
             return None
-        # The demuxer stumbles over the faults of any track, so all are looked at.
+        # Defects in any track affect the demuxer, so all are checked.
         videos = []
         for track in movie.all_of(b"trak"):
             description, n_samples = _description_of(track), count_samples(track, file_bytes)
@@ -82,7 +82,7 @@ def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
 
 
 def _description_of(track: Boxes) -> bytes:
-    """Return the only description of a track's samples, all of which lie in this very file."""
+    """Return the only description of a track's samples, all of which lie in this same file."""
     if track.content(b"dinf/dref") != _OWN_DATA:
         raise UnusualFileError("data in another file")
     description = track.content(b"stbl/stsd")
@@ -92,7 +92,7 @@ def _description_of(track: Boxes) -> bytes:
 
 
 def _has_cover(movie: Boxes) -> bool:
-    """Return whether an image may stand among the metadata: FFmpeg counts it as a stream."""
+    """Return whether the metadata may contain an image: FFmpeg counts it as a stream."""
     return (b"udta" in movie and b"covr" in movie.content(b"udta")) or (
         b"meta" in movie and b"covr" in movie.content(b"meta")
     )
@@ -100,7 +100,7 @@ def _has_cover(movie: Boxes) -> bool:
 
 def _is_video(track: Boxes) -> bool:
     handler = track.content(b"mdia/hdlr")[8:12]
-    # Chapters refer to a track of frames that the demuxer treats in its own way.
+    # Chapters refer to a track of frames that the demuxer treats specially.
     if b"tref/chap" in track:
         raise UnusualFileError("chapters")
     if handler != b"vide" and handler not in _OTHER_HANDLERS:
@@ -109,7 +109,7 @@ def _is_video(track: Boxes) -> bool:
 
 
 def _timescale(header: bytes) -> int:
-    """Return the units a second of an ``mvhd`` or ``mdhd`` box."""
+    """Return the units per second of an ``mvhd`` or ``mdhd`` box."""
     at = {0: 12, 1: 20}.get(header[0] if header else -1)
     if at is None:
         raise UnusualFileError("an unknown version of the media header")
@@ -124,7 +124,7 @@ def _frames_of(
 ) -> ContainerFrames:
     timescale = _timescale(track.content(b"mdia/mdhd"))
     width_px, height_px = _frame_size(description)
-    # Sizes are stated twice; where they differ, the stream itself has to be asked.
+    # Sizes are stated twice; if they differ, the stream itself must be checked.
     stated = track.content(b"trak/tkhd")[-8:]
     if stated != _STATED_SIZE.pack(width_px << 16, height_px << 16):
         raise UnusualFileError("pixels that are not square, or a wrong size")
@@ -167,7 +167,7 @@ def _seconds_a_unit(timescale: int) -> Fraction:
 
 
 def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
-    """Return the time from every sample to the next in decoding order: forward, but the last."""
+    """Return the time from each sample to the next in decoding order: positive, except the last."""
     runs = track.table(b"stbl/stts", _I4, 2)
     steps = _expanded(runs, n_samples)
     if any_of(runs <= 0) and (any_of(steps[:-1] <= 0) or steps[-1] < 0):
@@ -176,7 +176,7 @@ def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
 
 
 def _frame_size(description: bytes) -> tuple[int, int]:
-    """Return width and height of the only sample entry, of a codec that is known."""
+    """Return width and height from the only sample entry, which has a known codec."""
     if description[12:16] not in _CODECS:
         raise UnusualFileError(f"sample entry {description[12:16]!r}")
     inner, parameters = Boxes(description, _VISUAL_ENTRY_BYTES), _CODECS[description[12:16]]
@@ -191,7 +191,7 @@ def _frame_size(description: bytes) -> tuple[int, int]:
 def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
     """Return the value of every sample from runs, shape (2, n_runs): count, value."""
     counts, values = runs[0], runs[1]
-    if np.add.reduce(counts) != n_samples or least(counts) < 1:  # there are samples
+    if np.add.reduce(counts) != n_samples or least(counts) < 1:  # n_samples is positive
         raise UnusualFileError("a table that is not of all samples")
     each: NDArray[np.int64] = values.repeat(counts)
     return each

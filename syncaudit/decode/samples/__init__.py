@@ -1,4 +1,4 @@
-"""Tiny videos, one a codec, to see what decodes here, and whether alike on every back end.
+"""Tiny videos, one per codec, to check what decodes here and whether back ends agree.
 
 They show what `tests/decode/make_samples.py` draws.
 """

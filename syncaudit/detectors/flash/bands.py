@@ -1,4 +1,4 @@
-"""Tell which edges belong to one flash, and what instant of its light each dates."""
+"""Determine which edges belong to one flash, and which instant of its light each dates."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["DatedRows", "date_rows", "dated_by_ends"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Two edges are of one band where their distance is the common one, within this many rows and this
+# Two edges form a band if their distance matches the common one within this many rows plus this
 # share of it.
 GAP_ROWS = 3.0
 GAP_SHARE = 0.1
-# Fewest bands whose scatter is believed.
+# Minimum number of bands for their scatter to be used.
 MIN_BANDS = 4
-# Part of the bands that must have the common height: flashes of one length.
+# Share of the bands that must have the common height for flashes to count as equally long.
 MIN_ALIKE = 0.5
-# A ramp is as long as the exposure within this factor.
+# A ramp counts as being as long as the exposure within this factor.
 LIKE_EXPOSURE = math.log(1.25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatedRows:
-    """Rows that date lights: columns of `FlashEdges`, rows counted from the top of the picture.
+    """Rows that date lights: columns of `FlashEdges`, rows counted from the top of the image.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DatedRows:
     half_px : float
         Rows from onset to half-light; 0 where onsets are dated themselves.
     half_std_px : float
-        What it may be off by for the scatter of the heights of bands.
+        Its error, from the scatter of the band heights.
     """
 
     index: Ints
@@ -68,25 +68,25 @@ def date_rows(
     least_exposure_px: float = 0.0,
     half_std_px: float = 0.0,
 ) -> DatedRows:
-    """Group edges to bands, widen errors by the scatter of their heights, and choose parts.
+    """Group edges into bands, widen errors by the scatter of their heights, and choose parts.
 
     A light of w rows under an exposure of e rows draws a trapezoid whose edges lie max(w, e) apart
     with ramps of min(w, e) rows.
 
-    - Is the light shorter than the exposure, the edges date the instant of half its light by the
-      end (+1/2) and the begin (-1/2) of their rows' exposures.
-    - Is it longer, and all flashes as long as each other, the mean of both edges dates half-light
+    - If the light is shorter than the exposure, the edges date the instant of half its light by the
+      end (+1/2) and the beginning (-1/2) of their rows' exposures.
+    - If it is longer and all flashes are equally long, the mean of both edges dates half-light
       (part 0); a single edge is moved by half of the common height.
-    - Is it longer, and of any length, or longer than the picture is exposed: each edge dates the
-      light's going on, or off, by itself (part 0).
+    - If it is longer and the flashes vary in length, or it outlasts the exposure of the whole
+      image, each edge by itself dates the light going on or off (part 0).
 
-    A stated exposure tells the longer ones: it is the ramp of a band that is as long, not its
-    height. Bands of no common height have ramps as long as it, or blurred by it. Where it is not
-    known in rows, bands of one height are taken as short flashes, and those whose ramps are shorter
-    than it is at least.
+    A stated exposure identifies longer lights: it then matches the ramps rather than the height of
+    the bands. Bands without a common height have ramps as long as the exposure, or blurred by it.
+    Where the exposure is not known in rows, flashes are assumed to be shorter if their bands share
+    one height, or if their ramps are shorter than the least possible exposure.
 
-    The true height is the same in all bands of flashes of one length; where heights scatter more
-    than the errors say (encoder, moving background), what is missing is added to every error.
+    Equally long flashes have bands of the same true height; where heights scatter more than the
+    errors predict (encoder, moving background), the excess is added to every error.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ def date_rows(
     exposure_px : float, optional
         Exposure in rows, where stated.
     least_exposure_px : float
-        Least that it may be: rows are read within a frame period.
+        Lower bound of the exposure: rows are read within a frame period.
     half_std_px : float
-        Error of the row of half-light on a ramp. It moves both edges of a band apart, or together,
-        so that single ones suffer from it where they stand for their middle.
+        Error of the half-light row on a ramp. It moves the two edges of a band apart or together,
+        so it affects a single edge that stands in for the middle of its band.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
@@ -149,15 +149,15 @@ def date_rows(
 
 
 def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
-    """Return both ends of every ramp instead of its middle, which tells the exposure as well.
+    """Return both ends of every ramp instead of its middle, to constrain the exposure as well.
 
-    A light that goes on or off, and stays, begins to change rows at the end of their exposure
-    (+1/2), and changes them wholly from those on whose exposure begins with it (-1/2).
+    A light that goes on or off and stays first affects rows at the end of their exposure (+1/2),
+    and fully affects rows from the one whose exposure begins with the change (-1/2).
 
     Parameters
     ----------
     dated : DatedRows
-        Rows that date a light's going on or off themselves.
+        Rows that directly date a light going on or off.
     ramp_px : float
         Length of all ramps.
     """
@@ -179,9 +179,9 @@ def _unlike(one: float, other: float) -> float:
 
 
 def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> list[tuple[int, int]]:
-    """Return (upper, lower) of edges of one frame between which light may lie.
+    """Return the pairs (upper, lower) of edges of one frame between which light may lie.
 
-    No band is lower than the exposure is long.
+    A band is at least as high as the exposure is long.
     """
     frames: dict[int, list[int]] = {}
     for i, edge in enumerate(edges):
@@ -200,9 +200,10 @@ def _common_height(
 ) -> float:
     """Return the distance from an upper to a lower edge that most bands share.
 
-    Bands count by how well their edges are known: of those that the picture cuts, one is a guess.
-    Flashes come irregularly: other distances scatter. Where several are about as common, as those
-    of periodic pulses are, the one nearest to the stated exposure, else the shortest.
+    Bands are weighted by how well their edges are known: where the image cuts a band, one of them
+    is a guess. Flashes come irregularly, so other distances scatter. Among several about equally
+    common distances, as of periodic pulses, the one nearest to the stated exposure is chosen, or
+    else the shortest.
     """
     if not candidates:
         return 0.0
@@ -223,7 +224,7 @@ def _common_height(
 def _pairs(
     candidates: Sequence[tuple[int, int]], rows: Floats, height: float
 ) -> list[tuple[int, int]]:
-    """Return the candidates that are as far apart as most are, each edge in one at most."""
+    """Return the candidates about `height` apart, each edge in at most one pair."""
     if not candidates:
         return []
     gaps = np.array([rows[low] - rows[up] for up, low in candidates])
@@ -239,7 +240,7 @@ def _pairs(
 
 
 def _widened(stds: Floats, pairs: list[tuple[int, int]], gaps: Floats) -> Floats:
-    """Return errors with what the scatter of the heights shows to be missing."""
+    """Return the errors, widened to account for the scatter of the heights."""
     if gaps.size < MIN_BANDS:
         return stds.copy()
     apart = gaps - np.median(gaps)

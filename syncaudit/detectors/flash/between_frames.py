@@ -19,36 +19,37 @@ Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 _Value = TypeVar("_Value", np.int64, np.float64)
 
-# Light falls on some parts of a picture more than on others, by this share at least, and by so many
-# times what two halves of the frames differ by (an F test: of thirty cells of a picture that gain
-# brightens, one in 8,000 would); gain takes all of them alike.
+# Light falls unevenly on an image: by at least this share, and by at least this many times the
+# difference between two halves of the frames (an F test: with thirty cells, one in 8,000 images
+# brightened by gain would pass). Gain acts on all cells equally.
 MIN_UNEVEN = 0.02
 MIN_OVER_NOISE = 2.0
-# What the greatest change of an exposure adds to grey levels, as a share: 1.3 stops, by a tone
+# Largest increase of grey levels by a change of exposure, as a share: 1.3 stops, through a tone
 # curve with an exponent of 1 / 2.2.
 MAX_GAIN_SHARE = 0.5
-# Width of the middle 90 % of a normal distribution: what lights a part of a picture need not change
-# half of it.
+# Width of the middle 90 % of a normal distribution, rather than the middle half: a light may affect
+# less than half of the image.
 NINETY_PERCENT_SIGMAS = 3.29
 
 
 def is_no_gain(excess: Singles, background: Singles) -> bool:
-    """Tell whether light changed, not the exposure: it adds to each cell as it falls there.
+    """Return whether a light changed rather than the exposure.
 
-    A gain brightens a cell as its brightness says, whatever the tone curve, wherever it lies. And
-    no exposure is changed by more than a stop or so from one frame to the next.
+    Light adds to each cell according to where it falls. A gain brightens each cell according to its
+    brightness, whatever the tone curve and wherever the cell lies. And an exposure changes by no
+    more than a stop or so from one frame to the next.
 
     Parameters
     ----------
     excess, background : ndarray of float32, shape (f, h, b)
-        Light, and brightness without it, of two frames or more that show the change whole, in
+        Light, and brightness without it, of at least two frames that show the complete change, in
         levels.
     """
     shares = excess / (background + BLACK_LEVELS)
     if np.median(shares) > MAX_GAIN_SHARE:
         return True
     shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
-    # Lights go on and off in turns: by pairs, so that both halves have as many of either.
+    # Lights go on and off in turn: split by pairs, so that both halves have as many of each.
     n = shares.shape[0]
     is_first = np.arange(n) // min(2, n - 1) % 2 == 0
     halves = np.median(shares[is_first], axis=0), np.median(shares[~is_first], axis=0)
@@ -59,16 +60,16 @@ def is_no_gain(excess: Singles, background: Singles) -> bool:
 
 
 def _spread(values: Singles) -> float:
-    """Return the standard deviation by which all but a twentieth at either end scatter."""
+    """Return a standard deviation that ignores 5 % of the values at either end."""
     low, high = np.percentile(values, (5.0, 95.0))
     return float(high - low) / NINETY_PERCENT_SIGMAS
 
 
 def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats) -> FlashEdges:
-    """Return the edges of lights that stay beside those that no row shows.
+    """Return the edges of lasting lights together with the changes that no row shows.
 
-    A light that a frame is the first to show in all rows went on after the exposure of the frame
-    before began, and before its own did. Where read-out or exposure is not known, the exposures
+    If a frame is the first to show a light in all rows, the light went on after the exposure of the
+    previous frame began, and before its own did. Where readout or exposure is not known, exposures
     may follow one another without a pause.
 
     Parameters
@@ -76,7 +77,7 @@ def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats)
     edges : FlashEdges
         Dated by rows, with `sense`.
     whole : mapping of int to int
-        Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
+        Frames that are the first to show a light on or off in all rows, to +1 (on) or -1 (off).
     frame_s : ndarray, shape (n,)
         Times of all frames.
     """
@@ -91,9 +92,9 @@ def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats)
         begin, end = now - 1.5 * (now - before), now
     else:
         reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
-        # What began with its first rows cannot be seen in them.
+        # A change that begins with the exposure of the first rows cannot be seen in them.
         begin, end = before - reach_s, now - reach_s + edges.exposure_s
-        # Nor does one that reaches no row before some show before that is read.
+        # Nor is a light visible before the first row that it reaches is read.
         end = end + edges.line_delay_s * (edges.view_px[0] + 0.5 * (edges.height_px - 1))
     zeros = np.zeros(index.size)
     order = np.argsort(np.concatenate([edges.frame_index, index]), kind="stable")

@@ -1,8 +1,9 @@
-"""Find what goes bright and dark again and again: a filmed screen, lights in whole frames.
+"""Find what brightens and darkens repeatedly: a filmed screen, lights in whole frames.
 
-A screen lights its rows one after the other, in one sense or the other, and a camera that films it
-reads its own rows meanwhile: which row is lit tells as much of the screen as of the instant. When
-its middle lights, half of its light has come, whatever the sense: that is what is watched here.
+A screen lights its rows one after the other, in either direction, while a camera that films it
+reads its own rows: which row is lit depends on the screen as much as on the instant. When the
+middle of the screen lights up, half of its light has arrived, whatever the direction, so the middle
+is what is tracked here.
 """
 
 from __future__ import annotations
@@ -23,39 +24,42 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-# Rounds of the power iteration: what blinks changes by far more than all else.
+# Rounds of the power iteration: what blinks changes by far more than everything else.
 N_ROUNDS = 5
-# Cells belong to what blinks where they change with it, and by half as much as most of it.
+# Cells belong to what blinks if they change together with it, and at least half as much as most of
+# it.
 MIN_ALIKE = 0.8
 USUAL_PERCENTILE = 90
 USUAL_SHARE = 0.5
-# Share of the cells that must blink, and of the height of what blinks that counts as its middle.
+# Minimum share of the cells that must blink, and the share of the height of what blinks that counts
+# as its middle.
 MIN_AREA = 0.01
 MIDDLE_SHARE = 0.2
-# Least change, as a part of a usual one, and what auto-exposure takes back of one from one frame to
-# the next, at most: it settles geometrically.
+# Minimum change as a part of a typical one, and the most of a change that auto-exposure takes back
+# from one frame to the next: it settles geometrically.
 MIN_CHANGE = 0.4
 MAX_ANSWER = 0.3
-# A frame with so much of a change shows more than half of its light, and one with so much less:
-# tone curves and exposures that answer bend what lies between.
+# A frame that shows more than `MORE` of a change has more than half of its light, and one that
+# shows less than `LESS` has less: tone curves and auto-exposure distort what lies between.
 MORE, LESS = 0.75, 0.25
-# What a frame must differ from the one before by to be looked at: as a whole, as a share; anywhere,
-# as times of what frames differ by when nothing happens.
+# Minimum difference from the previous frame for a frame to be looked at: of the whole frame, as a
+# share; anywhere in it, as a multiple of the difference when nothing happens.
 LEAST_STEP = 0.02
 OVER_QUIET = 3.0
-# Share of the changes that follow one of the other sense: all of one light's, half of scenery's.
+# Minimum share of the changes that follow one of the opposite sense: all changes of a single light
+# do, half of those of scenery.
 MIN_IN_TURN = 0.9
-# Exponents that tone curves may have (1: linear), and the least part of a change that a frame
-# shows.
+# Exponents that tone curves may have (1: linear), and the smallest part of a change that counts as
+# shown by a frame.
 GAMMAS = 1.0, 2.4
 MIN_PART = 0.05
-# Frames beside a change are alike to this part of it, unless the exposure answers.
+# Frames beside a change differ by at most this part of it, unless auto-exposure responds.
 MAX_UNSTEADY = 0.05
-# Edges lie within the times in which a screen is lit, but for a tenth; if these are not most of the
-# time, that is no chance.
+# All but a tenth of a screen's edges lie within the times in which it is lit; unless it is lit most
+# of the time, that is not a coincidence.
 MIN_WITHIN = 0.9
 MAX_LIT = 0.5
-# Part of the lights that must stay for two frames, and fewest changes.
+# Share of the changes that must belong to lights lasting two frames, and minimum number of changes.
 MIN_LASTING = 0.8
 MIN_CHANGES = 5
 
@@ -64,8 +68,8 @@ MIN_CHANGES = 5
 class Change:
     """A light that goes on (`sense` +1) or off (-1).
 
-    Half of it had changed between the frames `before` and `after`; all of it lies between `foot`
-    and `peak`.
+    Its midpoint lies between the frames `before` and `after`; all of it lies between `foot` and
+    `peak`.
     """
 
     foot: int
@@ -75,7 +79,7 @@ class Change:
     sense: int
 
     def overlaps(self, other: Change) -> bool:
-        """Tell whether both cannot be: parts of one change, or one while the other goes on."""
+        """Return whether both cannot be real: parts of one change, or one during the other."""
         if self.sense == other.sense:
             return self.foot < other.peak and other.foot < self.peak
         return self.before < other.after and other.before < self.after
@@ -90,11 +94,11 @@ class Blinking:
     row : float
         Its middle row, as a share of the height of a frame.
     n_cut : int
-        Of its ends, top and bottom, how many a frame cuts.
+        How many of its two ends, top and bottom, the frame cuts off.
     course : ndarray, shape (n,)
         Brightness of its middle in every frame.
     changes : tuple of Change
-        In the order of time.
+        In time order.
     """
 
     row: float
@@ -104,28 +108,28 @@ class Blinking:
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether its own middle may be elsewhere."""
+        """Return whether its true middle may be elsewhere."""
         return self.n_cut > 0
 
     def may_be_screen(self, is_slow: bool) -> bool:
-        """Tell whether it may be a screen, not what a lamp or a screen lights.
+        """Return whether it may be a screen rather than a scene lit by a lamp or a screen.
 
-        That fills the height; a lamp that changes at once lights one end of it, too.
+        A lit scene fills the height; with a lamp that changes instantly, it may also fill one end.
         """
         return self.n_cut == 0 or (self.n_cut == 1 and is_slow)
 
     def replaces(self, frames: Ints, sense: Ints | None, *, is_slow: bool) -> bool:
-        """Tell whether edges are those of a filmed screen, which date its rows and not its light.
+        """Return whether edges are those of a filmed screen, which date its rows, not its light.
 
-        They lie in frames in which it is lit; they look like those of slow lights, of bands, or go
-        the wrong way.
+        Such edges lie in frames in which the screen is lit; they look like those of slow lights or
+        of bands, or have the wrong sense.
 
         Parameters
         ----------
         frames : ndarray of int, shape (m,)
-            Of the edges.
+            Frames of the edges.
         sense : ndarray of int, shape (m,), optional
-            +1 where a light goes on, -1 where one goes off; None: of pulses.
+            +1 where a light goes on, -1 where one goes off; None for edges of pulses.
         is_slow : bool
             Whether the light rises for longer than an exposure.
         """
@@ -133,7 +137,7 @@ class Blinking:
         for one, other in itertools.pairwise(self.changes):
             if one.sense > 0 > other.sense:
                 is_lit[one.before : other.after + 1] = True
-        # What flickers, or passes by, lights some frames with pulses, too.
+        # Whatever flickers or passes by also lights some of the frames with pulses.
         if is_lit.mean() > MAX_LIT or is_lit[frames].mean() < MIN_WITHIN:
             return False
         if sense is None or (is_slow and self.may_be_screen(is_slow)):
@@ -150,24 +154,25 @@ class Blinking:
         rise_s: float,
         is_clipped: bool = False,
     ) -> tuple[Floats, Floats]:
-        """Return within which times half of the light of each change had come.
+        """Return the intervals within which half of the light of each change had arrived.
 
-        A frame that shows a share u of a change that takes r, in an exposure E, was half exposed
-        ``(u - 1/2) x`` after it, with E <= x <= E + r; u is told by tone curves with exponents
-        of 1 to 2.4. One that shows less than a twentieth was exposed before, one that lacks less,
-        after. Where an exposure answers, no more is told than by which frame half had come; where
-        pixels clip, which look full before they are, than by which all had.
+        A frame that shows a share u of a change of duration r, with exposure E, was half exposed
+        ``(u - 1/2) x`` after it, with E <= x <= E + r; u is bounded by tone curves with exponents
+        of 1 to 2.4. A frame that shows less than a twentieth was exposed before the change, one
+        that lacks less than that, after it. Where auto-exposure responds, only the frame by which
+        half had arrived is known; where pixels clip, which look full before they are, only the
+        frame by which all had.
 
         Parameters
         ----------
         frame_s : ndarray, shape (n,)
             Middle of the exposure of the middle row of what blinks.
         exposure_s : tuple of float
-            Shortest and longest that the exposure may be.
+            Shortest and longest possible exposure.
         rise_s : float
-            Longest that a change may take.
+            Longest possible duration of a change.
         is_clipped : bool
-            Whether much of what is lit clips.
+            Whether much of what is lit is clipped.
         """
         found = np.array(
             [
@@ -180,7 +185,7 @@ class Blinking:
         return found[:, 0], found[:, 1]
 
     def is_steady(self, own: Change, part: float = MAX_UNSTEADY) -> bool:
-        """Tell whether frames beside a change are alike to a part of it: no exposure answers."""
+        """Return whether frames beside a change hardly differ: auto-exposure does not respond."""
         last = self.course.size - 1
         at = [max(own.foot - 1, 0), own.foot, own.peak, min(own.peak + 1, last)]
         near = self.course[at]
@@ -207,10 +212,10 @@ class Blinking:
 
 
 def changed_frames(levels: Singles) -> Ints:
-    """Return the frames that are brighter or darker than those before, as a whole.
+    """Return the frames that are brighter or darker than the previous ones, as a whole.
 
-    None where they do not become brighter and darker in turns, as by a light that goes on and off:
-    scenery that passes, and exposures that follow it, do not.
+    Empty unless they become brighter and darker in turn, as with a light that goes on and off:
+    passing scenery, and exposures that follow it, do not.
     """
     logs = np.median(np.log(levels.reshape(levels.shape[0], -1) + BLACK_LEVELS), axis=1)
     steps = np.diff(logs)
@@ -225,27 +230,27 @@ def changed_frames(levels: Singles) -> Ints:
 
 
 def outstanding_frames(changes: Floats) -> Ints:
-    """Return the frames in which far more changes than when nothing happens, anywhere.
+    """Return the frames in which far more changes, anywhere, than when nothing happens.
 
     Parameters
     ----------
     changes : ndarray, shape (n,)
-        By how many levels each frame differs from the one before, on average.
+        Mean difference of each frame from the previous one, in levels.
     """
     quiet = OVER_QUIET * float(np.percentile(changes, QUIET_PERCENTILE))
     return np.flatnonzero(changes > max(MIN_CHANGE * _usual(changes), quiet))
 
 
 def _usual(sizes: Floats) -> float:
-    """Return the fifth greatest change: infinite where there are fewer."""
+    """Return the fifth largest change, or infinity where there are fewer."""
     return float(np.sort(sizes)[-MIN_CHANGES]) if sizes.size >= MIN_CHANGES else np.inf
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:
-    """Return what blinks, or None where nothing does, or what changes is the exposure.
+    """Return what blinks, or None where nothing does or only the exposure changes.
 
-    The cells whose changes near some frames follow the first principal component of all are what
-    blinks.
+    What blinks is the cells whose changes near the given frames follow the first principal
+    component of all cells.
 
     Parameters
     ----------
@@ -254,7 +259,7 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     places : sequence of int
         Frames in which light may have changed.
     n_frames : int
-        Frames from the last without to the first with all of a change, at most.
+        Maximum number of frames from the last without a change to the first with all of it.
     """
     n, n_rows, n_blocks = levels.shape
     at = np.array([k for k in places if 2 <= k < n - 2], dtype=np.int64)
@@ -269,7 +274,7 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     is_alike = np.abs(weight) > MIN_ALIKE * power
     if is_alike.mean() < MIN_AREA:
         return None
-    # An exposure that answers changes the other cells the other way, by less.
+    # When auto-exposure responds, the other cells change the other way, by less.
     weight = weight * np.sign(weight[is_alike].sum())
     usual = float(np.percentile(weight[is_alike], USUAL_PERCENTILE))
     blinks = (is_alike & (weight > USUAL_SHARE * usual)).reshape(n_rows, n_blocks)
@@ -286,7 +291,7 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     columns &= lit <= np.median(lit[columns])
     course = np.median(levels[:, middle][:, :, columns].mean(axis=1), axis=1).astype(np.float64)
     changes = _lasting(_changes(course, n_frames))
-    # All of it is dark a frame before what went on, and one after what went off.
+    # All of it is dark one frame before a light goes on, and one frame after it goes off.
     dark = [
         max(own.before - 1, 0) if own.sense > 0 else min(own.after + 1, n - 1) for own in changes
     ]
@@ -302,9 +307,9 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
 
 
 def _changes(course: Floats, n_frames: int) -> list[Change]:
-    """Return the changes of light, in the order of time.
+    """Return the changes of light, in time order.
 
-    Auto-exposure takes each change back by a part a frame of what is left, as a factor.
+    In each frame, auto-exposure takes back a fraction of what is left of a change, as a factor.
     """
     if course.size < MIN_CHANGES * n_frames:
         return []
@@ -339,7 +344,7 @@ def _changes(course: Floats, n_frames: int) -> list[Change]:
 
 
 def _lasting(changes: list[Change]) -> list[Change]:
-    """Return the changes of lights that stay for two frames; none where most lights are shorter."""
+    """Return the changes of lights that last two frames; none where too many are shorter."""
     short = {
         k + n
         for k, (one, other) in enumerate(itertools.pairwise(changes))

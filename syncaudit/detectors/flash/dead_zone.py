@@ -1,4 +1,4 @@
-"""Remove what a video encoder's dead zone does to the edges of bands."""
+"""Remove the effect of a video encoder's dead zone from the edges of bands."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ __all__ = ["dead_zone_shifts"]
 
 Floats = NDArray[np.float64]
 
-# With fewer edges the slope over the blocks is noise.
+# With fewer edges, the slope over the blocks is noise.
 MIN_EDGES = 4
-# Single-block edges further off than this are of something else.
+# Single-block edges farther off than this (rows) have another cause.
 MAX_BLOCK_SHIFT = 6.0
-# No block counts more than this share of an edge.
+# Maximum weight of one block in an edge.
 MAX_BLOCK_SHARE = 0.2
-# Share of the shift that is left after it was removed, measured with x264 at crf 26-28 for
+# Share of the shift that remains after correction, measured with x264 at crf 26-28 for
 # exposures of 2-15 ms and flashes of 25-60 levels: 0.3-0.6.
 LEFT_SHARE = 0.5
 
 
 def dead_zone_shifts(edges: Sequence[Edge]) -> tuple[Floats, Floats]:
-    """Return by how many rows each edge is too low in the picture, and the error that leaves.
+    """Return how many rows too low each edge lies in the image, and the error after correction.
 
-    Encoders quantise the difference from their prediction towards zero: every ramp is drawn some
-    luma levels nearer to the prediction than it was. Edges so move away from the side that was
-    predicted worse, by ``k / step`` rows, the more the fainter the flash: up to three rows at 25
-    levels. The prediction is the frame before, or that frame brightened as a whole (weighted
-    prediction), which puts it between dark and lit by the share f of the frame that is lit. So,
-    with sign +1 for upper edges and -1 for lower ones::
+    Encoders quantise the difference from their prediction towards zero, so every ramp comes out
+    some luma levels nearer to the prediction. Edges thus move away from the side that was predicted
+    worse, by ``k / step`` rows: the fainter the flash, the more, up to three rows at 25 levels. The
+    prediction is the previous frame, or that frame brightened as a whole (weighted prediction),
+    which puts it between dark and lit by the share f of the frame that is lit. Hence, with sign +1
+    for upper edges and -1 for lower ones::
 
         shift = sign * (k0 * (1 - 2 f) + k1) / step
 
-    The column blocks of one edge have different steps: k0 and k1 are found from how the edges of
-    single blocks scatter around their common edge, over all edges of the camera, with no use of
-    exposure or true times. What does not depend on the step (a tone curve) stays; it moves upper
-    and lower edges apart alike and acts as a longer exposure.
+    The column blocks of one edge have different steps: k0 and k1 are estimated from the scatter of
+    single-block edges around their common edge, over all edges of the camera, without using the
+    exposure or true times. What does not depend on the step (a tone curve) remains; it moves upper
+    and lower edges apart equally and acts like a longer exposure.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _robust_fit(rows: Floats, values: Floats, weights: Floats) -> tuple[Floats, 
         scale = max(mad_std(residuals), 1e-6)
         used = weights * cauchy_weights(residuals / scale)
         normal = (rows * used[:, None]).T @ rows
-        # A ridge of a hundredth: the two columns are the same where every frame is lit alike.
+        # A ridge of 1 %: the two columns are collinear where all frames are lit to the same share.
         normal += 0.01 * np.trace(normal) * np.eye(2) + 1e-12 * np.eye(2)
         found = np.linalg.inv(normal) @ (rows * used[:, None]).T @ values
     inverse = np.linalg.inv(normal)

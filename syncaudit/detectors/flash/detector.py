@@ -40,20 +40,22 @@ from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 __all__ = ["FlashDetector"]
 
-# Fewer edges, none of them beside another of one band, are none: light may change for once.
+# Fewer edges than this, none of them paired into a band, are not reported: the light may simply
+# have changed once.
 MIN_SWITCHES = 3
-# Ramps of a light that goes on at once are as long as the exposure at most, beside what an encoder
-# blurs: H.264 filters up to three pixels on either side of a block's border.
+# A light that switches instantly draws ramps no longer than the exposure, plus the encoder's blur:
+# H.264 filters up to three pixels on either side of a block boundary.
 MAX_RAMP = 1.3
 BLURRED_ROWS = 4.0
-# Where nobody states the exposure and no frame shows both edges of a pulse, these date its light if
-# it outlasts the exposure, and else that instant half an exposure before or after: of 8 ms mostly.
+# Error where the exposure is not stated and no frame shows both edges of a pulse: the edges date
+# the light itself if it outlasts the exposure, otherwise an instant half an exposure (typically of
+# 8 ms) before or after.
 UNSTATED_STD_S = 0.004
-# Least share of the edges that must be convincing: the few that pass where nearly all fail (light
-# that never leaves a row dark, clipped light, a moving camera) are wrong.
+# Minimum share of the edges that must pass: where nearly all fail (light that never leaves a row
+# dark, clipped light, a moving camera), the few that pass are wrong.
 MIN_KEPT = 0.3
-# Fewer lights that change between two frames, where no row shows one change, are none: scenes
-# change too.
+# Fewer changes between two frames than this, where no row shows one, are not taken for lights:
+# scenes change too.
 MIN_CHANGES = 5
 _NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
 NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
@@ -63,23 +65,23 @@ NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
-    Call `update` with each picture in order and `finish` at the end.
+    Call `update` with each frame in order and `finish` at the end.
 
-    One model for any light that goes on and off: a row gains what falls on it while it is exposed.
-    In rolling shutters each going on or off is thus a ramp over the rows that were exposed
-    meanwhile (after Šmíd and Matas, "Rolling shutter camera synchronization with sub-millisecond
-    accuracy", VISAPP 2017, arXiv:1902.11084, who dated the first lit row by a step), as long as the
-    light or the exposure, whichever is shorter. A light that stays may take up to 25 ms to go on
-    and off, as what a screen lights does, where line delay and exposure are stated: its ramp is
-    longer by that, and the middle of the rise is dated. What full light adds to each cell of the
-    picture, the ramp and the rows are estimated together, over all frames (`learn`); `date_rows`
-    says which instant of the light a row dates. A row of half the light does not depend on the
-    length of the light, both edges of a band together not on the exposure. Errors that move both
-    edges apart alike (encoder, tone curve) look like another exposure: estimate the exposure from
-    the edges rather than take the one that is stated.
+    One model covers any light that goes on and off: a row integrates the light that falls on it
+    during its exposure. With a rolling shutter, each switch is therefore a ramp over the rows being
+    exposed at that time (after Šmíd and Matas, "Rolling shutter camera synchronization with
+    sub-millisecond accuracy", VISAPP 2017, arXiv:1902.11084, who dated the first lit row by a
+    step). The ramp is as long as the light or the exposure, whichever is shorter. Where line delay
+    and exposure are stated, a lasting light may take up to 25 ms to go on and off, as in a scene
+    lit by a screen: its ramp is longer by that, and the middle of the rise is dated. What full
+    light adds to each cell of the image, the ramp and the rows are estimated jointly over all
+    frames (`learn`); `date_rows` determines which instant of the light a row dates. The half-light
+    row does not depend on the length of the light, and the two edges of a band together do not
+    depend on the exposure. Errors that move the two edges apart equally (encoder, tone curve) look
+    like a different exposure: estimate the exposure from the edges instead of using the stated one.
 
-    Global shutters, and pictures without ramps, give the intervals in which whole frames were lit,
-    and the instants of lights that go on or off while a frame is exposed (`date_changes`).
+    For global shutters, and frames without ramps, the result is the intervals in which whole frames
+    were lit, and the instants of lights that switch during a frame's exposure (`date_changes`).
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ class FlashDetector:
     _window: FrameWindow = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep what frames need of their neighbours."""
+        """Create the window of frames that detection needs."""
         self._window = FrameWindow(has_rows=self.stream.line_delay_s != 0.0)
 
     def update(self, picture: Picture) -> None:
@@ -110,7 +112,7 @@ class FlashDetector:
     def finish(self) -> FlashEdges | FlashIntervals | None:
         """Return edges of light, or intervals of lit frames, or None where nothing flashed.
 
-        Intervals are none where flashes clip so much of the picture that they cannot be timed.
+        The intervals are empty where flashes clip too much of the image to be timed.
         """
         self._window.finish()
         if not self._indices:
@@ -123,10 +125,10 @@ class FlashDetector:
             if dated is None or blinking is None:
                 return dated
             places = np.searchsorted(self._indices, dated.frame_index)
-            # Few rows that are dated, of many lights that stay, tell less than all the frames do.
+            # A few dated rows, out of many lasting lights, constrain time less than all frames do.
             is_scarce = len(learnt.edges) < MIN_CHANGES and dated.sense is not None
             is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
-            # Frames that are lit as a whole tell when, whatever rows date.
+            # Whole frames need no check: only edges dated by rows may be those of a screen.
             by_rows = dated.by_rows
             sense = None if dated.sense is None else dated.sense[by_rows]
             if not is_scarce and not blinking.replaces(places[by_rows], sense, is_slow=is_slow):
@@ -148,19 +150,19 @@ class FlashDetector:
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
 
     def _is_believed(self, learnt: Learnt) -> bool:
-        """Tell whether most edges convince, of light that changes at once or as screens do."""
+        """Return whether most edges pass and the light changes instantly or as screens do."""
         shape = learnt.shape
         longest_px = MAX_RAMP * (self._exposure_px or self._size[0]) + BLURRED_ROWS
         n, n_on = len(learnt.edges), sum(edge.is_upper for edge in learnt.edges)
         if shape.blur_px and self.stream.line_delay_s:
             longest_px = MAX_RISE_S / self.stream.line_delay_s
-            # A tone curve that is not told from the rise moves on and off apart, all alike.
+            # A tone curve not separated from the rise moves all on and off edges apart equally.
             if min(n_on, n - n_on) < MIN_SWITCHES:
                 return False
         return n > MIN_KEPT * learnt.n_tried and shape.ramp_px < longest_px
 
     def _blinking(self) -> Blinking | None:
-        """Return what blinks in the frames, where light may have changed."""
+        """Find what blinks near the frames in which light may have changed."""
         window = self._window
         if window.has_rows:
             at = outstanding_frames(window.changes())
@@ -181,7 +183,7 @@ class FlashDetector:
         lighting = find_lighting(rows, rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
         senses = window.senses(rows, places)
-        if len(senses) < MIN_SWITCHES:  # a tunnel, a cloud: no lamp
+        if len(senses) < MIN_SWITCHES:  # a tunnel, a cloud: not a lamp
             senses = {}
         lit = gather_lit(
             window.candidates,
@@ -205,7 +207,7 @@ class FlashDetector:
         return 1.0 / usual if usual > 0.0 else 1.0
 
     def _pauses(self, period_s: float) -> bool:
-        """Return whether frames are not known to be exposed while the one before still is."""
+        """Return whether the exposures of successive frames are not known to overlap."""
         exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
         if exposure_s is None or delay_s is None:
             return True
@@ -218,7 +220,7 @@ class FlashDetector:
 
     @property
     def _needs_exposure(self) -> bool:
-        """Return whether the way from the stamp to the middle row takes an unstated exposure."""
+        """Return whether relating timestamps to the middle row needs an unstated exposure."""
         return self.stream.exposure_s is None and STAMP_PARTS[self.stream.stamp_at] != 0.0
 
     @property
@@ -227,7 +229,7 @@ class FlashDetector:
 
     @property
     def _step_places(self) -> NDArray[np.int64]:
-        """Return where among the frames a light went on or off that stayed."""
+        """Return the positions among the frames at which a lasting light went on or off."""
         steps = np.array(self._window.steps, dtype=np.int64)
         return np.searchsorted(np.array(self._indices, dtype=np.int64), steps)
 
@@ -246,7 +248,7 @@ class FlashDetector:
         if self._needs_exposure and dated.sense.all() and not is_guess:
             dated = dated_by_ends(dated, learnt.shape.ramp_px)
         rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
-        # What the encoder drops of a change makes lights late that go on, and those that go off.
+        # What the encoder drops of a change makes lights appear late, both going on and going off.
         encoded_px = [edge.encoded_std for edge in learnt.edges] if dated.sense.any() else [0.0]
         common_px = math.hypot(
             rise_px,
@@ -263,10 +265,10 @@ class FlashDetector:
         )
 
     def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:
-        """Return what edges are off by if ramps that are not quite the exposure are the light.
+        """Return the edge error if ramps not quite as long as the exposure are the light's own.
 
-        A light that goes on and off within an exposure draws ramps of its own length, and bands of
-        the exposure's height: its edges are half the difference before a lasting light's.
+        A light that goes on and off within an exposure draws ramps of its own length, and bands as
+        high as the exposure: its edges lie half the difference before those of a lasting light.
         """
         if self._exposure_px is None or learnt.shape.blur_px or not dated.sense.any():
             return 0.0
@@ -305,7 +307,7 @@ class FlashDetector:
             half_light_s=half_light_s,
             half_light_std_s=half_light_std_s,
             stamp_part=STAMP_PARTS[stream.stamp_at],
-            from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
+            from_stamp_s=float(frame_s[0]),  # the first timestamp is the epoch
             sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
             rise_std_s=rise_std_s,
@@ -316,10 +318,10 @@ class FlashDetector:
 
 
 def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float) -> DatedRows:
-    """Return what the edges date; those of pulses without what the encoder does to them.
+    """Return what the edges date, those of pulses corrected for the encoder's dead zone.
 
-    Lights that stay are as bright as they are, and tone curves bend each cell as its brightness
-    says: what differs between cells is no dead zone there.
+    Edges of lasting lights are not corrected: tone curves bend each cell according to its
+    brightness, so differences between cells are not due to a dead zone there.
     """
     rows = np.array([edge.row for edge in learnt.edges])
     stds = np.array([edge.row_std for edge in learnt.edges])

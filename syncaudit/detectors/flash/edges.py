@@ -19,34 +19,36 @@ __all__ = ["MAX_CLIPPED", "Edge", "time_edges"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Least error: interlocking of rows and transform blocks, and an error of the encoded levels on the
-# way through a ramp, common to all blocks, that grows with what a frame's coding leaves in single
-# cells (x264 at crf 23 to 28: edges of 2 ms scatter by 24 us around the truth).
+# Minimum error: alignment of rows with transform blocks, and an error of the encoded levels along a
+# ramp, common to all blocks, that grows with the coding residuals of a frame's single cells (x264
+# at crf 23 to 28: edges of 2 ms scatter by 24 us around the truth).
 FLOOR_ROWS = 0.05
 FLOOR_LEVELS = 0.25
 CODED_SHARE = 0.38
-# Blocks that the light reaches and that do not clip, at least, and the share of them that must
-# see the edge where the others do, within so many rows and this share of its ramp.
+# Minimum number of blocks that the light reaches and that do not clip, and the share of them that
+# must agree on the edge, within this many rows plus this share of its ramp.
 MIN_BLOCKS = 4
 MIN_AGREEING = 2.0 / 3.0
 AGREE_ROWS = 3.0
 AGREE_SHARE = 0.15
-# Deviation of light from the fit, as a share of full light in a frame, and on a ramp as a share of
-# what the picture shows of it.
+# Maximum deviation of light from the fit: in a frame, as a share of full light; on a ramp, as a
+# share of what the image shows of it.
 MAX_MISFIT = 0.12
 # Largest error, in rows or as a share of a ramp.
 MAX_ROW_STD = 2.0
 MAX_STD_SHARE = 0.1
-# An edge lies outside of the picture by this share of its ramp at most: the rest is tail.
+# Maximum distance of an edge outside the image, as a share of its ramp: the rest is tail.
 MAX_OUTSIDE = 0.3
-# Where the picture cuts a ramp, full light that no other frame shows is known to about this share.
+# Where the image border cuts a ramp, full light that no other frame shows is known to about this
+# share.
 UNSEEN_SHARE = 0.2
-# Rounds in which blocks that are fitted badly lose weight, from twice the usual misfit on.
+# Rounds of down-weighting badly fitted blocks, from about twice the usual misfit.
 N_REWEIGHTED = 3
 USUAL_BLOCKS = 2.0
-# Frames whose lit cells are clipped by more than this share show no ramp, but a step in its foot.
+# With more than this share of its lit cells clipped, a frame shows a step at the foot of the ramp
+# instead of the ramp.
 MAX_CLIPPED = 0.25
-# A block tells nothing of an edge that tells less than this share of the best.
+# Blocks with less than this share of the best block's information on an edge are ignored.
 USABLE_SHARE = 0.02
 
 
@@ -61,13 +63,13 @@ class Edge:
     is_upper : bool
         Whether light begins below it.
     row, row_std : float
-        Row of the picture (0 is the first) and its one-sigma error.
+        Row of the image (0 is the first) and its one-sigma error.
     encoded_std : float
-        What of that the encoder makes: alike in all edges of lights that stay.
+        The encoder's part of that error: common to all edges of lasting lights.
     lit_share : float
         Share of the frame that is lit.
     block_shift, block_info, block_step : ndarray, shape (b,)
-        How many rows lower each block sees the edge, the inverse variance of that, and its step.
+        How many rows lower each block shows the edge, the inverse variance of that, and its step.
     """
 
     index: int
@@ -89,9 +91,9 @@ def time_edges(
     shape: RampShape,
     shape_row_std: Floats,
 ) -> list[Edge]:
-    """Return the edges that convince.
+    """Return the edges that pass.
 
-    Each frame is fitted by the pattern that the other frames tell.
+    Each frame is fitted with the pattern estimated from the other frames.
 
     Parameters
     ----------
@@ -102,11 +104,11 @@ def time_edges(
     rough : sequence of FrameEdges
         First guesses for each frame.
     fit : RampFit
-        Of them, by the pattern of all frames.
+        Fit of these, with the pattern of all frames.
     shape : RampShape
         Shape of all ramps.
     shape_row_std : ndarray, shape (f, e)
-        What each edge may be off by for what is not known of the shape.
+        Error of each edge from the uncertainty of the shape.
     """
     found: list[Edge] = []
     for i, edges in enumerate(rough):
@@ -119,8 +121,8 @@ def time_edges(
 class _FrameFit:
     """The edges of one frame, fitted to its cells.
 
-    The error of an edge is the scatter of the column blocks around it (a sandwich over blocks:
-    cells of one block err alike along the rows), or that of the encoder if it is larger.
+    The error of an edge is the scatter of the column blocks around it (a sandwich estimator over
+    blocks: errors within a block are correlated along the rows), or that of the encoder if larger.
     """
 
     def __init__(
@@ -149,7 +151,7 @@ class _FrameFit:
             fit = fit_rows(light[None], info[None], [edges], shape)
             self.at, self.curve, self.slope = fit.rows[0], fit.light[0], fit.slope[0]
             self.residual = lit.excess[i] - levels * self.curve[:, None]
-            # Who walks through some blocks disturbs these only.
+            # Somebody walking through some blocks disturbs only these.
             apart = np.sqrt(np.average(self.residual**2 / variance, axis=0, weights=info + 1e-12))
             apart /= max(float(np.median(apart)), 1.0)
             self.weight = self.clean / variance * cauchy_weights(apart / USUAL_BLOCKS)
@@ -162,7 +164,7 @@ class _FrameFit:
         Parameters
         ----------
         shape_row_std : ndarray, shape (e,)
-            What the shape makes of their errors.
+            The shape's contribution to their errors.
         """
         if self.misfit > MAX_MISFIT:
             return []
@@ -177,7 +179,7 @@ class _FrameFit:
         is_clean = self.clean.any()
         coded = float(np.sqrt(np.median(self.residual[self.clean] ** 2))) if is_clean else 0.0
         random += shape_row_std[: random.size] ** 2
-        # Rows whose full light is a guess err alike.
+        # Rows whose full light is a guess have a common error.
         guess = np.einsum("xr,r,rb->x", slope, self.curve * self.guessed, self.levels**2 * weight)
         guess = covariance @ guess
         made = [
@@ -189,7 +191,7 @@ class _FrameFit:
     def _edge(
         self, j: int, random: float, own: Floats, scores: Floats, coded: float, guess: float
     ) -> Edge | None:
-        """Return an edge, or None where too few blocks see it, or it is known too badly."""
+        """Return an edge, or None where too few blocks show it or its error is too large."""
         row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
         own = np.maximum(own, 1e-12)
         shift = scores / own
@@ -203,14 +205,14 @@ class _FrameFit:
         steps = self.levels[near].mean(axis=0)
         step = max(float(np.average(steps, weights=own)) / self.shape.peak, 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
-        # Light that is exposed longer than was thought, and what is dark with it.
+        # Background and light may have been exposed longer than assumed.
         dark = float(np.average(self.background[near].mean(axis=0), weights=own))
         exposed = float(np.hypot(self.gain_std * dark / step, 0.5 * self.scale_std)) * length
         is_cut = row < self.shape.half_px or row + self.shape.reach_px > height - 1
         guessed = guess * max(self.unevenness, UNSEEN_SHARE * is_cut)
         errors = (FLOOR_ROWS, encoded, exposed, guessed)
         row_std = float(np.sqrt(random + np.sum(np.square(errors))))
-        # A tail that the border cuts off from its onset may be that of any light, at any time.
+        # A tail whose onset lies beyond the image border may be of any light, at any time.
         outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
         if not -outside_px < row < height - 1 + outside_px:
             return None

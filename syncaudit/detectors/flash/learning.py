@@ -37,32 +37,32 @@ __all__ = ["MIN_FRAMES", "Learnt", "learn"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
+# Fewer frames cannot relate two clocks (any two may agree by chance), nor determine a pattern.
 MIN_FRAMES = 3
-# A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
-# exposure) dims it in the frames that follow.
+# A frame that is lit evenly everywhere dates nothing; auto-exposure that responds to the light dims
+# it in the frames that follow.
 MIN_CONTRAST = 0.4
 MAX_UNLIKE = 0.15
 SMOOTH_ROWS = 9
 N_ROUNDS = 14
 SETTLED = 0.003
 WHOLLY_LIT = FrameEdges(rows=(), signs=(), is_lit=True)
-# A tail is believed where it leaves this share of what a box leaves.
+# A tail is accepted if its residual cost is below this share of that of a box.
 TAIL_GAIN = 0.8
-# Tone curves bend upwards; the foot of a light that rises evenly is a parabola, which is a bend of
-# -1. What is nearer to that is no ramp, but the foot of a longer one; unless bands show all of it,
-# so narrow that the encoder rounds their edges.
+# Tone curves bend upwards; the foot of a light that rises linearly is a parabola, which is a bend
+# of -1. A curve nearer to that is not a ramp but the foot of a longer one, unless bands show all of
+# it and are so narrow that the encoder rounds their edges.
 MIN_BEND = -0.5
-# Ramps of a light that goes on at once are as long as the exposure within this factor.
+# Ramps of a light that goes on instantly exceed the exposure by at most this factor.
 LONGER = 1.25
-# What is known of the half-light row: from few frames hardly anything, from more what an encoder
-# adds (measured with x264 at crf 23-28) and what a tone curve hides.
+# Error of the half-light row: from few frames hardly anything is known of it; from more, the error
+# is what an encoder adds (measured with x264 at crf 23-28) and what a tone curve hides.
 MIN_POOLED = 4
 UNPOOLED_SHARE = 0.25
 POOLED_SHARE = 0.03
 ENCODED_ROWS = 1.5
-# Frames that are fitted so many times worse than most (two flashes at once, a car that passes)
-# teach nothing, nor do clipped ones.
+# Frames fitted this many times worse than most (two flashes at once, a passing car) are not used
+# for learning, nor are clipped ones.
 UNUSUAL = 2.0
 LEAST_MISFIT = 0.01
 
@@ -76,17 +76,17 @@ class Learnt:
     edges : list of Edge
         In the order of frames and rows.
     n_tried : int
-        Edges that were tried.
+        Number of edges that were tried.
     shape : RampShape
-        Of their ramps.
+        Shape of their ramps.
     half_std_px : float
         Error of the half-light row of that shape.
     shape_std_px : float
-        Error that all rows have in common, where that shape stands for another.
+        Error common to all rows, where that shape stands in for another.
     whole : dict of int to int
-        Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
+        Frames that are the first to show a light on or off in all rows, to +1 (on) or -1 (off).
     is_light : bool
-        Whether that is no gain, by those frames alone.
+        Whether those frames alone show that a light changed rather than the gain.
     """
 
     edges: list[Edge]
@@ -99,18 +99,18 @@ class Learnt:
 
 
 def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
-    """Return the edges of light in some frames, None where their ramps have no shape in common.
+    """Return the edges of light in some frames, or None where their ramps share no shape.
 
     What full light adds to each cell, the shape of the ramps and the rows of the edges are
     estimated in turn until the shape settles. The shape is fitted with the rows free (variable
-    projection, by a few Gauss-Newton steps inside of each).
+    projection, by a few Gauss-Newton steps inside each evaluation).
 
     Parameters
     ----------
     lit : LitFrames
         From `gather_lit`.
     exposure_px : float, optional
-        Exposure in rows, where stated: a light whose ramps are longer rises while rows expose.
+        Exposure in rows, where stated: a light with longer ramps rises while rows are exposed.
     """
     light = first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
@@ -148,7 +148,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         if not sample.edges:
             return None
         before, fit_to = shape, partial(fit_shape, sample, exposure_px=exposure_px)
-        if n_round == 1 and not stays:  # of a light that stays bands have no height
+        if n_round == 1 and not stays:  # bands of a lasting light have no height
             height_px = sample.band_px and (exposure_px or sample.band_px)
             tail = fit_to(tailed(shape), height_px, is_first=True)
             box = fit_to(shape, is_first=True)
@@ -190,7 +190,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
-        # What no row shows of the light is drawn by the shape alone.
+        # Light that no row shows is known from the shape alone.
         shape_std_px=math.hypot(UNPOOLED_SHARE * shape.half_px * (1.0 - shape.peak), common_std),
         whole=whole,
         is_light=is_light,
@@ -198,9 +198,9 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
 
 
 def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
-    """Return which frames a light that stays lights wholly: they show what full light adds.
+    """Return which frames a lasting light fills completely: they show what full light adds.
 
-    Such frames are alike; a ramp that the border cuts differs from them.
+    Such frames resemble each other; a ramp cut by the image border differs from them.
     """
     found: Bools = (lit.sense != 0) & (smooth.min(axis=1) > MIN_CONTRAST)
     if found.any():
@@ -211,9 +211,9 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
 
 
 def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
-    """Return the frames that are the first to show a pulse whole (+1), or dark again (-1).
+    """Return the frames that are the first to show a pulse in all rows (+1), or none of it (-1).
 
-    All rows of the frames in between are lit about alike, and the frames beside are dark.
+    All rows of the frames in between are lit about equally, and the frames beside are dark.
     """
     lit_at, seen = set(lit.index[is_whole & (lit.sense == 0)].tolist()), set(lit.index.tolist())
     first = {k: 1 for k in lit_at if k - 1 not in seen}
@@ -221,10 +221,10 @@ def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
 
 
 def _shows_ends(light: Floats) -> bool:
-    """Tell whether enough frames show full light, and any of them the dark end of a ramp.
+    """Return whether enough frames show full light, and any of them the dark end of a ramp.
 
-    What is no more than a part of a ramp looks like a ramp of its own, with another half. Where it
-    is brightest away from the border it is as good as full. Frames that show all of a ramp, from
+    A mere part of a ramp looks like a ramp of its own, with another half-light row. Light that is
+    brightest away from the image border is as good as full. Frames that show all of a ramp, from
     darkness to full light, count twice.
     """
     inner = light[:, SMOOTH_ROWS:-SMOOTH_ROWS]
@@ -237,21 +237,21 @@ def _shows_ends(light: Floats) -> bool:
 
 
 def _shows_bands(light: Floats) -> bool:
-    """Tell whether enough frames show full light between rows that are dark."""
+    """Return whether enough frames show full light between dark rows."""
     border = np.maximum(light[:, 0], light[:, -1])
     is_band = (light.max(axis=1) > 1.0 - DARK_SHARE) & (border < DARK_SHARE)
     return bool(np.count_nonzero(is_band) >= MIN_FRAMES)
 
 
 def _scale_info(lit: LitFrames) -> Floats:
-    """Return what each row of frames in full light tells of it: all err alike, by the scale."""
+    """Return the weight of each row of frames in full light: the scale is their common error."""
     height = lit.share.shape[1]
     info: Floats = np.repeat(lit.scale_std[:, None] ** -2.0 / height, height, axis=1)
     return info
 
 
 def _half_std_px(shape: RampShape, n: int) -> float:
-    """Return the error of the half-light row of a shape that n frames tell."""
+    """Return the error of the half-light row of a shape estimated from n frames."""
     if n < MIN_POOLED:
         return UNPOOLED_SHARE * shape.half_px
     return float(np.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px))
@@ -266,9 +266,9 @@ def _rough(
     sense: NDArray[np.int64],
     has_ramp: Bools,
 ) -> list[FrameEdges]:
-    """Return first guesses of the edges; none for frames that are lit wholly.
+    """Return first guesses of the edges; none for frames that are lit completely.
 
-    A light that stays changes once in a frame: what else seems to is somebody who walks by.
+    A lasting light changes once per frame: any other apparent change is somebody walking by.
     """
     found = []
     for row, weight, own, has_any in zip(light, info, sense.tolist(), has_ramp, strict=True):

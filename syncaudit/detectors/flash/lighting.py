@@ -1,8 +1,8 @@
-"""Tell which rows of which frames a light reaches, and what they would look like without it.
+"""Find which rows of which frames a light reaches, and what they would look like without it.
 
-A camera at rest sees every row at one brightness, again and again; a light adds to it. What is
-common to the column blocks of a row is light; people who walk, screens that flicker and leaves that
-move change some blocks only.
+A stationary camera sees every row at the same brightness in frame after frame; a light adds to it.
+What is common to the column blocks of a row is light; walking people, flickering screens and moving
+leaves change only some blocks.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
-# Lights that people switch by hand stay on for up to two seconds: within so long on either side,
-# a row is dark for a quarter of the time at least.
+# Lights switched by hand stay on for up to two seconds: within this time on either side, a row is
+# dark for at least a quarter of the time.
 DARK_WITHIN_S = 3.0
 DARK_PERCENTILE = 25
-# Light that often goes on and off leaves a quarter of the changes from frame to frame to noise;
-# that quantile of the difference of two normal variables, in sigmas of one.
+# Even with light that often goes on and off, a quarter of the changes from frame to frame are
+# noise; that quantile of the difference of two normal variables, in sigmas of one.
 QUIET_PERCENTILE = 25
 QUIET_SIGMAS = 1.0 / (0.3186 * np.sqrt(2.0))
 LEAST_NOISE = 0.05
-# Points of the running percentile: it is a first guess only.
+# Number of points of the running percentile: it is only a first guess.
 N_POINTS = 60
 N_ROUNDS = 3
-# Rows are lit from so many deviations of their own noise, and so much of their brightness (0.5
-# levels in the dark): the eye sees as much.
+# Rows count as lit above this many standard deviations of their own noise (at least 0.5 levels)
+# plus this share of their brightness, about what the eye can see.
 MIN_SIGMAS = 6.0
 MIN_LEVELS = 0.5
 MIN_SHARE = 0.02
 # What is added to a brightness before shares are taken: black is not zero.
 BLACK_LEVELS = 16.0
-# Dark frames farther off than this tell little of a row: scenery moves on.
+# Dark frames farther away than this constrain a row little: scenery moves on.
 REACH = 6
-# Rows next to lit ones may be lit by less than can be seen.
+# Rows next to lit ones may be lit too faintly to be detected.
 GUARD_ROWS = 2
-# Least variance of a cell: the encoder's rounding.
+# Minimum variance of a cell: the encoder's rounding.
 LEAST_VARIANCE = 0.1
 
 
@@ -57,13 +57,13 @@ class Lighting:
     is_lit : ndarray of bool, shape (n, r)
         Rows that are brighter than they are without light.
     is_known : ndarray of bool, shape (n, r)
-        Rows that are dark in some frame near.
+        Rows that are dark in some nearby frame.
     share : ndarray, shape (n, r)
         Light as a share of the brightness without it, median of the blocks; 0 where not known.
     variance : ndarray, shape (r, b)
-        Of the cells without light, in squared levels.
+        Variance of the cells without light, in squared levels.
     wobble : float
-        By which share dark frames are brighter or darker than those near them.
+        Relative scatter of the brightness of dark frames around that of nearby ones.
     """
 
     is_lit: Bools
@@ -74,7 +74,7 @@ class Lighting:
 
 
 def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
-    """Return which rows are lit in some frames in a row.
+    """Return which rows are lit in consecutive frames.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def grown(is_lit: Bools) -> Bools:
 
 
 def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
-    """Return the brightness of each row without light, by its lower mode in time, and its noise."""
+    """Return each row's brightness without light, from its lower mode in time, and its noise."""
     n = rows.shape[0]
     window = min(n, 2 * round(DARK_WITHIN_S * rate_hz) + 1)
     step = max(1, window // N_POINTS)
@@ -143,13 +143,13 @@ def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
 
 
 def _background(levels: Singles, is_dark: Bools) -> tuple[Singles, Bools]:
-    """Return what each row looks like in the dark frames before and after, and where there are any.
+    """Return how each row looks in the dark frames before and after, and where there are any.
 
     Running means of the dark frames on either side, weighted by the inverse square of how long ago
-    the last was.
+    the last one was.
     """
     is_dark = np.stack((is_dark, is_dark[::-1]))
-    # How many frames ago each row was dark last; many where it never was.
+    # How many frames ago each row was last dark; a large number where it never was.
     at = np.arange(levels.shape[0])[:, None]
     age = np.full(is_dark.shape, 2 * REACH, dtype=np.float32)
     last = np.maximum.accumulate(np.where(is_dark, at, -2 * REACH), axis=1)

@@ -1,4 +1,4 @@
-"""Gather the frames that show a light, each beside what it would show without."""
+"""Gather the frames that show a light, each with what it would show without it."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 _Value = TypeVar("_Value", np.bool_, np.float64)
 
-# Frames whose median is the brightness without light.
+# Number of nearest frames whose median is the brightness without light.
 N_NEAREST = 6
-# Fewest rows, of those that are looked at first, that a light reaches.
+# Minimum number of rows, of those that are screened first, that a light reaches.
 MIN_LIT_ROWS = 2
-# By which share exposures differ from frame to frame, at least, and of what they changed by last
-# (they settle geometrically).
+# Assumed change of exposure from frame to frame: at least this share, plus this part of its latest
+# change (exposures settle geometrically).
 LEAST_UNSTEADY = 0.002
 UNSETTLED_SHARE = 0.3
-# Pulses of one light are alike to about a fiftieth (speedlights; LEDs are better).
+# Pulses of one light are equal to about 2 % (speedlights; LEDs are better).
 UNLIKE_LIGHTS = 0.02
-# Frames whose exposures differ by this share tell the level of black to a level or so.
+# Frames whose exposures differ by this share determine the black level to about one level.
 MIN_ANSWER = 0.1
-# Cells of one colour, but for the rounding of a video, tell no proportion.
+# Cells of one colour, apart from the rounding of a video, determine no proportion.
 MIN_RANGE = 1.0
-# Scenery that moves flattens the line through their cells by its share of the variance: by no more
-# than this share of the answer.
+# Moving scenery flattens the line through their cells by its share of the variance, which may be at
+# most this share of the exposure's response.
 FLAT_SHARE = 0.1
-# Fewest frames of which slopes tell whether exposures differ or other light does; of its rows, a
-# frame shows at most so much of a light.
+# Minimum number of frames whose slopes show whether exposures differ or other light does; the
+# percentile over a frame's rows that stands for the most light it shows.
 MIN_SLOPES = 8
 MOST_PERCENTILE = 95.0
-# Share of a frame's rows whose brightness without light must be known.
+# Minimum share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LitFrames:
-    """Frames in which a light goes on or off, all rows.
+    """Frames in which a light goes on or off, with all their rows.
 
     Parameters
     ----------
@@ -62,20 +62,20 @@ class LitFrames:
     share : ndarray, shape (f, h)
         A first guess of the light, in units of the brightness without it.
     variance : ndarray, shape (h, b)
-        Of the cells without light.
+        Variance of the cells without light.
     clipped_share : ndarray, shape (f,)
         Share of the lit cells that are clipped.
     sense : ndarray of int, shape (f,)
-        0 for pulses; +1 where a light goes on that stays, -1 where it goes off: excess is then what
-        the frame lacks of its background, which the frames before show.
+        0 for pulses; +1 where a lasting light goes on, -1 where it goes off: excess is then what
+        the frame lacks relative to its background, which the frames before show.
     is_late : ndarray of bool, shape (f,)
         Frames after those in which such a light changed.
     gain, gain_std : ndarray, shape (f,)
-        Exposure of each frame over that of its background, and its error; excess is what it would
-        be were both the same.
+        Exposure of each frame relative to that of its background, and its error; excess is
+        corrected as if both were the same.
     scale, scale_std : ndarray, shape (f,)
-        Full excess of each frame over the usual, and its error; excess is what it would be were
-        both the same.
+        Full excess of each frame relative to the usual one, and its error; excess is corrected as
+        if both were the same.
     """
 
     index: NDArray[np.int64]
@@ -128,9 +128,9 @@ def gather_lit(
     *,
     pauses: bool,
 ) -> LitFrames | None:
-    """Return the light in all rows of some frames, from the dark rows of those near them.
+    """Return the light in all rows of some frames, relative to the dark rows of nearby frames.
 
-    Where a light goes on that stays, the frames before are dark, where one goes off those after:
+    Where a lasting light goes on, the frames before are dark; where one goes off, those after:
     whatever their brightness, which auto-exposure may have brought back to what it was. Excess and
     background are scaled to one exposure, that of the usual background.
 
@@ -145,10 +145,10 @@ def gather_lit(
     places : mapping of int to int
         Where a frame is in `lighting`.
     steps : mapping of int to int
-        Frames in which a light goes on (+1) or off (-1) that stays.
+        Frames in which a lasting light goes on (+1) or off (-1).
     pauses : bool
-        Whether a frame begins to be exposed after the one before ended: it then shows such a light
-        whole, and else the next.
+        Whether each exposure begins after the previous one ended: the frame after a step then shows
+        such a light completely, otherwise the next one does.
     """
     black = _black_level(steps, levels)
     if black:
@@ -157,7 +157,7 @@ def gather_lit(
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
     stays = _while_lit(frames, steps)
-    # The frames after show what full light adds, as far as their exposure is known.
+    # The frames after a step show what full light adds, as far as their exposure is known.
     n_after = 1 if pauses else 2
     late = {k + n_after: k for k in steps if not any(k + n + 1 in steps for n in range(n_after))}
     for at in sorted({*frames, *late}):
@@ -195,7 +195,7 @@ def gather_lit(
     n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
     usual = np.median(dark, axis=0) + 1.0
     brighter = np.median((dark + 1.0) / usual, axis=(1, 2))
-    # Where lights stay, what else looks like a pulse is none.
+    # Where there are lasting lights, anything else that looks like a pulse is not one.
     power = 1.0 if is_step.any() else _power_of_dark(excess / _wide(scale), brighter)
     share *= (brighter ** (1.0 - power))[:, None]
     brighter **= power
@@ -220,10 +220,10 @@ def gather_lit(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """A frame beside what it would show had the light not changed, and beside what is dark.
+    """A frame with what it would show had the light not changed, and without light.
 
-    `exposure` is its gain over the background and that of its light over the dark, each with the
-    error.
+    `exposure` is its gain over the background and that of its light over the dark, each followed by
+    its error.
     """
 
     index: int
@@ -240,7 +240,7 @@ def _near(at: int) -> list[int]:
 
 
 def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
-    """Return the frames between a light's going on and the next step: they show no edge."""
+    """Return the frames between a light going on and the next step: they show no edge."""
     order = sorted(steps)
     before = np.searchsorted(order, frames) - 1
     return {
@@ -253,11 +253,11 @@ def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
 def _step(
     at: int, since: int, steps: Mapping[int, int], levels: Mapping[int, Singles]
 ) -> _Seen | None:
-    """Return a frame in or after that in which a light changes that stays, beside those before.
+    """Return a frame at or after the change of a lasting light, with what the frames before show.
 
-    Auto-exposure answers from the next frame on: this one is exposed as the one before, or goes on
-    from it as that did from the one before; what comes after (`since` that frame) is anything up
-    to as much again for each.
+    Auto-exposure responds from the next frame: the frame of the change (`since`) has the exposure
+    of the previous one, or continues its trend; each frame after that may depart from it by up to
+    as much as exposures still settle by.
     """
     sense, n_late = steps[since], at - since
     sides = [_side(since, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
@@ -283,8 +283,8 @@ def _step(
 def _black_level(steps: Mapping[int, int], levels: Mapping[int, Singles]) -> np.float32:
     """Return the level at which a change of exposure changes nothing: 16 in most videos, or 0.
 
-    Where auto-exposure answers a light that went off, the dark frames after it are brighter than
-    each other in proportion, but for this level; 0 where it answers none. No cell is darker.
+    Where auto-exposure responds to a light that went off, the dark frames after it are proportional
+    to each other, apart from this level; 0 where it never responds. No cell is darker.
     """
     found = []
     for at, sense in steps.items():
@@ -292,7 +292,7 @@ def _black_level(steps: Mapping[int, int], levels: Mapping[int, Singles]) -> np.
         if len(near) > 1:
             one, other = near[-1].ravel(), near[0].ravel()
             if np.ptp(one) < MIN_RANGE:
-                continue  # of one colour: nothing is in proportion to anything
+                continue  # of one colour: no proportion can be determined
             gain, offset = np.polyfit(one, other, 1)
             answer, noise = abs(gain - 1.0), np.var(other - gain * one) / np.var(one)
             if answer > MIN_ANSWER and noise < FLAT_SHARE * answer:
@@ -318,12 +318,13 @@ def _side(
 
 
 def _power_of_dark(excess: Singles | Floats, brighter: Floats) -> float:
-    """Return with which power of the brightness without it the light in frames grows.
+    """Return the power of the brightness without light by which the light in frames grows.
 
-    1 where exposures differ, or may: the longer what is dark is exposed, the more a light adds. 0
+    1 where exposures differ, or may: the longer the dark scene is exposed, the more a light adds. 0
     where other light comes and goes (a tunnel, a cloud), less where a tone curve compresses what is
-    bright. By the median of the slopes between frames, of which some show a part of the light only
-    (Theil, "A rank-invariant method of linear and polynomial regression analysis", 1950).
+    bright. Estimated from the median of the slopes between frames, some of which show only a part
+    of the light (Theil, "A rank-invariant method of linear and polynomial regression analysis",
+    1950).
     """
     most = np.percentile(np.median(excess, axis=2), MOST_PERCENTILE, axis=1)
     is_used = most > 0.0
@@ -335,11 +336,11 @@ def _power_of_dark(excess: Singles | Floats, brighter: Floats) -> float:
 
 
 def _mean_of(frames: list[Singles]) -> tuple[Singles, float]:
-    """Return what frames show, exposed as the first, and the gain of that over the second."""
+    """Return the median of frames at the exposure of the first, and its gain over the second."""
     stack = np.stack(frames)
     gains = np.median((stack[0] + 1.0) / (stack + 1.0), axis=(1, 2))
     stack *= gains[:, None, None]
-    # What passes by is in few of them: their median does not see it.
+    # Passing objects are in few of them, so the median ignores them.
     return np.median(stack, axis=0), float(gains[1]) if gains.size > 1 else 1.0
 
 
@@ -350,7 +351,7 @@ def _pulse(
     levels: Mapping[int, Singles],
     gain_std: float,
 ) -> _Seen | None:
-    """Return a frame with a pulse, beside the dark rows of the frames before and after."""
+    """Return a frame with a pulse, and the dark rows of the frames before and after."""
     if not near:
         return None
     weights = np.array([_all_rows(rows, levels[at].shape[0]) for rows in is_dark])
@@ -373,7 +374,7 @@ def _pulse(
 
 
 def _all_rows(values: NDArray[_Value], height: int) -> NDArray[_Value]:
-    """Return what was found for every so manieth row for all rows of a picture."""
+    """Expand values found for evenly spaced rows to all rows of an image."""
     n = values.shape[0]
     found: NDArray[_Value] = values[np.minimum(np.arange(height) * n // height, n - 1)]
     return found

@@ -1,4 +1,4 @@
-"""Date lights that go on or off and stay, by how far whole frames are lit: global shutters."""
+"""Date lasting lights seen by global shutters, from how far whole frames are lit."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ __all__ = ["Switches", "date_changes"]
 
 Floats = NDArray[np.float64]
 
-# Frames that a light must reach, of which the first or last may be lit in part, and by which part
-# of a change the frames on either side of it may differ: exposures wobble.
+# Minimum number of frames that a light must span, of which the first or last may be partly lit; and
+# the part of a change by which the frames on either side of it may differ: exposures fluctuate.
 MIN_LIT = 3
 MAX_UNSTEADY = 0.12
-# Fewest cells that do not clip.
+# Minimum number of cells that do not clip.
 MIN_CELLS = 8
-# Errors of encoded levels: what encoders drop of a change that has begun; what is common to a
-# frame on the side from which it is predicted and on the other; of single cells. Measured with
-# x264 at crf 26.
+# Errors of encoded levels: what encoders drop of a change that has begun; the error common to a
+# frame, on the side from which it is predicted and on the other; and that of single cells. Measured
+# with x264 at crf 26.
 DROPPED_LEVELS = 0.3
 COMMON_LEVELS = (0.5, 0.15)
 CELL_LEVELS = 0.5
-# A share is a part of the exposure where it differs by this much, and so many sigmas, from none
-# and from all.
+# A frame counts as partly lit where its share differs by this much, and by this many sigmas, from
+# none and from all.
 MIN_PART = 0.05
 MIN_SIGMAS = 4.0
-# What keeps shares from telling the tone curve: levels of cells, more the less of the exposure is
-# lit; neighbouring cells err alike.
+# Errors that limit the tone curve's estimate from shares: levels of cells, the larger the less of
+# the exposure is lit; errors of neighbouring cells are correlated.
 TONE_LEVELS = 0.25
 PREDICTED_SHARE = 3.0
 CORRELATED_CELLS = 2.0
-# Cells whose change is farther from that of the others, in deviations, are of something else.
+# Cells whose change departs from that of the others by more deviations than this have another
+# cause.
 MAX_UNLIKE = 2.0
 # Exponents of tone curves that are tried.
 GAMMAS = np.linspace(0.6, 3.2, 53)
 N_ROUNDS = 3
-# How likely lights that change at once may be taken for slow ones.
+# Accepted probability of taking lights that change instantly for slow ones.
 MAX_RISK = 0.05
 MIN_STD_S = 1e-4
 
@@ -57,8 +58,8 @@ class Switches:
     frame : ndarray of int, shape (m,)
         Position of the last frame before.
     start_s, stop_s, std_s : ndarray, shape (m,)
-        Interval and the softness of its ends, which is its length where a frame lit in part dates
-        the instant.
+        Interval and the error of its ends, which is its length where a partly lit frame dates the
+        instant.
     sense : ndarray of int, shape (m,)
         +1 where the light went on, -1 where off.
     """
@@ -90,34 +91,34 @@ def date_changes(
     period_s: float,
     rise_s: float,
 ) -> Switches:
-    """Return when lights went on or off, as the exposures of whole frames tell.
+    """Return when lights went on or off, from the exposures of whole frames.
 
     A frame that is exposed for E around `frame_s` while the light goes on gathers the share
     ``u = (frame_s + E / 2 - t) / E`` of it, which dates the instant t; so does the darkness of
-    a light that goes off. Is no frame between two states lit in part, the light changed between two
-    exposures: that is all that is known, and an interval; of a light that no three frames show,
-    each of two may have been lit for a part of its exposure.
+    a light that goes off. If no frame between two states is partly lit, the light changed between
+    two exposures, and only that interval is known; if a light spans fewer than three frames, each
+    of two may have been lit for a part of its exposure.
 
     Tone curves bend the share. With luma = light^(1/gamma) a cell that goes from luma p to q shows
     ``(p^gamma + u (q^gamma - p^gamma))^(1/gamma)``: bright changes bend more than faint ones, so
-    that cells of unlike change tell gamma, over all frames that are lit in part. What it may still
-    be off by is part of the errors.
+    that cells with different changes determine gamma, over all partly lit frames. Its remaining
+    uncertainty is part of the errors.
 
     Parameters
     ----------
     blinking : Blinking, optional
-        Which frames a light changed between; None: none did.
+        Between which frames a light changed; None if none did.
     frame_s : ndarray, shape (n,)
         Middle of each exposure.
     cells : ndarray, shape (n, c)
         Brightness of the frames.
     exposures_s : tuple of float
-        Shortest and longest that the exposure may be: 0, where it is not stated.
+        Shortest and longest possible exposure; the shortest is 0 where none is stated.
     period_s : float
-        From frame to frame.
+        Frame period.
     rise_s : float
-        Longest that lights may take to go on: where more frames are lit in part than exposures of
-        lights that change at once would be, that may be why, and no share dates anything.
+        Longest time that lights may take to go on: where more frames are partly lit than lights
+        that change instantly would explain, this may be the reason, and no share dates anything.
     """
     if blinking is None:
         none, nothing = np.empty(0), np.empty(0, dtype=np.int64)
@@ -129,7 +130,7 @@ def date_changes(
     partials: dict[int, _Partial] = {}
     n_tried = 0
     for i, own in enumerate(changes):
-        # The frames from a going on to the next going off are lit.
+        # The frames from a light going on until it goes off are lit.
         lit = changes[i : i + 2] if own.sense > 0 else changes[max(i - 1, 0) : i + 1]
         lasts = len(lit) < 2 or lit[1].peak - lit[0].foot > MIN_LIT
         if not lasts:
@@ -161,7 +162,7 @@ def date_changes(
 
 
 def _partial(own: Change, cells: Floats) -> _Partial | None:
-    """Return the frame that is lit in part, or None where none is."""
+    """Return the frame that is partly lit, or None where none is."""
     k = own.foot + 1
     if own.peak != k + 1 or own.foot < 1 or own.peak + 1 >= cells.shape[0]:
         return None
@@ -178,7 +179,7 @@ def _partial(own: Change, cells: Floats) -> _Partial | None:
 
 
 def _share_std(partial: _Partial) -> float:
-    """Return the error of a share by levels alone."""
+    """Return the error of a share from the levels alone."""
     size = abs(float(np.median(partial.after - partial.before)))
     u = float(np.clip(partial.share, 0.0, 1.0))
     left = partial.now - _shown(partial, u, 1.0)
@@ -189,20 +190,20 @@ def _share_std(partial: _Partial) -> float:
 
 
 def _shown(partial: _Partial, share: float, gamma: float) -> Floats:
-    """Return the levels of the cells after a share of the exposure."""
+    """Return the levels of the cells if a share of the exposure follows the change."""
     p, q = np.maximum(partial.before, 1.0) ** gamma, np.maximum(partial.after, 1.0) ** gamma
     clear = np.maximum(p + share * (q - p), 1e-6) ** (1.0 / gamma)
     return np.asarray(clear - _dropped(partial, share))
 
 
 def _dropped(partial: _Partial, share: float) -> float:
-    """Return by how many levels an encoder leaves out of a change that has begun."""
+    """Return how many levels an encoder drops of a change that has begun."""
     sense = 1.0 if partial.is_on else -1.0
     return sense * DROPPED_LEVELS * (1.0 - share) ** 2 * (share > 0.0)
 
 
 def _share(partial: _Partial, gamma: float) -> float:
-    """Return the share of the exposure after the change: what half of the cells show at most."""
+    """Return the share of the exposure after the change: the median over the cells."""
     before, after = (np.maximum(own, 1.0) ** gamma for own in (partial.before, partial.after))
     share = 0.5
     for _ in range(N_ROUNDS):
@@ -212,10 +213,10 @@ def _share(partial: _Partial, gamma: float) -> float:
 
 
 def _tone(partials: list[_Partial]) -> tuple[float, float]:
-    """Return mean and deviation of the exponent, by how alike the shares of all cells are.
+    """Return mean and deviation of the exponent, from how well the shares of all cells agree.
 
-    Cells in part of what no light reaches (a screen, the sky) change less than all others, and
-    look like those of linear cameras: they are left out.
+    Cells that partly cover what no light reaches (a screen, the sky) change less than all others
+    and look like those of linear cameras: they are excluded.
     """
     logs = -0.5 * ((GAMMAS - USUAL_GAMMA[0]) / USUAL_GAMMA[1]) ** 2
     for partial in partials:
@@ -224,7 +225,7 @@ def _tone(partials: list[_Partial]) -> tuple[float, float]:
         is_used = np.abs(ratio - np.median(ratio)) <= MAX_UNLIKE * mad_std(ratio - np.median(ratio))
         for i, gamma in enumerate(GAMMAS.tolist()):
             left = partial.now - _shown(partial, _share(partial, gamma), gamma)
-            # What all cells of a frame have in common says nothing.
+            # What all cells of a frame have in common does not constrain the exponent.
             left = (left - np.median(left))[is_used] / (TONE_LEVELS * early)
             logs[i] -= np.sum(np.log1p(left**2 / 3.0)) * 2.0 / CORRELATED_CELLS
     weights = np.exp(logs - logs.max())

@@ -1,4 +1,4 @@
-"""What a light adds to every cell of a picture, and how much of it each row of a frame shows."""
+"""Estimate what a light adds to every cell of an image, and how much of it each row shows."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ __all__ = [
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Where a cell is lit in few frames, its light is that of cells as bright near it: so many frames
-# in full light count as much as they do.
+# Where a cell is lit in few frames, its light is taken from nearby cells of similar brightness,
+# which count as much as this many frames in full light.
 PRIOR_FRAMES = 0.7
-# Light counts by this power of itself: half light a quarter.
+# Light is weighted by this power of itself: half light counts a quarter.
 TRUST_POWER = 2
-# Rows with less of the light tell the exposure of their frame, those with all but as little its
-# scale.
+# Rows with less than this share of the light determine the exposure of their frame, those lacking
+# less than this share its scale.
 DARK_SHARE = 0.03
-# Rows that an encoder's blocks make err alike.
+# Number of rows whose errors are correlated by an encoder's blocks.
 CORRELATED_ROWS = 16.0
-# Exposures and lights farther than so many errors from what was foretold are of something else: two
-# pulses at once.
+# Exposures and lights depart from their prior by at most this many errors: a larger departure has
+# another cause, such as two pulses at once.
 MAX_FORETOLD = 3.0
-# No row of a frame tells the light better than to a fiftieth: patterns are not known better.
+# No row of a frame determines the light to better than 2 %: patterns are not known better.
 MAX_INFO = 50.0**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pattern:
-    """What full light adds to every cell, and what that is known from.
+    """What full light adds to every cell, and the sums that it is estimated from.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Pattern:
     product, power : ndarray, shape (h, b)
         Sums over the frames of light times excess and of squared light.
     usual : ndarray, shape (h, b)
-        What full light adds to cells of like place and brightness, in levels.
+        What full light adds to cells of similar position and brightness, in levels.
     spread : ndarray, shape (b,)
         Standard deviation of cells from that.
     """
@@ -67,7 +67,7 @@ class Pattern:
 
     @property
     def unevenness(self) -> float:
-        """Return by which share cells differ from those of like place and brightness."""
+        """Return the share by which cells differ from those of similar position and brightness."""
         return float(np.sqrt(np.mean(self.spread**2)) / max(np.mean(self.usual), 1e-3))
 
     def scaled(self, gain: float) -> Pattern:
@@ -81,11 +81,11 @@ class Pattern:
         )
 
     def without(self, lit: LitFrames, i: int) -> tuple[Floats, Floats, Floats]:
-        """Return what all frames but one tell of it, shape (h, b), and how well.
+        """Return the pattern from all frames but one, shape (h, b), and how well it is known.
 
-        A frame whose own light made the pattern would agree with it wherever its edges were. Beside
-        the variance of each cell, (h, b), stands how much of what is told of a row is a guess, from
-        0 to 1, (h,): what other frames show in part is as uncertain as their edges.
+        A frame whose own light contributed to the pattern would agree with it wherever its edges
+        were. Besides the variance of each cell, (h, b), this returns how much of each row is a
+        guess, from 0 to 1, (h,): what other frames show in part is as uncertain as their edges.
         """
         light = self.light[i]
         own = _sureness(lit)[i] * _trust(light)[:, None] * lit.is_clean[i]
@@ -102,8 +102,8 @@ class Pattern:
 def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
     """Return what full light adds to every cell, by least squares over the frames.
 
-    Cells that hardly any frame shows in the light take after those of like brightness in their
-    column block, by a plane over row and brightness.
+    Cells that hardly any frame shows in the light follow those of similar brightness in their
+    column block, by a polynomial in row and brightness.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
         Share of full light in each row.
     """
     clean, trust = lit.is_clean, _trust(light)
-    # Frames of uncertain exposure tell little of the light.
+    # Frames of uncertain exposure constrain the light little.
     trust = trust * _sureness(lit)[:, None]
     product = np.einsum("fr,frb,frb->rb", trust, lit.excess, clean)
     power = np.einsum("fr,frb->rb", trust * light, clean)
@@ -165,10 +165,10 @@ def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
 def find_exposures(
     lit: LitFrames, levels: Floats, curves: Floats, foretold: LitFrames
 ) -> LitFrames:
-    """Return the frames as exposed as their backgrounds and as each other.
+    """Return the frames corrected to the exposure of their backgrounds and of each other.
 
-    Rows that the light does not reach tell the gain of a frame over its background, those in full
-    light the scale of the light; beside both stands what is known of them beforehand.
+    Rows that the light does not reach determine the gain of a frame over its background, those in
+    full light the scale of the light; both are combined with what is known of them beforehand.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def find_exposures(
     curves : ndarray, shape (f, h)
         Share of full light in each row, as fitted.
     foretold : LitFrames
-        As gathered.
+        Frames as gathered.
     """
     light, info = row_light(lit, levels)
     weight = levels / lit.variance
@@ -212,12 +212,12 @@ def find_exposures(
 
 
 def _trust(light: Floats) -> Floats:
-    """Return how much the light of a row counts: on a ramp, it is as uncertain as the edge."""
+    """Return the weight of the light of a row: on a ramp, it is as uncertain as the edge."""
     return light**TRUST_POWER
 
 
 def _sureness(lit: LitFrames) -> Floats:
-    """Return how much frames count by how well their exposure is known, shape (f,)."""
+    """Return the weight of each frame by how well its exposure is known, shape (f,)."""
     std = np.maximum(lit.gain_std, lit.scale_std)
     return np.minimum(float(np.median(std)) / std, 1.0) ** 2
 

@@ -1,4 +1,4 @@
-"""Fit where light goes on and off in frames, by the ramps that it draws."""
+"""Fit the rows at which light goes on and off in frames, using the ramps that it draws."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["FrameEdges", "RampFit", "band_heights_px", "fit_rows", "rough_edges"
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Rows are smoothed over this share of a ramp before edges are looked for, within these rows.
+# Rows are smoothed over this share of a ramp, within these limits, before edges are looked for.
 SMOOTH_SHARE = 0.3
 SMOOTH_ROWS = (3, 41)
 # Runs of rows shorter than this are noise.
 MIN_RUN_ROWS = 7
-# A ramp that the picture's first or last rows cut is looked for from this share of light on.
+# A ramp cut by the first or last rows of the image is looked for above this share of light.
 MIN_CUT_LIGHT = 0.08
 N_ITERATIONS = 8
 CONVERGED_ROWS = 0.01
-# Edges at a known distance keep it by so many times what the light tells of them.
+# Weight of a known distance between edges, as a multiple of the weight of the light.
 TIED, TWO_TIED = 1e3, np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
@@ -36,7 +36,7 @@ class FrameEdges:
     Parameters
     ----------
     rows : tuple of float
-        From the top of the picture to its bottom, or beyond where it cuts a ramp.
+        From the top of the image to its bottom, or beyond where it cuts a ramp.
     signs : tuple of int
         +1 where rows below are lit, -1 where rows above are.
     is_lit : bool
@@ -44,7 +44,7 @@ class FrameEdges:
     is_off : bool
         Whether lit means dark: where a light goes off, the darkness is what is looked for.
     hidden_px : float
-        How far above the second edge the first lies, above the picture; 0 where it is seen.
+        How far above the second edge the first lies, if above the image; 0 where it is seen.
     """
 
     rows: tuple[float, ...]
@@ -54,13 +54,13 @@ class FrameEdges:
     hidden_px: float = 0.0
 
     def at(self, rows: Floats) -> FrameEdges:
-        """Return the same edges at other rows, the first of these."""
+        """Return the same edges at other rows, the first ones of `rows`."""
         return replace(self, rows=tuple(rows[: len(self.rows)].tolist()))
 
     def with_hidden(self, height_px: float) -> FrameEdges:
-        """Return the edges with the upper one of a band that the picture's first rows cut.
+        """Return the edges with the upper one of a band that the top of the image cuts.
 
-        What is still to come there of the light of a tail lacks in the rows that are seen.
+        The part of a tail's light that has yet to arrive there is missing in the visible rows.
         """
         if not self.rows or not self.is_lit or self.is_off:
             return self
@@ -79,7 +79,7 @@ class RampFit:
     light : ndarray, shape (f, h)
         What the edges draw.
     slope : ndarray, shape (f, e, h)
-        Derivative of that by the rows; 0 where a frame has fewer.
+        Derivative of that with respect to the rows; 0 where a frame has fewer.
     """
 
     rows: Floats
@@ -88,7 +88,7 @@ class RampFit:
 
 
 def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
-    """Return where the light of a frame crosses a half, and the ramps that the picture cuts.
+    """Return where the light of a frame crosses a half, and the ramps that its border cuts.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def fit_rows(
     shape : RampShape
         Shape of all ramps.
     n : int
-        Steps at most.
+        Maximum number of steps.
     bin_px : int
-        How many rows of the picture each row of `light` is the mean of.
+        How many rows of the image each row of `light` is the mean of.
     band_px : float, optional
         How far apart the edges of a band are, where that is known.
     """

@@ -1,4 +1,4 @@
-"""Tell which rows of a picture a light reaches, and how bright they are in it."""
+"""Find which rows of an image a light reaches, and how bright it makes them."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ __all__ = ["first_light", "full_scale", "reached_rows"]
 
 Floats = NDArray[np.float64]
 
-# Rows are lit from this share of the brightest light on. Full light is what most lit rows show: two
-# flashes in one exposure show twice as much.
+# Rows count as lit from this share of the brightest light. Full light is what most lit rows show:
+# two flashes in one exposure show twice as much.
 LIT_SHARE = 0.2
 FULL_PERCENTILE = 60
-# The brightest rows of a picture, but for single ones that show lamps themselves.
+# Brightness of the brightest rows of an image, except single ones that show the lamp itself.
 BRIGHT_PERCENTILE = 90
-# Least part of what a parabola over the others says of a row's light, and rounds of leaving such
-# rows out.
+# Minimum light of a row relative to a parabola over the others, and rounds of dropping rows below
+# it.
 MIN_FULL = 0.6
 N_ROUNDS = 4
-# How likely frames that light a row so seldom would do so by chance.
+# A row lit so rarely that the probability of it by chance is at most this is not reached.
 MAX_RISK = 1e-3
 
 
 def reached_rows(lit: LitFrames) -> slice:
     """Return the rows between the first and the last that light reaches.
 
-    A lamp that lights a wall above, or the ground in front, leaves the other rows dark whenever it
-    flashes. Where its light ends in the picture is no edge of a band: that moves over all rows with
-    the instants of the flashes, which lights every row about as often. Rows that are lit less often
-    than chance allows, by as many flashes as there are, are not reached, nor are those from which
-    on the light falls short of what the others tell.
+    A lamp that lights a wall above, or the ground in front, leaves the other rows dark at every
+    flash. The limit of its light in the image is not a band edge: band edges move over all rows
+    with the instants of the flashes, so every row is lit about equally often. Rows that are lit
+    less often than chance allows, given the number of flashes, are not reached, nor are outer rows
+    whose light falls short of what the others predict.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def reached_rows(lit: LitFrames) -> slice:
     share = np.where(lit.is_known, lit.share, 0.0)
     bright = float(np.percentile(share.max(axis=0), BRIGHT_PERCENTILE))
     n_lit = np.count_nonzero(share > LIT_SHARE * bright, axis=0)
-    # As often as a row is that some light falls on.
+    # How often a row that light does reach is lit.
     usual = float(np.average(n_lit, weights=n_lit)) if n_lit.any() else 0.0
     reached = np.flatnonzero(poisson.cdf(n_lit, usual) > MAX_RISK)
     if not poisson.cdf(0, usual) > MAX_RISK:
@@ -54,9 +54,9 @@ def reached_rows(lit: LitFrames) -> slice:
 
 
 def first_light(lit: LitFrames) -> Floats:
-    """Return light as a share of the brightest that rows show, a parabola over the rows.
+    """Return light as a share of full light, which is modelled as a parabola over the rows.
 
-    Rows near the border that few frames show in full light take after the others.
+    Rows near the image border that few frames show in full light follow the others.
     """
     share = np.where(lit.is_known, lit.share, 0.0)
     full, curve = _full_light(share)
@@ -66,7 +66,7 @@ def first_light(lit: LitFrames) -> Floats:
 
 
 def _full_light(share: Floats) -> tuple[Floats, Floats]:
-    """Return what most lit frames show of each row (nan: none is lit), and a parabola over that."""
+    """Return the full light of each row (nan where it is never lit), and a parabola over it."""
     is_lit = share > LIT_SHARE * np.percentile(share.max(axis=0), FULL_PERCENTILE)
     n_lit = np.count_nonzero(is_lit, axis=0)
     rows = np.linspace(-1.0, 1.0, share.shape[1])
@@ -80,6 +80,6 @@ def _full_light(share: Floats) -> tuple[Floats, Floats]:
 
 
 def full_scale(light: Floats, info: Floats) -> float:
-    """Return the share of light that most lit rows show, where they tell anything."""
+    """Return the share of light that most lit rows show, of those with any weight."""
     is_lit = (light > 0.4) & (info > 0.0)
     return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0

@@ -1,4 +1,4 @@
-"""Reduce a picture to the brightness of its rows in column blocks."""
+"""Reduce a frame to the brightness of its rows in column blocks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["FrameRows", "row_sums", "strips_of"]
 Singles = NDArray[np.float32]
 
 N_BLOCKS = 16
-# Four strips of about 120 rows tell whether a frame is worth a look.
+# Four strips of about 120 rows suffice to decide whether a frame needs a closer look.
 N_STRIPS = 4
 N_STRIP_ROWS = 120
-# Pixels this near to white are clipped (encoders ripple by two levels), and the share of them that
-# spoils a cell.
+# Pixels this close to white count as clipped (encoders ripple by two levels); a cell with a larger
+# share of them than this is not used.
 NEAR_WHITE = 3
 CLIPPED_SHARE = 0.02
 
 
 @dataclass(eq=False)
 class FrameRows:
-    """One frame: its rows in column blocks, when they are asked for.
+    """One frame, reduced to rows in column blocks on demand.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class FrameRows:
 
     @cached_property
     def levels(self) -> Singles:
-        """Mean luma of each row in each column block, shape (h, b); odd columns are left out."""
+        """Mean luma of each row in each column block, shape (h, b); odd columns are omitted."""
         return _block_means(self.picture, N_BLOCKS)
 
     @cached_property
     def is_clean(self) -> NDArray[np.bool_]:
-        """Where no more than a fiftieth of the pixels is clipped, shape (h, b)."""
+        """Where at most 2 % of the pixels are clipped, shape (h, b)."""
         limit = self.picture.white - NEAR_WHITE
         clipped = cv2.threshold(self.picture.luma, limit, 1, cv2.THRESH_BINARY)[1]
         if not cv2.countNonZero(clipped):
@@ -59,7 +59,7 @@ class FrameRows:
 
 
 def row_sums(picture: Picture) -> NDArray[np.int32]:
-    """Return sums along about 120 of the rows of a picture, evenly spread, in column blocks."""
+    """Return sums along about 120 evenly spaced rows of an image, in column blocks."""
     height, width = picture.shape
     return picture.block_sums(min(N_BLOCKS, width), max(1, height // N_STRIP_ROWS))
 

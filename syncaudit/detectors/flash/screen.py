@@ -1,4 +1,4 @@
-"""Tell cheaply which frames are not lit by a flash: nearly all of an ordinary clip."""
+"""Rule out cheaply the frames that no flash lights: nearly all of an ordinary clip."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ __all__ = [
 
 Singles = NDArray[np.float32]
 
-# Frames looked at on either side. The two nearest carry nearly all the weight; the others serve
-# trains so dense that the nearest are lit in the same rows.
+# Frames compared on either side. The two nearest carry nearly all the weight; the others serve
+# pulse trains so dense that the nearest frames are lit in the same rows.
 RADIUS = 4
-# Whole-frame gain (auto-exposure, mains flicker) is followed up to this; what is more is light.
+# Whole-frame gain (auto-exposure, mains flicker) is compensated up to this; anything more is light.
 MAX_GAIN_CHANGE = 0.04
 # Rows count as lit from this share of the background and this many levels.
 MIN_LIT_SHARE = 0.02
 MIN_LIT_LEVELS = 0.8
-# Fewest lit rows, as a share of the height.
+# Minimum number of lit rows, as a share of the height.
 MIN_LIT_ROWS = 1.0 / 60.0
-# Strips that must be lit by half of the limits above; clipped ones count as lit.
+# Strips that must be lit by this part of the limits above; clipped ones count as lit.
 N_LIT_STRIPS = 3
 STRIP_PART = 0.75
 CLIPPED_LEVEL = 235.0
-# Level of frames that are not there.
+# Level of missing frames.
 NO_FRAME = 1e6
 # Share of the column blocks in which a lit row must be lit.
 MIN_LIT_BLOCKS = 0.6
-# Median change between the frames before and after up to which a picture counts as still.
+# Median change between the frames before and after up to which an image counts as still.
 STILL_LEVELS = 1.0
-# Mean change between the frames before and after from which a picture moves, and how far up and
-# down its rows may have come from, as a share of the height.
+# Mean change between the frames before and after above which an image counts as moving, and how far
+# up or down its rows may have moved, as a share of the height.
 MOVING_LEVELS = 2.0
 GUARD = 1.0 / 30.0
-# Share of the excess in a moving picture that must be common to the strips of a row: a quarter is
-# by chance.
+# Share of the excess in a moving image that must be common to the strips of a row: by chance, a
+# quarter is.
 COMMON_SHARE = 0.6
-# Excess counts up to this share of the background: one bright object is not all the picture.
+# Excess is capped at this share of the background: one bright object is not the whole image.
 MAX_SHARE = 0.1
 
 
 def lit_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     """Return which frames have rows brighter than some frame before and some frame after.
 
-    A looser form of the test of `find_lit`, on a sixteenth of its cells: a row is lit where it and
-    three of its four strips exceed the darkest of the frames before and of those after, in
-    pictures that move also within a thirtieth of the height. There the excess must also be mostly
-    common to the strips. Whole-frame gain is followed.
+    A looser form of the test of `is_lit_across`, on a quarter of its cells: a row is lit where it
+    and three of its four strips exceed the darkest of the frames before and of those after. In
+    moving images, that includes rows within a thirtieth of the height, and the excess must also be
+    mostly common to the strips. Whole-frame gain is compensated.
 
     Parameters
     ----------
     strips : ndarray of float32, shape (m, n, s)
         Of consecutive frames.
     start, stop : int
-        Frames to tell of; they are compared with up to `RADIUS` on either side.
+        Frames to test; they are compared with up to `RADIUS` on either side.
 
     Returns
     -------
     list of int
-        Their places.
+        Their positions.
     """
     m, n, n_strips = strips.shape
     first, last = max(start, 1), min(stop, m - 1)
@@ -116,9 +116,9 @@ def _floor(strips: Singles, first: int, last: int) -> Singles:
 
 
 def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
-    """Tell whether what a frame has above the floor is mostly common to the strips of each row.
+    """Return whether a frame's excess over the floor is mostly common to the strips of each row.
 
-    Light is; scenery that moves brightens one strip and darkens the next.
+    That of light is; moving scenery brightens one strip and darkens the next.
     """
     share = frames - floor
     share /= floor + np.float32(16.0)
@@ -132,18 +132,18 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
 
 
 def is_lit_across(levels: Singles, at: int) -> bool:
-    """Tell whether whole rows of a frame are brighter than anything near them before and after.
+    """Return whether whole rows of a frame are brighter than anything near them before and after.
 
-    Near means a thirtieth of the height up or down and one column block left or right: a horizon
-    that bumps and a bright object that passes are no flash. In still pictures it means the cell
-    itself, so that faint flashes count.
+    Near means a thirtieth of the height up or down and one column block left or right: a bumping
+    horizon or a passing bright object is not a flash. In still images it means the cell itself, so
+    that faint flashes count.
 
     Parameters
     ----------
     levels : ndarray of float32, shape (m, n, b)
         Rows of consecutive frames in column blocks.
     at : int
-        Place of the frame.
+        Position of the frame.
     """
     m, n, n_blocks = levels.shape
     if not 0 < at < m - 1:

@@ -1,4 +1,4 @@
-"""The course of a light's going on, as the rows of a rolling shutter draw it."""
+"""Model a light going on as the rows of a rolling shutter show it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Bools = NDArray[np.bool_]
 
 # Shortest ramp: the encoder's block filters leave no edge sharper.
 MIN_RAMP_PX = 1.0
-# Points between which the half-light row is interpolated.
+# Number of points between which the half-light row is interpolated.
 N_HALF = 400
 
 
 @dataclass(frozen=True)
 class RampShape:
-    """A box of light that dies away exponentially or rises evenly, through a tone curve.
+    """A box of light with an exponential tail or a linear rise, seen through a tone curve.
 
     Rows that are exposed for E while a light is on for w gain light along a ramp of min(E, w)
-    rows: the box. LEDs, screens and lamps draw it so, xenon tubes a short box with a long tail. The
-    light that has arrived x rows after the onset, as a share of all, is::
+    rows: the box. LEDs, screens and lamps look like this; xenon tubes give a short box with a long
+    tail. The share of the light that has arrived x rows after the onset is::
 
         F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
 
-    A light that stays, and rises evenly for a time, draws a ramp of that time, and each instant of
-    it one of E: the mean of F over the last `blur` rows instead. Of the light of those
-    that show most, P, a picture shows ``f(F / P)``, f being its tone curve.
+    A lasting light that rises linearly draws a ramp as long as its rise, and each instant of the
+    rise one as long as E: the mean of F over the last `blur` rows instead. Relative to the rows
+    that show most of the light, P, an image shows ``f(F / P)``, where f is its tone curve.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class RampShape:
     bend : float
         Bend of the tone curve.
     blur_px : float
-        Rows that the light is averaged over; it has no tail then.
+        Rows over which the light is averaged; it has no tail then.
     peak : float
-        Most light that a row shows, as a share of all: not all of it where bands are short.
+        Most light that any row shows, as a share of all light: less than 1 where bands are short.
     ratio : float
-        Brightness of rows that show most of the light over that without.
+        Brightness of the rows that show most of the light, over that without light.
     """
 
     ramp_px: float
@@ -87,9 +87,9 @@ class RampShape:
         return slope
 
     def shown(self, light: Floats, is_off: Bools) -> tuple[Floats, Floats]:
-        """Return what a picture shows of shares of light, and the derivative (`ToneCurve`).
+        """Return what an image shows of shares of light, and the derivative (`ToneCurve`).
 
-        As a share of what rows show at most.
+        Both are relative to the most that any row shows.
         """
         shown, slope = ToneCurve(self.bend, self.ratio).shown(light / self.peak, is_off)
         return shown, slope / self.peak

@@ -1,4 +1,4 @@
-"""Fit the shape of the ramps that a light draws in some frames, and say how well it is known."""
+"""Fit the shape of the ramps that a light draws in some frames, and estimate its uncertainty."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ __all__ = ["FittedShape", "Sample", "edge_errors", "first_shape", "fit_shape", "
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Frames that the shape is learnt from.
+# Number of frames that the shape is learnt from.
 N_LEARNT = 16
-# Ramps that are tried first, in rows.
+# Ramp lengths that are tried first, in rows.
 FIRST_RAMPS_PX = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 FIRST_TAIL = 0.9
 MAX_BEND, BOUND = 0.9, 1e-3
 MAX_TAIL = 0.98
 MIN_TAIL = 0.03
 MAX_RAMP_PX = 1500.0
-# Full light is not taken for more than so many times too small or too large at first.
+# Maximum factor by which full light may at first be too small or too large.
 MAX_GAIN = 2.0
-# Misfits beyond so many deviations count linearly.
+# Misfits beyond this many deviations count linearly.
 ROBUST_SIGMAS = 10.0
 N_STEPS = 10
 STEP = 0.02
-# Unknowns of a shape without a tail, and of one with a tail where bands have a height.
+# Number of unknowns of a shape without a tail, and of one with a tail where bands have a height.
 N_BOX, N_TAILED = 3, 5
-# Frames that show a band whole, at least, of which the height is known, and how alike they must be
-# while the shape of the ramps is not known.
+# Minimum number of bands shown completely for their height to be known, and the maximum relative
+# scatter of their heights while the shape of the ramps is not known.
 MIN_BANDS, MAX_UNLIKE = 3, 0.25
-# Deviation of unknowns of which nothing is known, and of the logarithm of the height of bands:
-# people state exposures to a tenth or so.
+# Prior deviation of unknowns of which nothing is known, and of the logarithm of the band height:
+# stated exposures are accurate to about 10 %.
 UNKNOWN, HEIGHT_STD = 1e3, 0.1
-# Rows are binned while the shape is fitted, into so many a ramp and a picture, or more.
+# Rows are binned while the shape is fitted, into at least this many bins per ramp and per image.
 BINS_PER_RAMP, BINS_PER_PICTURE = 40, 120
 
 
@@ -64,9 +64,9 @@ class Sample:
         is_clear: Bools,
         is_full: Bools | None = None,
     ) -> Sample:
-        """Return the clear frames with edges and those in full light, or an even choice of each."""
+        """Return the clear frames with edges and those in full light, or an even sample of each."""
         some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
-        # Of lights that go on and off by turns, an even choice would be all of one kind.
+        # With lights that go on and off in turn, an even sample would be all of one kind.
         some.sort(key=lambda i: edges[i].is_off)
         some = some[:: max(1, len(some) // N_LEARNT)]
         if some and is_full is not None:
@@ -76,13 +76,13 @@ class Sample:
 
     @property
     def band_px(self) -> float | None:
-        """Return how high bands are by the first guesses of their edges, None if they differ."""
+        """Return the band height by the first guesses of the edges, or None if heights differ."""
         heights = band_heights_px(self.edges)
         usual = float(np.median(heights)) if len(heights) >= MIN_BANDS else 0.0
         return usual if mad_std(heights - usual) < MAX_UNLIKE * usual else None
 
     def settled(self, shape: RampShape, band_px: float | None) -> Sample:
-        """Return the frames in bins of their rows, with their edges where a shape fits them."""
+        """Return the frames with binned rows, and with their edges where a shape fits them."""
         fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
         edges = [own.at(rows) for own, rows in zip(self.edges, fitted, strict=True)]
         length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
@@ -98,7 +98,7 @@ class Sample:
     def misfit(
         self, shape: RampShape, n: int, gain: float = 1.0, band_px: float | None = None
     ) -> Floats:
-        """Return the weighted residuals, the rows fitted, were full light brighter by a factor."""
+        """Return the weighted residuals with rows fitted, for full light brighter by a factor."""
         light, info = self.light / gain, self.info * gain**2
         fit = fit_rows(light, info, self.edges, shape, n, self.bin_px, band_px)
         left: Floats = np.sqrt(info) * (light - fit.light)
@@ -112,7 +112,7 @@ def first_shape(
     ratio: float,
     rough_of: Callable[[Floats, Floats, RampShape], list[FrameEdges]],
 ) -> RampShape:
-    """Return the ramp without a tail, of some lengths, that draws some frames best."""
+    """Return the ramp without a tail, of several lengths, that fits some frames best."""
     bend, _ = usual_bend(ratio)
     shapes = [RampShape(ramp, bend=bend, ratio=ratio) for ramp in FIRST_RAMPS_PX]
     costs = []
@@ -124,28 +124,28 @@ def first_shape(
 
 
 def tailed(shape: RampShape) -> RampShape:
-    """Return a shape of the same length that is tail for the most part."""
+    """Return a shape of the same length that is mostly tail."""
     box_px, tail_px = shape.ramp_px * (1.0 - FIRST_TAIL), 0.5 * shape.ramp_px * FIRST_TAIL
     return replace(shape, ramp_px=box_px, tail_px=tail_px, bend=usual_bend(shape.ratio)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedShape:
-    """A shape, by what factor full light was taken too small, and band heights.
+    """A shape, the factor by which full light was underestimated, and the band height.
 
     Parameters
     ----------
     x : ndarray, shape (k,)
-        Logarithm of its length, bend of its tone curve, gain, and where it has a tail the share of
-        that, and the logarithm of the height of bands where that is known.
+        Logarithm of its length, bend of its tone curve, gain; where it has a tail, the share of
+        that, and the logarithm of the band height where that is known.
     start : RampShape
-        What the fit began with.
+        Shape that the fit began with.
     known_std : ndarray, shape (k,)
-        How well the unknowns were known beforehand.
+        Prior deviations of the unknowns.
     sample : Sample
         Frames that were fitted.
     cost : float
-        Of what the fit leaves.
+        Cost of the residuals.
     """
 
     x: Floats
@@ -166,7 +166,7 @@ class FittedShape:
 
     @property
     def band_px(self) -> float | None:
-        """Return how high bands are."""
+        """Return the band height."""
         return _drawn(self.x, self.start)[1]
 
     def changed(self, k: int) -> FittedShape:
@@ -178,9 +178,9 @@ class FittedShape:
     def covariance(self) -> Floats:
         """Return the covariance of the unknowns, shape (k, k).
 
-        Frames err each in its own way, but all of their rows alike (who walks by, coding): beside
-        what the scatter of rows says stands that of frames (Liang and Zeger, "Longitudinal data
-        analysis using generalized linear models", Biometrika 73, 1986, doi:10.1093/biomet/73.1.13).
+        Each frame has an error of its own, common to all its rows (people walking by, coding): the
+        scatter of frames is added to that of rows (Liang and Zeger, "Longitudinal data analysis
+        using generalized linear models", Biometrika 73, 1986, doi:10.1093/biomet/73.1.13).
         """
         left = self._misfit()
         others = [self.changed(k) for k in range(self.x.size)]
@@ -204,9 +204,9 @@ class FittedShape:
 def edge_errors(
     fitted: FittedShape, light: Floats, info: Floats, edges: Sequence[FrameEdges], fit: RampFit
 ) -> tuple[Floats, float]:
-    """Return by how much what is not known of a shape moves edges that are fitted by it.
+    """Return the errors of edges due to the uncertainty of the shape that they are fitted with.
 
-    Where the picture shows a ramp from darkness to full light that is next to nothing.
+    Where the image shows a ramp from darkness to full light, they are negligible.
 
     Parameters
     ----------
@@ -217,14 +217,14 @@ def edge_errors(
     edges : sequence of FrameEdges
         First guesses for each frame.
     fit : RampFit
-        Of them by that shape.
+        Fit of these with that shape.
 
     Returns
     -------
     row_std : ndarray, shape (f, e)
-        Of each edge by itself.
+        Error of each edge by itself.
     common_std : float
-        Of all edges alike.
+        Error common to all edges.
     """
     edges = [own.at(rows) for own, rows in zip(edges, fit.rows, strict=True)]
 
@@ -247,7 +247,7 @@ def edge_errors(
 
 
 def _drawn(x: Floats, start: RampShape) -> tuple[RampShape, float | None]:
-    """Return shape and band height of some values of the unknowns."""
+    """Return shape and band height for given values of the unknowns."""
     length, bend = float(np.exp(x[0])), float(x[1])
     shape = replace(start, ramp_px=length, tail_px=0.0, bend=bend, peak=1.0)
     if x.size == N_BOX:
@@ -269,24 +269,25 @@ def fit_shape(
     exposure_px: float | None = None,
     is_first: bool = False,
 ) -> FittedShape:
-    """Return the shape that draws some frames best, with a tail where it begins with one.
+    """Return the shape that fits some frames best, with a tail if `start` has one.
 
-    A tail outlasts every exposure, so that all bands are as high as rows are exposed for. Where
-    that is so short that no row shows full light, only the height tells how much it is. Tone curves
-    are usual ones where nothing tells.
+    A tail outlasts every exposure, so that all bands are as high as the exposure of a row is long.
+    Where that is so short that no row shows full light, only the height determines how much it is.
+    Where nothing determines the tone curve, a typical one is assumed.
 
     Parameters
     ----------
     sample : Sample
         Frames.
     start : RampShape
-        What to begin with.
+        Shape to begin with.
     band_px : float, optional
-        How high bands are, to begin with; None where that is not known, or bands have no tail.
+        Band height to begin with; None where it is not known, or the shape has no tail.
     exposure_px : float, optional
-        How high they should be, where the exposure is stated.
+        Expected band height, where the exposure is stated.
     is_first : bool
-        Whether what full light adds is hardly known: it would be made up for by a bend or a box.
+        Whether what full light adds is hardly known yet: bend and share of the tail, which would
+        compensate for its error, are then held.
     """
     settled = sample.settled(start, band_px)
     known, known_std = _beforehand(start, exposure_px)
@@ -324,7 +325,7 @@ def fit_shape(
 
 
 def _beforehand(start: RampShape, exposure_px: float | None) -> tuple[Floats, Floats]:
-    """Return what is known of the unknowns of a shape before any fit, and how well."""
+    """Return prior values and deviations of the unknowns of a shape."""
     bend, bend_std = usual_bend(start.ratio)
     known = np.array([0.0, bend, 1.0, 0.0, np.log(exposure_px or 1.0)])
     height_std = HEIGHT_STD if exposure_px else UNKNOWN

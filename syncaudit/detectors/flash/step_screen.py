@@ -1,4 +1,4 @@
-"""Tell cheaply in which frames a light may go on or off that stays."""
+"""Find cheaply the frames in which a lasting light may go on or off."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-# Frames on either side that must be alike: a light of less than two frame periods is no step.
+# Frames on either side that must look the same: a light shorter than two frame periods is not a
+# step.
 REACH = 2
-# Least change of the whole picture's mean, as a share and in levels.
+# Minimum change of the mean of the whole image, as a share and in levels.
 MIN_MEAN_SHARE = 0.02
 MIN_MEAN_LEVELS = 1.5
-# Least change of a column block in levels.
+# Minimum change of a column block in levels.
 MIN_BLOCK_LEVELS = 3.0
 # Frames before differ by no more than this share of the change, nor do those after, unless they
-# fall back: an exposure that answers the light.
+# fall back: auto-exposure responding to the light.
 STEADY_SHARE = 0.12
 ANSWERED_SHARE = 0.25
-# A light that falls back by so much of its change within two frames was a pulse, or went off.
+# A light that falls back by this much of its change within two frames was a pulse, or went off.
 ENDED_SHARE = 0.5
-# Share of the cells that must change in one sense.
+# Share of the cells that must change in the same sense.
 ONE_SENSE = 0.8
 
 
 def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
-    """Return which frames lie between two steady states of unlike brightness.
+    """Return which frames lie between two steady states of different brightness.
 
-    A cheap test by the mean of the picture first, then cell by cell of the strips: most change in
-    one sense, and little within the two frames on either side. Auto-exposure answers a change from
-    the next frame on: up to half of it may be taken back there.
+    A cheap test of the mean of the image comes first, then one of the cells of the strips: most
+    change in the same sense, and little within the two frames on either side. Auto-exposure
+    responds to a change from the next frame, in which up to half of it may be taken back.
 
     Parameters
     ----------
     strips : ndarray of float32, shape (m, n, s)
         Of consecutive frames.
     start, stop : int
-        Frames to tell of.
+        Frames to test.
 
     Returns
     -------
     list of int
-        Their places.
+        Their positions.
     """
     m = strips.shape[0]
     low, high = max(start, REACH), min(stop, m - REACH)
@@ -60,7 +61,7 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     change = pairs[at + 1] - pairs[at - 2]
     sense = np.sign(mean_pairs[at + 1] - mean_pairs[at - 2])
     change *= np.float32(0.5) * sense[:, None]
-    # Where there is no step, too many cells change by too little for the least one.
+    # Without a step, too many cells change by less than the smallest step requires.
     may_be = (change > 0.25 * MIN_BLOCK_LEVELS).mean(axis=1) >= ONE_SENSE
     at, change = at[may_be], change[may_be]
     if not at.size:
@@ -77,7 +78,7 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     unsteady = np.maximum(unsteady, _medians(np.abs(before)))
     is_steady = (unsteady < 2 * STEADY_SHARE * size) & (answered < 2 * ANSWERED_SHARE * size)
     at, size, sense = at[is_steady], size[is_steady], sense[is_steady]
-    # A pulse that auto-exposure answers is brighter than both sides, in whichever rows it shows.
+    # A pulse that auto-exposure responds to is brighter than both sides, whichever rows show it.
     sides = sense * np.stack((means[at - 1], means[at + 1]))
     unlike = np.maximum(
         sides.min(axis=0) - sense * means[at], np.abs(means[at - 1] - means[at - 2])
@@ -91,15 +92,15 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
 def lasting_senses(rows: Singles, at: Ints) -> list[int]:
     """Return whether light goes on (+1) or off (-1) in some frames, 0 where it was a pulse.
 
-    A light that goes on stays until the next step at which one goes off; pulses that follow each
-    other in two or three frames look like it until they end, or from when they began.
+    A light that goes on lasts until the next step at which one goes off; pulses that follow each
+    other in two or three frames look like such a light until they end, or from when they began.
 
     Parameters
     ----------
     rows : ndarray of float32, shape (n, r, b)
         Brightness of all frames.
     at : ndarray of int64, shape (k,)
-        Places of the steps, in order.
+        Positions of the steps, in order.
     """
     means = rows.mean(axis=(1, 2))
     inner = (at > 0) & (at < means.size - 1)
@@ -120,7 +121,7 @@ def lasting_senses(rows: Singles, at: Ints) -> list[int]:
 
 
 def _medians(values: Singles) -> Singles:
-    """Return the median of each row; `np.median` spends most of its time on other matters."""
+    """Return the median of each row; `np.median` spends most of its time on overhead."""
     low, high = (values.shape[1] - 1) // 2, values.shape[1] // 2
     ordered = np.partition(values, (low, high), axis=1)
     medians: Singles = 0.5 * (ordered[:, low] + ordered[:, high])

@@ -1,4 +1,4 @@
-"""The tone curve by which a camera shows light, between the brightness without a light and with."""
+"""Model a camera's tone curve between the brightness without a light and with it."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ __all__ = ["USUAL_GAMMA", "ToneCurve", "usual_bend"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Exponents that tone curves have (1: linear): usual ones, mean and deviation, and those tried.
+# Exponents of tone curves (1: linear): mean and deviation of typical ones, and those tried.
 USUAL_GAMMA = (1.8, 0.5)
 GAMMAS = np.linspace(0.2, 4.0, 96)
-# What curves of other forms bend by beside.
+# Additional bend of curves of other forms.
 OTHER_BEND = 0.1
-# Brightness with and without light between which any curve is a line.
+# Ratio of brightness with and without light up to which any curve is a line.
 MIN_RATIO = 1.01
-# Brightness is no less than this: light beyond all that there was would make it less than nothing.
+# Lower limit of brightness: taking away more light than there was would make it negative.
 LEAST = 1e-3
 
 
 @dataclass(frozen=True)
 class ToneCurve:
-    """What is shown of a light: ``luma = light^(1/gamma)``, and no light and all of it as they are.
+    """What is shown of a light: ``luma = light^(1/gamma)``, exact for none and all of it.
 
-    A share u of a light that makes a picture `ratio` times as bright shows::
+    A share u of a light that makes an image `ratio` times as bright shows::
 
         f(u) = ((1 + u * (ratio^gamma - 1))^(1/gamma) - 1) / (ratio - 1)
 
-    What no exponent bends as much is a parabola beside. A fit by the bend is as easy as one by a
-    parabola alone, which is 2 % off where a light makes a picture four times as bright.
+    Any bend beyond what an exponent can produce is added as a parabola. Fitting the bend is as easy
+    as fitting a parabola alone, which is 2 % off where a light makes an image four times as bright.
 
     Parameters
     ----------
     bend : float
-        Four times what is shown of half of the light beyond a half, in (-1, 1).
+        Four times the excess over a half of what is shown of half of the light, in (-1, 1).
     ratio : float
         Brightness with all of the light over that without.
     """
@@ -48,7 +48,7 @@ class ToneCurve:
 
     @cached_property
     def _gamma_and_rest(self) -> tuple[float, float]:
-        """Return the exponent, and the bend of the parabola beside."""
+        """Return the exponent, and the bend of the additional parabola."""
         bends = _bend(GAMMAS, self.ratio)
         rest = self.bend - float(np.clip(self.bend, bends[0], bends[-1]))
         return float(np.interp(self.bend, bends, GAMMAS)), rest
@@ -61,7 +61,7 @@ class ToneCurve:
         light : ndarray
             Shares.
         is_off : ndarray of bool, broadcast to that
-            Where it is the darkness of a light that goes off: curves bend it the other way.
+            Where the share is the darkness of a light that goes off: curves bend it the other way.
         """
         gamma, rest = self._gamma_and_rest
         ratio = max(self.ratio, MIN_RATIO)
@@ -74,7 +74,7 @@ class ToneCurve:
 
 
 def usual_bend(ratio: float) -> tuple[float, float]:
-    """Return mean and deviation of the bend of usual curves at a ratio of brightness."""
+    """Return mean and deviation of the bend of typical curves at a ratio of brightness."""
     mean, std = USUAL_GAMMA
     low, usual, high = _bend(np.array([mean - std, mean, mean + std]), ratio)
     return float(usual), float(np.hypot(0.5 * (high - low), OTHER_BEND))

@@ -1,4 +1,4 @@
-"""Say of lights that whole frames show within which times they changed."""
+"""Find the intervals in which lights that whole frames show changed."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["MAX_RISE_S", "ONSET_STD_S", "RISE_SHARE", "WatchedFrames", "watched_
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Screens go on and off line by line within a refresh, of 1/60 s mostly, and what they show changes
-# within some milliseconds more.
+# Screens go on and off line by line within a refresh, typically of 1/60 s, and what they show
+# changes within some milliseconds more.
 MAX_RISE_S = 0.025
-# What is nearer to one end of a screen has half of its light earlier or later, by this part of the
-# rise where one end lights it by a fifth more than the middle does, and the other by a fifth less.
+# Objects nearer to one end of a screen get half of their light earlier or later: by this part of
+# the rise, if one end lights them a fifth more than the middle does, and the other a fifth less.
 RISE_SHARE = 0.05
-# Screens are lit within their refresh, of 1/60 s mostly, each row within 8 ms at most, by a course
-# of its own. Of one that a frame cuts the middle may be anywhere.
+# Screens light up within their refresh, typically of 1/60 s, each row within at most 8 ms, with a
+# course of its own. If a frame cuts off part of a screen, its middle may be anywhere.
 REFRESH_S = 1.0 / 60.0
 RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
 CUT_SHARE = 0.25
-# Read-outs that nobody states: 3 to 33 ms.
+# Readout where not stated: 3 to 33 ms.
 UNSTATED_READOUT_S = 0.018
-# Flashes that clip more of what they light are told of even where none can be timed.
+# Flashes that clip more than this share of what they light are reported even if none can be timed.
 CLIPPED_SHARE = 0.25
-# How far from its half-light the onset of a light that stays may be: it rises while rows expose.
+# How far the onset of a lasting light may be from its half-light: it rises while rows are exposed.
 ONSET_STD_S = 1e-4
 NOWHERE: Ints = np.empty(0, dtype=np.int64)
 
@@ -52,13 +52,13 @@ class WatchedFrames:
     stream : CameraStream
         The camera.
     indices : sequence of int
-        Of the frames, in file order.
+        Positions of the frames in file order.
     frame_s : ndarray, shape (n,)
         Middle of the exposure of their middle rows.
     epoch_ns : int
         Zero of these times on the camera's clock.
     stamp_std_s : float
-        What all may be off by, and each for the jitter of its stamp.
+        Error common to all frames, combined with the jitter of each timestamp.
     height_px : int
         Rows of a frame.
     """
@@ -85,7 +85,7 @@ class WatchedFrames:
 
     @property
     def exposures_s(self) -> tuple[float, float]:
-        """Return the shortest and the longest that an exposure may be."""
+        """Return the shortest and the longest possible exposure."""
         exposure_s = self.stream.exposure_s
         return exposure_s or 0.0, exposure_s or self.period_s
 
@@ -110,18 +110,18 @@ class WatchedFrames:
         clipped_share: float,
         steps: Ints = NOWHERE,
     ) -> FlashIntervals | None:
-        """Return what frames that are lit as a whole, or in part, tell; None where none is lit.
+        """Return when lights changed, from wholly or partly lit frames; None where none is lit.
 
         Parameters
         ----------
         cells : ndarray of float32, shape (n, r, s)
-            Of `FrameCells`.
+            From `FrameCells`.
         blinking : Blinking, optional
-            Lights that stay.
+            Lasting lights.
         clipped_share : float
-            Of what flashes light.
+            Share of what flashes light that is clipped.
         steps : ndarray of int
-            Other frames in which a light went on or off that stayed.
+            Other frames in which a lasting light went on or off.
         """
         exposure_s, readout_s = self.stream.exposure_s, self.readout_s
         flat = cells.reshape(self.frame_s.size, -1).astype(np.float64)
@@ -172,9 +172,9 @@ class WatchedFrames:
         Parameters
         ----------
         blinking : Blinking
-            In a part of the rows.
+            What blinks, in a part of the rows.
         clipped_share : float
-            Of what flashes light.
+            Share of what flashes light that is clipped.
         """
         std_s = REFRESH_S * (CUT_SHARE if blinking.is_cut else RISE_SHARE)
         std_s = math.hypot(std_s, RESPONSE_STD_S)
@@ -222,8 +222,8 @@ def dead_times(
 ) -> Floats:
     """Return the times between neighbouring exposures that a pulse may hide in, shape (m, 2).
 
-    They begin where less than all rows are exposed, or a pulse would light them too little. None
-    where exposure or read-out is not stated.
+    They begin where not all rows are exposed, or a pulse would light them too little. Empty where
+    exposure or readout is not stated.
     """
     reach_s = 0.5 * ((exposure_s or 0.0) - (readout_s or 0.0)) - hidden_s
     if readout_s is None or reach_s <= 0.0:

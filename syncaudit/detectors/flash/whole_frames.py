@@ -1,4 +1,4 @@
-"""Find frames that a flash lights as a whole: global shutters, and read-outs nobody knows."""
+"""Find frames that a flash lights as a whole: global shutters, and unknown readouts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ N_CELL_ROWS = 8
 N_AT_ONCE = 16
 # Frames on either side among which an unlit one is looked for.
 RADIUS = 3
-# Least flash, as a share of the background and in robust deviations of all frames.
+# Minimum flash, as a share of the background and in robust deviations of all frames.
 MIN_SHARE = 0.03
 MIN_STRENGTH = 8.0
 # Share of the cells that must gain at least a third of the median gain.
 MIN_CELLS = 0.75
-# Neighbouring frames share one pulse where their gains add up to a full one within this.
+# Neighbouring frames share one pulse if their gains add up to a full one within this tolerance.
 SHARED_TOLERANCE = 0.2
 
 
@@ -65,16 +65,16 @@ def _frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LitFrames:
-    """When lights went on, by the frames that show them.
+    """When lights went on, from the frames that show them.
 
     Parameters
     ----------
     start_s, stop_s : ndarray, shape (m,)
-        Each went on between them, however long it stayed.
+        Each went on between these, however long it lasted.
     lit_s : ndarray, shape (m,)
-        Until then at least it was on: a light no longer than L went on no earlier than L before.
+        It was on at least until then: a light no longer than L went on no earlier than L before.
     hidden_s : float
-        Light within an exposure that is too short to be noticed.
+        Duration of light within an exposure that is too short to be detected.
     """
 
     start_s: Floats
@@ -93,24 +93,23 @@ def lit_frames(
 ) -> LitFrames:
     """Return when lights went on that whole frames show.
 
-    A frame is lit where three quarters of its cells are brighter than in the darkest frame
-    before and after, alike in proportion: a picture that moves brightens some rows and darkens
-    others. Frames in a row show one light. It went on before the first of them was exposed to its
-    end, and not before the end of the exposure before, which shows nothing of it; its length says
-    no more of that than the frames do. Exposure or read-out that is not stated may be anything up
-    to a frame period.
+    A frame is lit if three quarters of its cells are brighter than in the darkest frame before and
+    after, in similar proportion: a moving image brightens some rows and darkens others. Consecutive
+    lit frames show one light. It went on before the exposure of the first of them ended, and not
+    before the end of the previous exposure, which shows nothing of it; its length does not narrow
+    this down further. Exposure or readout that is not stated may be anything up to a frame period.
 
     Parameters
     ----------
     frame_s : ndarray, shape (n,)
         Middle of the exposure of the middle row.
     cells : ndarray, shape (n, c)
-        Of `FrameCells`.
+        From `FrameCells`.
     exposure_s, readout_s : float, optional
         Where stated.
     switched : ndarray of int
-        Frames near which a light went on or off that stayed (`date_changes`): those and the
-        ones beside them show no pulse.
+        Frames near which a lasting light went on or off (`date_changes`): those and the ones beside
+        them show no pulse.
     """
     floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
     gains, limit = _gains(cells, floor)
@@ -123,20 +122,20 @@ def lit_frames(
     longest_s, readout_s = _or(exposure_s, period_s), _or(readout_s, period_s)
     full = float(np.median(gains[lit]))
     hidden_s = longest_s * limit / full
-    # From its middle, a frame shows light up to `open_s` away, and all there is up to `sure_s`.
+    # A frame may show light up to `open_s` from its middle, and shows any light up to `sure_s`.
     open_s = 0.5 * (longest_s + readout_s)
     sure_s = 0.5 * ((exposure_s or 0.0) - readout_s) - hidden_s
     is_next = (np.diff(lit) == 1) & (np.diff(frame_s[lit]) > 0.0)
     first = lit[np.concatenate([[True], ~is_next])]
     last = lit[np.concatenate([~is_next, [True]])]
-    # Of lights longer than the search for darkness reaches, only frames in the middle stand out.
+    # If a light outlasts the search for darkness, only frames in its middle stand out.
     beside = np.stack(
         [_share(cells[first - 1], floor[first]), _share(cells[last + 1], floor[last])]
     )
     is_dark = np.all(np.median(beside, axis=2) < limit, axis=0)
     whole = np.add.reduceat(gains, first)[is_dark]
     first, last = first[is_dark], last[is_dark]
-    # More than a full gain in all is more than a pulse: it may be two, of which the first counts.
+    # More than a full gain in total is more than one pulse: perhaps two, of which the first counts.
     last = np.where(whole < (1.0 + SHARED_TOLERANCE) * full, last, first)
     stop_s = frame_s[first] + open_s
     return LitFrames(
@@ -152,7 +151,7 @@ def _or(stated_s: float | None, else_s: float) -> float:
 
 
 def _gains(cells: Floats, floor: Floats) -> tuple[Floats, float]:
-    """Return by what share of its background each frame is lit, 0 below the limit, and that."""
+    """Return each frame's gain as a share of its background, 0 below the limit, and the limit."""
     gains = np.zeros(cells.shape[0])
     if gains.size < 3:
         return gains, MIN_SHARE

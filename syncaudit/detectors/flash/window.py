@@ -1,4 +1,4 @@
-"""Keep of a camera's frames what is needed to find lights, as they come."""
+"""Keep what is needed to find lights from a camera's frames as they arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 # Frames that are looked at in one go.
 N_AT_ONCE = 16
-# Where as many of the frames may be lit, so are those that a frame is compared with.
+# Where this share of the frames may be lit, so are those that a frame is compared with.
 CROWDED_SHARE = 0.85
 
 
@@ -33,20 +33,20 @@ class FrameWindow:
     Attributes
     ----------
     cells : FrameCells
-        Of all frames.
+        Cells of all frames.
     candidates : list of int
         Frames, by their position in file order, that may be lit or show a light that goes on or
         off: nearly none of an ordinary clip.
     steps : list of int
-        Those between two steady states of unlike light.
+        Those between two steady states of different brightness.
     levels, clean : dict of int to ndarray, shape (h, b)
         Brightness of the candidates and of the frames near them, and where it is not clipped.
 
     Parameters
     ----------
     has_rows : bool
-        Whether rows are exposed one after the other. Where all are at once, frames are reduced to
-        `cells` alone, and no picture is kept.
+        Whether rows are exposed one after the other. Where all are exposed at once, frames are
+        reduced to `cells` alone, and no image is kept.
     """
 
     has_rows: bool
@@ -77,7 +77,7 @@ class FrameWindow:
             self._reduce()
 
     def finish(self) -> None:
-        """Look at the frames that are left."""
+        """Process the remaining frames."""
         stop = len(self._frames)
         if stop > self._n_done:
             self._screen(stop)
@@ -85,21 +85,21 @@ class FrameWindow:
             self._reduce()
 
     def senses(self, rows: Singles, places: Mapping[int, int]) -> dict[int, int]:
-        """Return whether the light of each step goes on (+1) or off (-1), of steps that last.
+        """Return whether light goes on (+1) or off (-1) at each step that lasts.
 
         Parameters
         ----------
         rows : ndarray of float32, shape (n, r, b)
-            Of `rows`.
+            From `rows`.
         places : mapping of int to int
-            Where a frame is in them.
+            Position of each frame in them.
         """
         at = np.array([places[index] for index in self.steps], dtype=np.int64)
         senses = lasting_senses(rows, at)
         return {k: sense for k, sense in zip(self.steps, senses, strict=True) if sense}
 
     def changes(self) -> Floats:
-        """Return by how many levels the rows of each frame differ from those before, (n,)."""
+        """Return the mean change of rows from the previous frame to each, in levels, (n,)."""
         return np.concatenate(self._changes)
 
     def rows(self) -> Singles:
@@ -138,7 +138,7 @@ class FrameWindow:
             self._wanted = found[-1] + REACH
 
     def _reduce(self) -> None:
-        """Reduce the frames that came since; many at once cost little more than one."""
+        """Reduce the frames that arrived since; many at once cost little more than one."""
         if self._sums:
             n_blocks = self._sums[0].shape[1]
             levels = np.stack(self._sums).astype(np.float32) / np.float32(

@@ -1,1 +1,1 @@
-"""What the frames of a camera look like: damaged, frozen, repeated, moving."""
+"""Inspect the frames of a camera: damaged, frozen, repeated, moving."""

@@ -1,4 +1,4 @@
-"""Find images that train nothing: frozen, blank, grey, cut off, damaged, undecoded."""
+"""Find images that are useless for training: frozen, blank, grey, cut off, damaged, undecoded."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from syncaudit.model.arrays import Bools, Ints
 
 __all__ = ["PictureAuditor"]
 
-# Images that are shown for longer than so many times the usual, and one frame, are frozen.
+# Images that are shown for longer than this many times the usual, plus one frame, are frozen.
 LONG = 2.5
-# Fewer repeats make no rate.
+# Minimum number of repeats to determine a rate.
 MIN_REPEATS = 8
-# Every fourth frame or more is not an accident; fewer are where so many come at one distance or its
-# multiples. (Of accidental ones, multiples of two frames are one half, of three one third.)
+# Repeats of every fourth frame or more are not accidental; nor are fewer, if this share of them
+# comes at one distance or its multiples. (Of accidental ones, one half would come at multiples of
+# two frames, one third at multiples of three.)
 MANY_SHARE = 0.25
 REGULAR_SHARE = 0.75
-# Where more of the images are unproven than this, their places tell nothing.
+# If more than this share of the images is unproven, their positions indicate nothing.
 MOST_UNPROVEN = 0.4
 
 # About 30 rows of each image are looked at, eight apart or a multiple of that.
 FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
-# Images that are looked at in one go: work that takes turns with a decoder finds its caches
-# emptied.
+# Images that are processed in one go: work that alternates with a decoder finds its caches evicted.
 N_AT_ONCE = 16
-# Spells of each fault that are kept, the longest.
+# Number of spells of each fault that are kept, the longest ones.
 MOST_SPELLS = 20
-# A still without motion of its own around it must last so many images, in a clip in which most
-# others move: whether time went on then is for other sources to say.
+# A still that is not surrounded by motion must last this many images, in a clip in which most
+# others move: other sources then determine whether time went on.
 MIN_LONG = 8
-# Share of stills from which a camera shows one image throughout.
+# Share of repeats from which a camera counts as showing one image throughout.
 ALL_SHARE = 0.97
-# Spells of fewer images are nothing to speak of: a flash whitens one or two, a shutter blackens.
+# Spells of fewer images are not reported: a flash whitens one or two, a shutter blackens them.
 MIN_IMAGES = {PictureFault.WHITE: 4, PictureFault.BLANK: 2, PictureFault.COVERED: 4}
 _PLAIN = (PictureFault.BLANK, PictureFault.COVERED, PictureFault.WHITE)
 
@@ -67,7 +67,7 @@ class PictureAuditor:
     def update(self, image: Picture) -> None:
         """Take one image.
 
-        Images after a damaged one refer to it until a key frame comes; decoders say nothing of
+        Images after a damaged one refer to it until the next key frame; decoders do not report
         those.
         """
         index, shape, is_key = image.index, image.shape, image.is_key
@@ -87,7 +87,7 @@ class PictureAuditor:
             self._look()
 
     def _look(self) -> None:
-        """Look at the images that wait."""
+        """Process the waiting images."""
         if self._waiting:
             self._looks.update([rows for rows, _ in self._waiting])
         for rows, is_key in self._waiting:
@@ -107,7 +107,7 @@ class PictureAuditor:
         Parameters
         ----------
         n_errors, first_error : int, str, optional
-            Of the decoder.
+            Number of decoder errors, and the first of them.
         expected : ndarray of int, optional
             Positions that should have given an image; default: those between first and last.
         has_moved : callable, optional
@@ -129,7 +129,7 @@ class PictureAuditor:
         damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
         for fault in (PictureFault.GREY, PictureFault.HALF):
             if fault in found:
-                found[fault] = np.setdiff1d(found[fault], damaged)  # said already
+                found[fault] = np.setdiff1d(found[fault], damaged)  # reported already
         found[PictureFault.SIZE] = np.array(self._odd_sized, dtype=np.int64)
         seen = np.array(self._looked_at, dtype=np.int64)
         if expected is None:
@@ -162,7 +162,7 @@ class PictureAuditor:
         for one in look.shown:
             place = one.repeats
             if one.n_repeats <= usual or is_plain[place].all():
-                continue  # told as such
+                continue  # reported as such
             is_proven = one.is_within_motion
             if not is_proven and has_moved is not None and one.n_repeats >= MIN_LONG:
                 at = self._taken[place]
@@ -197,14 +197,14 @@ class PictureAuditor:
 
 
 def _runs(places: Ints) -> list[Ints]:
-    """Part sorted positions into runs of neighbours."""
+    """Split sorted positions into runs of neighbours."""
     if not places.size:
         return []
     return np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
 
 
 def _long_enough(flags: Bools, shortest: int) -> Ints:
-    """Return the places of flags that stand in runs of at least `shortest`."""
+    """Return the positions of flags in runs of at least `shortest`."""
     runs = [run for run in _runs(np.flatnonzero(flags)) if run.size >= shortest]
     return np.concatenate([np.empty(0, np.int64), *runs])
 
@@ -212,7 +212,7 @@ def _long_enough(flags: Bools, shortest: int) -> Ints:
 def _cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
     """Return the share of frames that show a new image, and the longest usual repetition.
 
-    `shown`: different images; only those within motion count, whose repeats would be seen.
+    `shown`: different images; only those within motion count, whose repeats would be detected.
     """
     seen = [one for one in shown if one.is_within_motion]
     if not seen:
@@ -222,7 +222,7 @@ def _cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
     repeated = [one for one in seen if 1 <= one.n_repeats < longest]
     if len(repeated) < MIN_REPEATS:
         return None
-    # Some repeats are not seen, and leave multiples of the distance.
+    # Some repeats go undetected, which leaves multiples of the distance.
     gaps = np.diff([one.first for one in repeated])
     gap = int(np.quantile(gaps, 0.25, method="nearest"))
     if np.mean(gaps % gap == 0) >= REGULAR_SHARE:
@@ -234,10 +234,10 @@ def _cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
 
 
 def _n_hidden(shown: Sequence[Shown], repeated: Sequence[int], gap: int) -> int:
-    """Return into how many equal parts images that nothing proves cut the distance of repeats.
+    """Return into how many equal parts unproven images divide the distance between repeats.
 
-    Where every second frame is a key frame, so may every second repeat be: coded anew, it is no
-    proven one, but neither is it motion, always in the same places.
+    Where every second frame is a key frame, every second repeat may be one too: being re-encoded,
+    it is not a proven repeat, but it is not motion either, and always in the same positions.
     """
     unproven = {one.first for one in shown if not one.is_within_motion}
     if len(unproven) > MOST_UNPROVEN * len(shown):

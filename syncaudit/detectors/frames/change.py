@@ -1,4 +1,4 @@
-"""Measure by how much two images differ, and how much of that is the noise of their coding."""
+"""Measure how much two images differ, and how much of that is the noise of their coding."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from syncaudit.model.arrays import Bools
 
 __all__ = ["Signatures", "apart", "coding_noise", "most_noise", "signature"]
 
-# An image is compared by the means of so many cells (columns, rows): what encoders leave out is
-# fine structure, what motion changes is coarse as well. The cell at this quantile of the change
-# counts, so that an arm before a still wall is motion, and a speck of dust is not.
+# Images are compared by the means of this many cells (columns, rows): encoders drop fine structure,
+# while motion changes coarse structure as well. The cell at this quantile of the change counts, so
+# that an arm in front of a still wall is motion, and a speck of dust is not.
 CELLS = (16, 12)
 CELL_QUANTILE = 0.98
-# Key frames that tell their own noise: of fewer, one may begin another scene.
+# Minimum number of key frames to estimate their own noise: of fewer, one may begin another scene.
 MIN_KEYS = 3
 MIN_IMAGES = 4
-# Fast motion leaves nothing in common after two steps, as noise does. Coding leaves more: the worst
+# Fast motion, like noise, leaves nothing in common after two steps. Coding leaves more: the worst
 # tried (x264, crf 40, every second frame a key frame) changed the coarse cells by this share of
 # their contrast.
 MOST_NOISE = 0.18
-# Where all are key frames, the same image is coded the same but for what a quantizer that varies
+# Where all are key frames, the same image is coded the same, except for what a varying quantizer
 # changes in the mean of a cell.
 MOST_KEY_NOISE = 1.0
 # Quantile of the noise of all runs of images: motion that turns or tears looks like noise.
@@ -32,13 +32,13 @@ Signatures = NDArray[np.float16]
 
 
 def signature(rows: NDArray[np.uint8]) -> Signatures:
-    """Return the means of the cells of an image, shape (192,), counted from mid-grey."""
+    """Return the means of the cells of an image, shape (192,), relative to mid-grey."""
     sums = cv2.integral(rows)
     across, down = (
         np.arange(n + 1) * size // n for n, size in zip(CELLS, rows.shape[::-1], strict=True)
     )
     cells = np.diff(np.diff(sums[down[:, None], across], axis=0), axis=1)
-    n_pixels = np.maximum(np.diff(down)[:, None] * np.diff(across), 1)  # tiny images fill not all
+    n_pixels = np.maximum(np.diff(down)[:, None] * np.diff(across), 1)  # tiny images: some empty
     return np.asarray(cells / n_pixels - 128.0, dtype=np.float16).ravel()
 
 
@@ -50,14 +50,14 @@ def apart(one: Signatures, other: Signatures) -> NDArray[np.float32]:
 
 
 def coding_noise(images: Signatures, is_key: Bools) -> float:
-    """Return by how much images differ although nothing moved, in levels.
+    """Return how much images differ although nothing moved, in levels.
 
-    What moves goes on: the square of its change grows as that of the number of steps, while two
-    codings of one scene differ by the same however far apart they are (the nugget of a variogram;
-    G. Matheron, "Principles of geostatistics", Economic Geology 58, 1963,
-    doi:10.2113/gsecongeo.58.8.1246). So squares over one, two and three steps are extrapolated to
-    none, as q + a n^2 + b n^4. Key frames, coded without regard to the image before, exceed the
-    steps beside them by their own noise.
+    Motion accumulates: the square of its change grows as that of the number of steps, while two
+    codings of one scene differ by the same amount however far apart they are (the nugget of a
+    variogram; G. Matheron, "Principles of geostatistics", Economic Geology 58, 1963,
+    doi:10.2113/gsecongeo.58.8.1246). The squares over one, two and three steps are therefore
+    extrapolated to zero steps, as q + a n^2 + b n^4. Key frames, coded independently of the
+    previous image, exceed the steps beside them by their own noise.
 
     `images`, shape (n, 192): signatures of the images that differ, in order. `is_key`, shape (n,):
     which are key frames.

@@ -1,8 +1,8 @@
 """Find images that are shown again although time goes on.
 
-A repeat is proven by what it lacks: the image does not depart from the one shown before by more
-than coding it anew does, however many frames later, while the images before and after move on so
-fast that the frames between would have moved by clearly more than that.
+A repeat is proven by missing motion: the image does not depart from the one shown before by more
+than re-encoding causes, however many frames later, while the images before and after move so fast
+that the frames between would have moved by clearly more than that.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from syncaudit.model.arrays import Bools
 
 __all__ = ["FrozenFinder", "Look", "Shown"]
 
-# Different images on either side of a still that must show motion.
+# Number of different images on either side of a still that must show motion.
 REACH = 5
 MIN_REACH = 3
-# Steps that show whether a camera moves at all.
+# Minimum number of steps that show whether a camera moves at all.
 MIN_MOVING = 8
-# Change against that of the motion around it up to which an image is the one before once more.
+# Change, relative to the surrounding motion, up to which an image repeats the previous one.
 STILL_SHARE = 0.02
-# A freeze that is encoded settles in steps of at most this share, no more than so many.
+# An encoded freeze settles in steps of at most this share, and in at most this many.
 SETTLING_SHARE = 0.15
 MAX_SETTLING = 6
-# A key frame is coded anew: the same image changes by the noise of that (the largest of several
-# that are coded so), or by less than a step of the motion around it: the later ones by this share.
+# A key frame is encoded anew: the same image changes by up to this multiple of the noise of that
+# (the largest of several such changes), or by less than a step of the surrounding motion: later
+# ones by this share.
 KEY_NOISE = 1.5
 KEY_SHARE = 0.3
-# Encoders leave out changes below their noise: a still must have missed twice that, and at least
-# a level of it.
+# Encoders drop changes below their noise: a still must have missed twice that, and at least one
+# level.
 LOST_NOISE = 2.0
 MIN_LOST = 1.0
-# ... and so many times what the still departs from itself, from its first frame to any other:
-# encoders hold slow motion back for some frames, within twice of that.
+# ... and this many times what the still departs from itself, from its first frame to any other:
+# encoders hold slow motion back for some frames, within twice that.
 LOST_HELD = 4.0
 # Images of one scene in one light differ by no more than this factor in contrast.
 MOST_CONTRAST = 1.5
-# Images around it must differ from a still by this share of a step, for lights go off and on
-# again, and so must the step next to it: what stops or starts by itself does so gradually.
+# The images around a still must differ from it by this share of a step, because lights go off and
+# on again, and so must the step next to it: natural motion stops and starts gradually.
 AWAY_SHARE = 0.6
-# Motion goes on: the farthest of the images around departs by more than any step does, while
-# codings of one scene depart by the same all over. (What changes by more than the coarsest coding
-# is motion anyway.)
+# Motion accumulates: the farthest of the surrounding images departs by more than any step does,
+# while encodings of one scene all depart by the same amount. (Changes larger than those of the
+# coarsest coding are motion anyway.)
 GROWTH = 1.5
 # The coarsest coding tried changes cells by 6 levels; the noise of a sensor in the dark by less.
 MIN_COARSE = 8.0
@@ -61,12 +62,12 @@ class Shown:
     Parameters
     ----------
     first : int
-        Order (among the images taken) of the frame that shows it first.
+        Position (among the images taken) of the frame that shows it first.
     n_repeats : int
         Frames after it that show the same.
     is_within_motion : bool
-        Whether it begins and ends at once, within motion: time went on while it was repeated, and
-        had it been repeated, that would show.
+        Whether it begins and ends abruptly within motion: time went on while it was repeated, and
+        any repeats would have been detected.
     """
 
     first: int
@@ -75,7 +76,7 @@ class Shown:
 
     @property
     def repeats(self) -> slice:
-        """Places of the repeats."""
+        """Positions of the repeats."""
         return slice(self.first + 1, self.first + 1 + self.n_repeats)
 
 
@@ -124,10 +125,10 @@ class FrozenFinder:
 
 
 def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Return first and last frame of each image, as far as repeats are not coded anew.
+    """Return the first and last frame of each image, as far as repeats are not re-encoded.
 
-    A freeze is told from a scene at rest by what surrounds it, so the scale is the usual change
-    between the latest different images.
+    A freeze is distinguished from a scene at rest by what surrounds it, so the scale is the usual
+    change between the latest different images.
     """
     spans = [(0, 0)]
     usual: deque[float] = deque(maxlen=REACH + 1)
@@ -137,7 +138,7 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
         if changes[k] <= STILL_SHARE * motion or not changes[k]:
             start = spans[-1][0]
             if usual and start and not _is_alike(contrasts[start], contrasts[start - 1]):
-                usual.clear()  # It went dark: what moves there changes by less.
+                usual.clear()  # It went dark: motion changes less there.
                 spans += [(at, at) for at in range(k - n_settling, k)]
                 spans.append((k, k))
             else:
@@ -155,18 +156,18 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
 def _joined(
     spans: Sequence[tuple[int, int]], images: Signatures, is_key: Bools, noise: float
 ) -> list[tuple[int, int]]:
-    """Join images that differ by no more than coding them anew does, first and last as well."""
+    """Join images that differ by no more than re-encoding causes, first and last as well."""
     joined = [spans[0]]
     own_noise, is_intra = noise, bool(is_key.all())
     for start, stop in spans[1:]:
         first, last = joined[-1]
         is_first_key = not is_key[first + 1 : last + 1].any()
-        # P frames correct what a key frame left, once an image stands still.
+        # P frames correct the errors of a key frame once an image stands still.
         if is_key[start] or (not is_first_key and last - first >= MIN_REACH):
             change = float(apart(images[first], images[start]))
             limit = KEY_NOISE * own_noise
-            if len(joined) > MIN_REACH and not is_intra:  # which codes what is alike alike
-                # What stands still before or after it was coded anew does so all the time.
+            if len(joined) > MIN_REACH and not is_intra:  # intra coding codes equal images equally
+                # An image that stands still before or after re-encoding does so throughout.
                 is_still = max(last - first, stop - start) >= MIN_REACH
                 share = SETTLING_SHARE
                 if is_still:
@@ -174,9 +175,9 @@ def _joined(
                 around = joined[-REACH - 1 :]
                 speed = _speed(around[:-1], _steps(around, images), noise)
                 limit = max(limit, share * speed)
-            # What moved by more light than there is now sets no scale: it went dark.
+            # Motion in more light than there is now sets no scale: it went dark.
             if change <= min(limit, KEY_NOISE * most_noise(images[first : first + 1])):
-                # What coding it anew does to this image once is the measure for later ones.
+                # One re-encoding of this image sets the scale for later ones.
                 if is_key[start] and is_first_key:
                     own_noise = max(noise, change)
                 joined[-1] = (first, stop)
@@ -234,10 +235,10 @@ def _steps(spans: Sequence[tuple[int, int]], images: Signatures) -> list[float]:
 
 
 def _is_cut_short(steps: Sequence[float], away: Sequence[float], coarsest: float) -> bool:
-    """Return whether the steps beside an image, the next first, are motion that stops at once.
+    """Return whether the steps beside an image, nearest first, are motion that stops abruptly.
 
-    `steps`: changes from image to image. `away`: departure of each from the image. `coarsest`: what
-    changes by more than this is motion.
+    `steps`: changes from image to image. `away`: departure of each from the image. `coarsest`:
+    changes larger than this are motion.
     """
     usual = _median(steps[1:])
     if min(*away, steps[0]) < AWAY_SHARE * usual:
@@ -253,19 +254,19 @@ def _speed(
     far: float = 0.0,
     coarsest: float = 0.0,
 ) -> float:
-    """Return by how much the image changes from frame to frame.
+    """Return how much the image changes from frame to frame.
 
     Parameters
     ----------
     around : sequence of (int, int)
-        First and last frame of some images in a row.
+        First and last frame of some consecutive images.
     steps : sequence of float
         Changes from one to the next.
     noise : float
-        Of coding.
+        Noise of coding.
     far : float
-        Change from the first of them to the last. What coding leaves out of single steps, or adds
-        to them, comes to light there.
+        Change from the first of them to the last. What coding drops from single steps, or adds to
+        them, becomes visible there.
     coarsest : float
         Steps of this size are motion, which leaves nothing in common over several.
     """
@@ -277,7 +278,7 @@ def _speed(
 
 
 def _net(change: float, noise: float) -> float:
-    """Return what is left of a change without the noise in it."""
+    """Return a change with the noise removed."""
     return float(np.sqrt(max(0.0, change**2 - noise**2)))
 
 

@@ -1,4 +1,4 @@
-"""Return by the brightness of an image whether it shows anything: black, grey, white, cut off."""
+"""Find images whose brightness reveals that they show nothing: black, grey, white, cut off."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from syncaudit.model.arrays import Bools
 
 __all__ = ["ImageLooks"]
 
-# Images are looked at by about so many samples.
+# Images are sampled at about this many rows and columns.
 N_ROWS, N_COLUMNS = 24, 32
 # Spread of luma up to which an image is of one colour: rounding and ringing of encoders.
 BLANK_STD = 1.0
-# Cells of an image without structure differ by what noise leaves of a mean (twice its variance),
-# and by a level of shading.
+# Cells of an image without structure differ by what noise remains in a mean (twice its variance),
+# and by one level of shading.
 N_CELLS = (6, 8)
 SHADING_STD = 1.0
 MOST_NOISE_STD = 12.0
-# Luma from which a pixel is as good as clipped (235 in video range), and the share of a white-out.
+# Luma from which a pixel is practically clipped (235 in video range), and the share of such pixels
+# in a white-out.
 WHITE_LUMA, WHITE_SHARE = 230, 0.95
-# Decoders put mid-grey where they have nothing; scenes have it too, so compared with the clip.
+# Decoders output mid-grey where they have no data; scenes contain it too, so its share is compared
+# with that of the clip.
 GREY_LUMA, N_GREY_LEVELS, GREY_SHARE = 126, 5, 0.3
-# A wall or a screen that an exposure brings into these levels was plain before: most of it within
-# twice as many levels, for exposures hardly halve from frame to frame.
+# A wall or a screen that a change of exposure brings to these grey levels was plain before: most of
+# it within twice as many levels, since exposures hardly halve from frame to frame.
 PLAIN_PERCENTILES, PLAIN_LEVELS = (10, 90), 10.0
-# Lower rows that all repeat one row, as a share of the height, beyond what is usual.
+# Lower rows that all repeat one row, as a share of the height beyond the usual one.
 HALF_SHARE = 0.12
-# Plain rows that are cut off begin at an edge of so many levels; the night's black ground fades.
+# Plain rows that are cut off begin at an edge of this many levels; black ground at night fades.
 HALF_STEP = 12.0
-# Mean difference up to which a row repeats another, and least structure along such a row.
+# Mean difference up to which a row repeats another, and minimum structure along such a row.
 SAME_LEVELS = 1.5
 ROW_STD = 6.0
-# A spell of black in the dark is the night; as a defect it is all of the clip, or begins or ends
-# within brighter images.
+# A spell of black among dark images is night; as a defect it lasts all of the clip, or begins or
+# ends among brighter images.
 DARK_LUMA, DARK_STEP = 24.0, 8.0
 
 Floats = NDArray[np.float32]
@@ -46,7 +48,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(slots=True)
 class ImageLooks:
-    """Reduce images to what their brightness says; figures of a clip are compared at the end.
+    """Reduce images to brightness statistics, which are compared over the clip at the end.
 
     Call `update` with some images at a time, and `finish` at the end.
     """
@@ -55,7 +57,7 @@ class ImageLooks:
     _clear: Floats | None = None  # the last image that is not grey
 
     def update(self, images: Sequence[NDArray[np.uint8]]) -> None:
-        """Take rows of some images, each shape (n, w), the same of each."""
+        """Take rows of some images, each of shape (n, w), the same rows of each."""
         n_rows, n_columns = images[0].shape
         down, across = max(1, n_rows // N_ROWS), max(1, n_columns // N_COLUMNS)
         samples = np.stack([rows[::down, ::across] for rows in images])
@@ -107,12 +109,12 @@ def _is_flat(luma: Floats) -> bool:
 
 
 def _is_plain(levels: Floats, variance: Floats) -> Bools:
-    """Return which images show nothing but noise: that of cells' means is what noise leaves."""
+    """Return which images show only noise: the means of cells vary as noise alone explains."""
     n, n_rows, n_columns = levels.shape
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
     if not down or not across:
         return np.zeros(n, dtype=np.bool_)
-    # What varies by more than the most noise and what it leaves of means has structure.
+    # More variance than the maximum noise, and its remainder in the means, is structure.
     left = 2.0 / (down * across)
     if variance.min() > 1.01 * (SHADING_STD**2 + (1.0 + left) * MOST_NOISE_STD**2):
         return np.zeros(n, dtype=np.bool_)
@@ -149,7 +151,7 @@ def _repeated_share(rows: Floats) -> float:
     n_same = int(np.argmax(is_other))
     if float(last.std()) < ROW_STD:
         # Plain rows may be dark ground, which fades, or clipped by a flash; a cut leaves them
-        # exactly alike, and begins at an edge.
+        # exactly equal, and begins at an edge.
         is_edge = float(departs[-n_same - 1]) >= HALF_STEP
         if not is_edge or departs[-n_same:].any() or last[0] >= WHITE_LUMA:
             return 0.0

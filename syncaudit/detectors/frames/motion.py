@@ -1,10 +1,10 @@
-"""Find how the cells of an image move: what a moving arm, or a camera on it, does to images.
+"""Measure how the cells of an image move: the effect of a moving arm, or of a camera on it.
 
 Dense flow (Farnebäck, "Two-frame motion estimation based on polynomial expansion", SCIA 2003,
-doi:10.1007/3-540-45103-X_50) on a much reduced image, averaged over the cells of a grid. Points
-of what stands still weigh as much as points of what moves: a cell tells how large a share of it
-moves how far, which tracked corners do not: few of them lie on an arm before a still table. Small
-images follow the fast moves of a wrist camera as well as the share of a slow arm.
+doi:10.1007/3-540-45103-X_50) on a much reduced image, averaged over the cells of a grid. Still
+points weigh as much as moving ones, so a cell indicates how large a share of it moves how far.
+Tracked corners do not: few of them lie on an arm in front of a still table. Small images follow the
+fast motion of a wrist camera as well as the share of a slow arm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from syncaudit.model import CameraStream, PictureMotion
 
 __all__ = ["PictureMotionDetector"]
 
-# Flow is sought at about this width, in so many columns and rows of cells.
+# Flow is computed at about this width, and averaged over this many columns and rows of cells.
 FLOW_WIDTH_PX = 64
 GRID = (4, 3)
 MIN_SIDE_PX = 24
@@ -71,7 +71,7 @@ class PictureMotionDetector:
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
         previous, index = np.array(self._pairs).T
         start_s, stop_s = times_s[previous], times_s[index]
-        # Later than all before: what comes after must not lie between.
+        # Use only images later than all before: later ones must not lie in between.
         usable = stop_s - start_s > MIN_INCREMENT_S
         usable &= stop_s >= np.maximum.accumulate(stop_s)
         if not usable.any():

@@ -1,1 +1,1 @@
-"""How a camera turns from frame to frame."""
+"""Estimate how a camera rotates from frame to frame."""

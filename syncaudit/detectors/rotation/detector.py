@@ -1,8 +1,8 @@
-"""Find how a camera rotates from frame to frame: the evidence that needs no flash.
+"""Measure how a camera rotates from frame to frame: the evidence that needs no flash.
 
-Corners are followed on the luma image at reduced size, and a rotation is fitted to each frame
-pair. With a rolling shutter each point has its own time, row by row: the increments carry
-the moments of the rows that their points lie on.
+Corners are tracked on the luma image at reduced size, and a rotation is fitted to each frame
+pair. With a rolling shutter each point has its own time, row by row: each increment carries
+the moments of the rows on which its points lie.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
 
-# Images are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
+# Images are tracked at about this width: halving 480p costs no accuracy and saves a third.
 TRACK_WIDTH_PX = 430
-# Horizontal field of view assumed where the manifest states none.
+# Horizontal field of view assumed if the manifest does not state it.
 ASSUMED_FOV_DEG = 70.0
-# Systematic uncertainty of a read-out that is not stated: whole frames take 5-25 ms.
+# Systematic uncertainty of an unstated readout: full-frame readouts take 5-25 ms.
 UNKNOWN_READOUT_STD_S = 0.008
-# From the stamp to the middle of the middle row's exposure, in exposures and read-outs.
+# From the stamp to the middle of the middle row's exposure, in units of exposure and readout.
 STAMP_PARTS = {"mid_exposure_mid_row": 0.0, "start_of_frame": 0.5, "end_of_frame": -0.5}
-# Frames stamped closer than this (or backwards) tell nothing about a rate.
+# Frames stamped closer together than this (or backwards) do not determine a rate.
 MIN_INCREMENT_S = 2e-4
 
 
@@ -49,7 +49,7 @@ def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     Parameters
     ----------
     stream : CameraStream
-        With `stamp_at`, and exposure and line delay where stated.
+        Camera with `stamp_at`, and exposure and line delay if stated.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     epoch_ns : int
         First stamp.
     std_s : float
-        Systematic uncertainty where `stamp_at` needs a figure that is not stated.
+        Systematic uncertainty if `stamp_at` needs a value that is not stated.
     """
     epoch_ns = int(stream.time_ns[0])
     times_s = seconds_since(stream.time_ns, epoch_ns)
@@ -73,21 +73,22 @@ def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     return times_s + part * (exposure_s + readout_s), epoch_ns, std_s
 
 
-# Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
-# of travel at the first still serves as a start for the last.
+# Pairs whose rotations are fitted at once: enough for arrays to pay off, few enough that the
+# direction of travel of the first is still a good start for the last.
 STACK = 64
-# Pairs that the lens is found from, those that turn most; by less than this noise may look like a
-# lens. And how many wait for it: where a clip begins at rest, its lens shows later.
+# Pairs used to estimate the lens (those with the most rotation), the minimum rotation below which
+# noise may look like a lens, and how many pairs wait for the estimate: in a clip that begins at
+# rest, the lens can be estimated only later.
 LENS_PAIRS = 16
 LENS_TURN_PX = 2.0
 MAX_WAITING = 16 * STACK
-# Images that are kept until they are tracked: a decoder that takes turns with other work finds
-# its caches emptied.
+# Images kept before they are tracked together: a decoder that alternates with other work finds
+# its caches evicted.
 N_AT_ONCE = 32
 
 
 class _Fitted(NamedTuple):
-    """What was found of some pairs of frames, a row each; as of `RotationIncrements`."""
+    """Results for some pairs of frames, one row each; as in `RotationIncrements`."""
 
     frames: NDArray[np.intp]
     corner_rows_px: Floats
@@ -114,15 +115,15 @@ class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
 
     Call `update` with each image in order and `finish` at the end. One detector serves one
-    camera and keeps some small images.
+    camera and keeps a few small images.
 
     Parameters
     ----------
     stream : CameraStream
         The camera.
     chosen : ndarray of bool, shape (n_frames,), optional
-        Frames whose increment from the frame before is wanted, as of `choose_increments`; None:
-        all.
+        Frames whose increment from the previous frame is wanted, as from `choose_increments`;
+        None: all.
     """
 
     stream: CameraStream
@@ -137,13 +138,13 @@ class RotationDetector:
     _fitted: list[_Fitted] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Take the lens that is stated."""
+        """Set up the stated lens."""
         self._n_enough = STACK
         if self.stream.distortion is not None and self.stream.focal_px is not None:
             self._lens, self._is_lens_known = Lens.stated(self.stream.distortion), True
 
     def update(self, picture: Picture) -> None:
-        """Take one frame."""
+        """Process one frame."""
         if self._wants(picture.index) or self._wants(picture.index + 1):
             small = picture.reduced(track_factor(picture.shape))
             self._kept.append(_Kept(index=picture.index, luma=small, full_shape=picture.shape))
@@ -151,16 +152,16 @@ class RotationDetector:
                 self._track()
 
     def _track(self) -> None:
-        """Follow points through the images that are kept; the last stays for those to come."""
+        """Track points through the kept images; the last one stays for those to come."""
         for before, after in itertools.pairwise(self._kept):
-            # Among chosen frames neighbours alone make a pair; elsewhere what lies between is lost.
+            # Chosen frames pair only with direct neighbours; otherwise a pair may span lost frames.
             is_pair = self.chosen is None or after.index == before.index + 1
             if is_pair and self._wants(after.index) and before.luma.shape == after.luma.shape:
                 self._follow(before, after)
         del self._kept[:-1]
 
     def _wants(self, index: int) -> bool:
-        """Tell whether the increment that ends at a frame is wanted."""
+        """Return whether the increment that ends at a frame is wanted."""
         n_stamps = self.stream.time_ns.size
         return index < n_stamps and (self.chosen is None or bool(self.chosen[index]))
 
@@ -183,7 +184,7 @@ class RotationDetector:
             self._fit(is_last=False)
 
     def _fit(self, *, is_last: bool = True) -> None:
-        """Fit the rotations of all pairs that wait, once the lens is known."""
+        """Fit the rotations of all waiting pairs, once the lens is known."""
         if not (self._is_lens_known or self._find_lens(is_last=is_last)):
             return
         for first in range(0, len(self._waiting), STACK):
@@ -191,7 +192,7 @@ class RotationDetector:
         self._waiting.clear()
 
     def _find_lens(self, *, is_last: bool) -> bool:
-        """Settle what the lens does, unless more pairs may tell it better."""
+        """Settle the lens model, unless more pairs may improve the estimate."""
         lively = sorted(self._waiting, key=lambda pair: pair.turn_px)[-LENS_PAIRS:]
         term = None
         if lively[len(lively) // 2].turn_px >= LENS_TURN_PX:
@@ -201,7 +202,7 @@ class RotationDetector:
             term = find_radial_term(before, after, is_point, focal_px=stack.focal_px)
         is_found = term is not None and term.is_known
         if not (is_found or is_last or len(self._waiting) >= MAX_WAITING):
-            self._n_enough *= 4  # so many may tell what these did not
+            self._n_enough *= 4  # this many may determine what these did not
             return False
         self._is_lens_known, self._n_enough = True, STACK
         if term is not None and term.is_needed:
@@ -244,7 +245,7 @@ class RotationDetector:
         return 0.5 * pair.full_shape[1] / math.tan(math.radians(ASSUMED_FOV_DEG) / 2.0)
 
     def finish(self) -> RotationIncrements | None:
-        """Return the increments, or None where nothing could be tracked."""
+        """Return the increments, or None if nothing could be tracked."""
         self._track()
         if self._waiting:
             self._fit()
@@ -286,6 +287,6 @@ class RotationDetector:
 
 
 def track_factor(shape: tuple[int, ...]) -> int:
-    """Return by how much an image of height and width is reduced before it is tracked."""
-    # Lines of images have nothing to spare.
+    """Return the factor by which an image of height and width is reduced before tracking."""
+    # Line images have no rows to spare.
     return max(1, min(round(shape[1] / TRACK_WIDTH_PX), shape[0]))

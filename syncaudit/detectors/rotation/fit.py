@@ -1,4 +1,4 @@
-"""Rotation of a camera between two frames from tracked points, robust to translation.
+"""Fit the rotation of a camera between two frames from tracked points, robust to translation.
 
 A static point at image position (x, y) (focal lengths) and depth Z moves by
 
@@ -6,11 +6,11 @@ A static point at image position (x, y) (focal lengths) and depth Z moves by
 
 with the rotation matrix A and translation matrix B of Longuet-Higgins & Prazdny ("The
 interpretation of a moving retinal image", Proc. R. Soc. B 208, 1980, doi:10.1098/rspb.1980.0057).
-Depths are unknown. Across the direction B t the flow tells rotation alone (Bruss & Horn, "Passive
-navigation", CVGIP 21, 1983, doi:10.1016/S0734-189X(83)80026-7); along it, it tells rotation plus
-a parallax of unknown size, which is treated as noise whose scale is found from the points
-themselves (a random effect with a common mean). So far points keep their full weight when the
-camera hardly translates, and lose only what parallax spoils when it does.
+Depths are unknown. Across the direction B t, the flow depends on rotation alone (Bruss & Horn,
+"Passive navigation", CVGIP 21, 1983, doi:10.1016/S0734-189X(83)80026-7); along it, it depends on
+rotation plus a parallax of unknown size, which is treated as noise whose scale is estimated from
+the points themselves (a random effect with a common mean). So distant points keep their full weight
+when the camera hardly translates, and lose only what parallax spoils when it does.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ __all__ = [
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked image).
 MIN_NOISE_PX = 0.02
-# Four to five steps serve cameras that look along the way. Those that look sideways, where turning
-# and travelling look alike, would go on by parts of their standard error up to ten.
+# Four to five steps suffice for cameras that look along the direction of travel. For those that
+# look sideways, where rotation and translation look the same, up to ten steps would still change
+# the result by fractions of the standard error.
 MAX_ITERATIONS = 6
-# Steps below this share of the standard error change nothing.
+# Steps below this share of the standard error are negligible.
 CONVERGED_STD = 0.3
-# Larger turns between neighbouring frames are false.
+# Larger rotations between neighbouring frames are wrong.
 MAX_ANGLE_RAD = 1.0
-# Directions of travel to start from: along each axis and between right and forward.
+# Initial directions of travel: along each axis and between right and forward.
 FIRST_DIRECTIONS = np.array(
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.7, 0.0, 0.714], [-0.7, 0.0, 0.714]]
 )
-# Pairs that a first direction is sought with, and the growth of the mean log residual that says
-# that the memory leads astray.
+# Pairs used to find a first direction, and the growth of the mean log residual above which the
+# remembered direction is considered wrong.
 START_PAIRS = 5
 START_ITERATIONS = 4
 LOST_COST = 0.7
@@ -63,15 +64,15 @@ class RotationFits:
     Parameters
     ----------
     pairs : ndarray of int, shape (k,)
-        Which of the stack they are.
+        Their indices in the stack.
     angles_rad, std_rad : ndarray, shape (k, 3)
         Rotation vector about x (right), y (down), z (forward), and one-sigma errors.
     direction : ndarray, shape (k, 3)
         Unit vector of travel.
     direction_information : ndarray, shape (k, 3, 3)
-        On that, without what was known from other pairs.
+        Information on it, excluding information from other pairs.
     gains : Gains
-        Share of each point in the result.
+        Contribution of each point to the result.
     """
 
     pairs: NDArray[np.intp]
@@ -100,16 +101,16 @@ def fit_rotations(
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     heading : Heading
-        Memory of the direction of travel; updated.
+        Memory of the direction of travel; updated in place.
     focal_px : float
         Focal length in pixels of the tracked image (sets the floor of the noise).
     scale : ndarray, shape (m, n), optional
-        As of `Views`.
+        As for `Views`.
 
     Returns
     -------
     RotationFits or None
-        None where nothing is found: with fewer than 12 points or a degenerate layout.
+        None if nothing is found: fewer than 12 points or a degenerate layout.
     """
     used = np.flatnonzero(is_point.sum(axis=1) >= MIN_POINTS)
     if used.size == 0:
@@ -137,7 +138,7 @@ def fit_rotations(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rays:
-    """Rays of the tracked points in both frames, shape (m, 3, n), and which of them are any."""
+    """Rays of the tracked points in both frames, shape (m, 3, n), and which of them are valid."""
 
     before: Floats
     after: Floats
@@ -146,44 +147,44 @@ class Rays:
 
     @classmethod
     def of(cls, before: Floats, after: Floats, is_point: Bools, scale: Floats | None) -> Rays:
-        """Return the rays through places of shape (m, n, 2), focal lengths."""
+        """Return the rays through positions of shape (m, n, 2), in focal lengths."""
         return cls(_rays(before), _rays(after), is_point, scale)
 
     def pick(self, index: NDArray[np.intp]) -> Rays:
-        """Return the rays of some pairs."""
+        """Return the rays of the selected pairs."""
         scale = None if self.scale is None else self.scale[index]
         return Rays(self.before[index], self.after[index], self.is_point[index], scale)
 
     def turned_by(self, angles: Floats) -> Views:
-        """Return what both frames see from half-way through such turns."""
+        """Return both frames as seen from halfway through the given rotations."""
         return Views.between(self.before, self.after, self.is_point, angles, self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """What one start led to."""
+    """Fit of all pairs from one start."""
 
     angles: Floats
     step: Step
 
     @property
     def is_good(self) -> Bools:
-        """Which pairs were solved, and believably."""
+        """Which pairs were solved with a plausible rotation."""
         return np.asarray(
             self.step.is_solved & np.all(np.abs(self.angles) <= MAX_ANGLE_RAD, axis=1)
         )
 
     @property
     def cost(self) -> float:
-        """Mean logarithm of what is left across the direction of travel."""
+        """Mean log residual across the direction of travel."""
         return float(np.mean(np.where(self.is_good, np.log(self.step.noise), 0.0)))
 
 
 def first_direction(rays: Rays, floor: float) -> Floats:
-    """Find the direction of travel without a memory: the start that leaves least across it.
+    """Find the direction of travel without a memory: the start with the least flow across it.
 
-    A side camera's travel looks like a turn: from rotation alone, or from a single pair, a start
-    would often stay there. So every start serves several pairs, which remember one another.
+    The travel of a side camera looks like a rotation: from rotation alone, or from a single pair, a
+    start would often get stuck there. So each start is tried on several pairs, which share memory.
     """
     m = rays.is_point.shape[0]
     chosen = np.unique(np.linspace(0, m - 1, min(m, START_PAIRS)).astype(np.intp))
@@ -225,7 +226,7 @@ def converge(
 ) -> Fit:
     """Iterate from a start, for one or several stacks of pairs in order of time.
 
-    What a pair lends to those after it settles along with its own rotation.
+    The information that a pair passes on to later pairs converges along with its own rotation.
     """
     told = np.zeros((n_stacks, angles.shape[0] // n_stacks, 3, 3))
     for iteration in range(max_iterations):

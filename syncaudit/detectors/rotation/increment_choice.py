@@ -1,12 +1,12 @@
-"""Choose the frame pairs whose rotation tells most of a camera's delay, before one is decoded.
+"""Choose, before decoding, the frame pairs whose rotation best constrains a camera's delay.
 
 A rotation increment constrains a delay by how much the angular rate changes over it: the Fisher
 information of a delay is the sum of ``(rate(stop) - rate(start))**2`` over the noise (Knapp &
 Carter, "The generalized correlation method for estimation of time delay", 1976,
-doi:10.1109/TASSP.1976.1162830, for the continuous case). A gyroscope on board says where that is
-large: a quarter of all increments tells about six tenths of what all would tell.
-The choice depends on the gyroscope alone, not on the images' noise: it cannot bend the delay.
-Stamps are taken at face value for it; where they are wrong the choice is merely worse.
+doi:10.1109/TASSP.1976.1162830, for the continuous case). A gyroscope on board shows where that is
+large: a quarter of all increments carries about six tenths of the total information.
+The choice depends on the gyroscope alone, not on image noise, so it cannot bias the delay.
+Stamps are taken at face value; if they are wrong, the choice is merely worse.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from syncaudit.model.time import spans_too_long
 
 __all__ = ["choose_increments"]
 
-# Of every span of about so long (drift and steps want some throughout) as many are chosen as tell
-# enough, in (rad/s)^2: a camera with errors of 0.25 mrad an increment is then known to 0.6 ms.
+# In every span of about this length (drift and steps need some throughout), enough increments are
+# chosen to reach this information, in (rad/s)^2: with errors of 0.25 mrad per increment, the delay
+# of a camera is then determined to 0.6 ms.
 SPAN_S = 20.0
 ENOUGH = 0.17
-# Bounds on that: fewer leave robust fits without a majority, more cost more than they tell.
+# Bounds on their number: fewer leave robust fits without a majority, more cost more than they add.
 MIN_CHOSEN, MAX_CHOSEN = 48, 170
 MAX_SHARE = 0.7
-# Each quarter of a span has at least so many of them: a clock may step where little happens.
+# Each quarter of a span gets at least this many: a clock may step where little happens.
 N_PARTS, MIN_IN_PART = 4, 8
-# The gyroscope is averaged over this, so that clocks may differ by as much and the choice be good:
-# with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
+# The gyroscope is averaged over this span, so that the choice tolerates clocks that differ by as
+# much: with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
 AVERAGE_S = 0.2
-# It must have been on during this share of the increments.
+# The gyroscope must have been on during this share of the increments.
 MIN_COVERED = 0.8
 
 
@@ -47,17 +48,17 @@ def choose_increments(
     Parameters
     ----------
     stream : CameraStream
-        The camera; its stamps are believed to within the span of a movement.
+        The camera; its stamps are trusted to within the duration of a movement.
     rate : Activity
         Angular rate of the same body, three axes.
     wanted : ndarray of bool, shape (n_frames,), optional
-        Frames that will be looked at; None: all.
+        Frames that will be processed; None: all.
 
     Returns
     -------
     ndarray of bool, shape (n_frames,), or None
-        None where every increment is worth it: too few of them, or the angular rate was not
-        measured during most.
+        None if every increment should be tracked: there are too few of them, or the angular rate
+        was not measured during most.
     """
     if stream.time_ns.size <= MIN_CHOSEN or rate.times_s.size < 4:
         return None
@@ -97,6 +98,6 @@ def _averaged(rate: Activity, at_s: Floats) -> Floats:
     return np.asarray((angle.at(later_s) - angle.at(earlier_s)) / AVERAGE_S)
 
 
-@lru_cache(maxsize=1)  # all cameras of a clip are chosen by the same gyroscope
+@lru_cache(maxsize=1)  # the same gyroscope serves all cameras of a clip
 def _angle(rate: Activity) -> RunningIntegral:
     return integrate_samples(rate.times_s, rate.values, is_smooth=False)

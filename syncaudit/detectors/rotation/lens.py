@@ -1,12 +1,14 @@
-"""From places in an image to directions: what a lens bends, stated or found, is straightened.
+"""Map image positions to directions: correct the distortion of a stated or estimated lens.
 
-Points far from the middle move less, or more, than a pinhole would have them: a wide lens makes
-turns a third too small, and what it takes for travel bends offsets by milliseconds.
+Points far from the centre move less, or more, than in a pinhole camera: a wide lens makes
+rotations appear a third too small, and what it adds to apparent travel biases offsets by
+milliseconds.
 
-Turning moves points by an amount that is known all over the image but for three numbers; what a
-lens adds grows with the distance from the middle. Rotation, direction of travel and one radial
-term (`Lens.radial`) are fitted to the liveliest pairs of frames by Gauss-Newton, with flow across
-the way alone, as in self-calibration from two views (Fitzgibbon, CVPR 2001, doi as there).
+Rotation moves points in a way that is known all over the image up to three numbers; the effect of a
+lens grows with the distance from the centre. Rotation, direction of travel and one radial
+term (`Lens.radial`) are fitted to the frame pairs with the most rotation by Gauss-Newton, using
+only flow across the direction of travel, as in self-calibration from two views (Fitzgibbon, CVPR
+2001, doi given there).
 """
 
 from __future__ import annotations
@@ -32,46 +34,46 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Lens", "Sight", "find_radial_term"]
 
-# Rays farther from the axis are left out: in the plane that flow is fitted in they go to infinity.
+# Rays farther from the axis are left out: they tend to infinity in the plane where flow is fitted.
 MAX_ANGLE_RAD = math.radians(70.0)
-# Between these many angles the curve of a lens is as good as straight.
+# Between this many angles the curve of a lens is practically straight.
 N_ANGLES = 700
-# Decentring is a small part of the distortion: two steps of a fixed point solve for it.
+# Decentring is a small part of the distortion: a few fixed-point steps solve for it.
 DECENTRING_STEPS = 3
 # Lenses from a fisheye (-1/3) to a slight pincushion, one sigma.
 PRIOR_STD = 0.3
-# Steps start from a pinhole, and from a wide lens where that fits better: between the two, turning
-# may look like travel, and a fit stay there.
+# Iterations start from a pinhole, and from a wide lens if that fits better: between the two,
+# rotation may look like travel, and a fit may get stuck there.
 WIDE = -0.3
 MIN_TERM, MAX_TERM, MAX_STEP = -0.6, 0.3, 0.2
 MAX_STEPS = 8
 CONVERGED_STD = 0.3
 TURN_ITERATIONS = 3
-# A smaller term moves points at the edge of 80 degrees by under 1.5 %: a pinhole will do. And it
-# must be so many standard errors away from none.
+# A smaller term moves points at the edge of 80 degrees by under 1.5 %: a pinhole will do. The term
+# must also differ from zero by this many standard errors.
 MIN_NEEDED = 0.02
 MIN_Z = 4.0
-# Known so well, nothing else need be tried.
+# Known this precisely, no other start need be tried.
 KNOWN_STD = 0.01
-# Tracks are good to so many floors of their noise. Where even those would tell the term no better
-# than this, as of a car on a straight road, it is not sought nearby.
+# Tracks are accurate to this many times their noise floor. If even such tracks could not determine
+# the term to within this error, as on a straight road, it is not searched for near the pinhole.
 USUAL_NOISE = 5.0
 MAX_BEST_STD = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """Where points would lie in a pinhole's image.
+    """Positions of points in a pinhole image.
 
     Parameters
     ----------
     places : ndarray, shape (..., 2)
-        In focal lengths from the middle.
+        In focal lengths from the centre.
     scale : ndarray, shape (...)
-        How much larger a length there is in the image than in this plane: errors of tracks are
-        alike in the image.
+        How much larger a length is in the image than in this plane: track errors are uniform in
+        the image.
     is_seen : ndarray of bool, shape (...)
-        False outside of what the lens can show.
+        False outside what the lens can show.
     """
 
     places: Floats
@@ -81,16 +83,16 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lens:
-    """Inverse of a lens as a table over the distance from the middle of the image.
+    """Inverse of a lens as a table over the distance from the image centre.
 
     Parameters
     ----------
     radius : ndarray, shape (k,)
         Distances in the image, focal lengths, increasing from zero.
     stretch : ndarray, shape (k,)
-        Distance in a pinhole's image over that.
+        Distance in a pinhole image divided by that.
     scale : ndarray, shape (k,)
-        As of `Sight`.
+        As for `Sight`.
     decentring : tuple of float
         p1 and p2 of `Distortion`.
     """
@@ -102,7 +104,7 @@ class Lens:
 
     @classmethod
     def stated(cls, distortion: Distortion) -> Lens:
-        """Return the inverse of a lens that is stated."""
+        """Return the inverse of a stated lens."""
         angle = _angles()
         return cls._of(angle, distortion.radius(angle), distortion.decentring)
 
@@ -123,7 +125,7 @@ class Lens:
     def _of(
         cls, angle: Floats, radius: Floats, decentring: tuple[float, float] = (0.0, 0.0)
     ) -> Lens:
-        # A polynomial turns back somewhere outside of the image that it was fitted to.
+        # A polynomial turns back somewhere outside the image to which it was fitted.
         back = np.flatnonzero(np.diff(radius) <= 0.0)
         stop = int(back[0]) + 1 if back.size else radius.size
         angle, radius = angle[:stop], radius[:stop]
@@ -135,7 +137,7 @@ class Lens:
         return cls(radius, stretch, scale, decentring)
 
     def sight(self, points: Floats) -> Sight:
-        """Straighten points, shape (..., 2), focal lengths from the middle of the image."""
+        """Undistort points, shape (..., 2), in focal lengths from the image centre."""
         bent, (p1, p2) = points, self.decentring
         if p1 or p2:
             for _ in range(DECENTRING_STEPS):
@@ -157,7 +159,7 @@ class Lens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RadialTerm:
-    """Radial term of `Lens.radial` with its standard error, and how badly it fits."""
+    """Radial term of `Lens.radial` with its standard error and residual."""
 
     value: float
     std: float
@@ -165,12 +167,12 @@ class _RadialTerm:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a pinhole would do worse."""
+        """Whether a pinhole would fit worse."""
         return abs(self.value) > max(MIN_NEEDED, MIN_Z * self.std)
 
     @property
     def is_known(self) -> bool:
-        """Whether more pairs of frames would tell nothing new."""
+        """Whether more pairs of frames would add nothing."""
         return self.std < KNOWN_STD
 
 
@@ -186,12 +188,12 @@ def _length(points: Floats) -> Floats:
 def find_radial_term(
     before: Floats, after: Floats, is_point: Bools, *, focal_px: float
 ) -> _RadialTerm:
-    """Return the radial term that explains some pairs of frames best.
+    """Return the radial term that best explains some pairs of frames.
 
     Parameters
     ----------
     before, after : ndarray, shape (m, n, 2)
-        Places in the image, focal lengths from its middle.
+        Positions in the image, in focal lengths from its centre.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     focal_px : float
@@ -213,7 +215,7 @@ def find_radial_term(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Step:
-    """What one fit of all pairs says of the term: its change, and how well that is told."""
+    """Result of one fit of all pairs for the term: its change and how well it is determined."""
 
     fit: Fit
     change: float
@@ -224,7 +226,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Search:
-    """Pairs of frames whose lens is sought; as of `find_radial_term`."""
+    """Pairs of frames whose lens is estimated; as for `find_radial_term`."""
 
     before: Floats
     after: Floats
@@ -232,7 +234,7 @@ class _Search:
     floor: float
 
     def refined(self, value: float, step: _Step) -> _RadialTerm:
-        """Return the term that steps lead to from a start and the first of them."""
+        """Return the term reached by iterating from a start and its first step."""
         for _ in range(MAX_STEPS - 1):
             now = min(max(value - min(max(step.change, -MAX_STEP), MAX_STEP), MIN_TERM), MAX_TERM)
             moved, value = abs(now - value), now
@@ -242,7 +244,7 @@ class _Search:
         return _RadialTerm(value=value, std=step.std, cost=step.cost)
 
     def step(self, value: float, last: Fit | None = None) -> _Step:
-        """Fit all pairs with a term, from where they were with the last one."""
+        """Fit all pairs for a given term, starting from the last fit."""
         lens = Lens.radial(value)
         p, q = lens.sight(self.before), lens.sight(self.after)
         scale = np.sqrt(p.scale * q.scale)
@@ -256,23 +258,23 @@ class _Search:
                 rays, last.angles, direction, Heading(), self.floor, max_iterations=TURN_ITERATIONS
             )
         before, after = np.sum(self.before**2, axis=-1), np.sum(self.after**2, axis=-1)
-        # A ray (x, y, 1 + value r^2) moves inwards with the term.
+        # A ray (x, y, 1 + value r^2) moves inwards as the term grows.
         grown = [
             -sight.places * (square / (1.0 + value * square))[..., None]
             for sight, square in ((p, before), (q, after))
         ]
         square = 0.5 * (before + after)
-        # Logarithm of the scale, (1 + v r^2)^(3/2) (1 - v r^2)^(-1/2), by the term.
+        # Derivative of the log scale, (1 + v r^2)^(3/2) (1 - v r^2)^(-1/2), by the term.
         swollen = 0.5 * square * (3.0 / (1.0 + value * square) + 1.0 / (1.0 - value * square))
         information, score = fit.step.told_across(grown[1] - grown[0], swollen)
         is_good = fit.is_good & (is_point.sum(axis=1) > 0)
         information, score = np.where(is_good, (information, score), 0.0)
         told = float(information.sum()) + PRIOR_STD**-2
-        # A lens taken for another leaves more than noise: what good tracks would tell.
+        # A wrong lens leaves more than noise: this is what good tracks could determine.
         excess = np.maximum(fit.step.noise / (USUAL_NOISE * self.floor), 1.0)
         could_tell = float(np.sum(information * excess**2)) + PRIOR_STD**-2
-        # Pairs that contradict one another tell less than their noise says; and where flow is
-        # little more than noise, what a lens does to that may look like the lens.
+        # Pairs that contradict one another carry less information than their noise suggests; and if
+        # flow is little more than noise, the effect of a lens on that may look like a lens.
         scatter = float(np.sqrt(np.sum(score**2))) / told
         swell = np.where(is_good, np.sum(fit.step.trust * swollen, axis=1), 0.0)
         along = mad_std_of_rows(scale * fit.step.along[:, 3], is_point)

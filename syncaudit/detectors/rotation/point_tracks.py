@@ -1,12 +1,12 @@
-"""Follow corners from one image to the next, and stack the tracks of pairs of frames.
+"""Track corners from one image to the next, and stack the tracks of pairs of frames.
 
 Corners: FAST (Rosten & Drummond, "Machine learning for high-speed corner detection", ECCV 2006,
 doi:10.1007/11744023_34), the strongest of every cell; the minimum eigenvalue of Shi & Tomasi costs
 six times as much and tracks no better here. Tracking: pyramidal Lucas-Kanade (Bouguet, "Pyramidal
 implementation of the Lucas Kanade feature tracker", Intel, 2001). False tracks, a third of all
-where near walls fly by, are told by tracking back (Kalal, Mikolajczyk & Matas, "Forward-backward
-error", ICPR 2010, doi:10.1109/ICPR.2010.675); one level from the old place is enough for that and
-costs a sixth.
+where near walls pass by, are detected by tracking back (Kalal, Mikolajczyk & Matas,
+"Forward-backward error", ICPR 2010, doi:10.1109/ICPR.2010.675); one level from the old position is
+enough for that and costs a sixth.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["FramePair", "PairStack", "PointTracks", "track_points"]
 
-# Corners looked for, and how many of the best are followed.
+# Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250
 MAX_POINTS = 80
 MIN_POINTS = 12
-# Contrast of a corner in luma levels: the second where the first leaves few.
+# Contrast of a corner in luma levels: the second value is used if the first finds too few.
 FAST_THRESHOLDS = (20, 12)
 ENOUGH_CORNERS = 100
 CELL_PX = 20
 PER_CELL = 2
-# Eight columns are one step of the processor's: eleven cost a third more and tell no more.
+# Eight columns are one SIMD step of the processor: eleven cost a third more and are no better.
 WINDOW_PX = (8, 11)
 LEVELS = 2
-# A true track leads back to within this distance.
+# A correct track leads back to within this distance.
 MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
 # A point's neighbour lies within this distance.
@@ -45,14 +45,14 @@ NEIGHBOUR_PX = 40.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointTracks:
-    """Points followed from one image to the next.
+    """Points tracked from one image to the next.
 
     Parameters
     ----------
     before, after : ndarray, shape (n, 2)
         Positions (x, y) in pixels.
     mean_corner_row_px : float
-        Mean row of all corners of the first image, followed or not.
+        Mean row of all corners of the first image, tracked or not.
     """
 
     before: Floats
@@ -63,7 +63,7 @@ class PointTracks:
 def track_points(
     before: NDArray[np.uint8], after: NDArray[np.uint8], *, earlier: PointTracks | None = None
 ) -> PointTracks | None:
-    """Return where corners of `before` lie in both images.
+    """Return the positions in both images of the corners of `before`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def track_points(
         Neighbouring images.
     earlier : PointTracks, optional
         Tracks that end in `before`: at steady speed the flow at a place hardly changes, and near
-        walls move farther between images than a search from standstill reaches.
+        walls move farther between images than a search from standstill can reach.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     if not found:
         return np.zeros((0, 1, 2), dtype=np.float32)
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)
-    # Strengths are levels of luma: cell and strength, or rank and strength, sort as one number.
+    # Strengths are luma levels: cell and strength, or rank and strength, sort as one number.
     weakness = 255 - np.array([point.response for point in found]).astype(np.int64)
     column, row = (places * (1.0 / CELL_PX)).astype(np.int64).T
     cell = row * (picture.shape[1] // CELL_PX + 1) + column
@@ -138,7 +138,7 @@ def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray[np.float32]:
-    """Return where the corners will be if they move on like their neighbours before."""
+    """Return where the corners will be if they move as their neighbours did before."""
     if earlier is None:
         return corners.copy()
     places = corners[:, 0, :]
@@ -150,9 +150,9 @@ def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray
     return np.asarray((places + flow)[:, None, :], dtype=np.float32)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the turn is found when asked
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the rotation is computed on demand
 class FramePair:
-    """Tracks between two frames that wait for their fit.
+    """Tracks between two frames, waiting to be fitted.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class FramePair:
     tracks : PointTracks
         In pixels of the tracked image.
     shape, full_shape : tuple of int
-        Height and width of the tracked image and of the whole one.
+        Height and width of the tracked image and of the full one.
     """
 
     previous: int
@@ -172,7 +172,7 @@ class FramePair:
 
     @cached_property
     def turn_px(self) -> float:
-        """How far the points move together: turning to a side does that, and travel ahead not."""
+        """Common displacement of the points: from sideways rotation, not from forward travel."""
         return float(np.hypot(*np.mean(self.tracks.after - self.tracks.before, axis=0)))
 
 
@@ -185,13 +185,13 @@ class PairStack:
     frames : ndarray of int, shape (m, 2)
         The two frames of each pair.
     places_px : ndarray, shape (2, m, n, 2)
-        Before and after, from the middle of the tracked image.
+        Positions before and after, from the centre of the tracked image.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     corner_rows_px : ndarray, shape (m,)
-        Mean row of the corners, from the middle of the whole image.
+        Mean row of the corners, from the centre of the full image.
     row_scale : float
-        Rows of the whole image in one of the tracked image.
+        Rows of the full image per row of the tracked image.
     focal_px : float
         Focal length in pixels of the tracked image.
     """
@@ -205,7 +205,7 @@ class PairStack:
 
     @classmethod
     def of(cls, pairs: Sequence[FramePair], full_focal_px: float) -> PairStack:
-        """Stack pairs of frames of one size, given the focal length of the whole image."""
+        """Stack pairs of frames of one size, given the focal length of the full image."""
         (height, width), full_shape = pairs[0].shape, pairs[0].full_shape
         n_most = max(len(pair.tracks.before) for pair in pairs)
         places = np.zeros((2, len(pairs), n_most, 2))
@@ -227,11 +227,11 @@ class PairStack:
         )
 
     def rows_px(self, pairs: NDArray[np.intp]) -> Floats:
-        """Return the rows of some pairs' points in the whole image, shape (2, k, n)."""
+        """Return the rows of the selected pairs' points in the full image, shape (2, k, n)."""
         return np.asarray(self.row_scale * self.places_px[..., 1][:, pairs])
 
     def seen_through(self, lens: Lens | None) -> tuple[Floats, Floats, Bools, Floats | None]:
-        """Return places before and after, which are points, and the scale (`fit_rotations`)."""
+        """Return positions before and after, which are points, and the scale (`fit_rotations`)."""
         bent = self.places_px / self.focal_px
         if lens is None:
             return bent[0], bent[1], self.is_point, None

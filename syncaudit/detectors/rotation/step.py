@@ -1,7 +1,7 @@
-"""One Gauss-Newton step of rotation and direction of travel, for many frame pairs at once.
+"""Compute one Gauss-Newton step of rotation and direction of travel for many frame pairs at once.
 
-The pairs of a stack share nothing but the cost of a call: a frame has some eighty points, too few
-for an array operation to pay on its own.
+The pairs of a stack share nothing but the overhead of a call: a frame has about eighty points, too
+few for an array operation to pay off on its own.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ __all__ = ["Gains", "Step", "Views"]
 
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
-# Longest change of the direction of travel in one step.
+# Largest change of the direction of travel in one step.
 MAX_TURN = 0.3
-# Share of the information added for points that leave a rotation undefined.
+# Relative ridge added to the information if points leave a rotation undetermined.
 RIDGE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of m pairs, and what the last one of them tells on demand."""
+    """One step of m pairs, with quantities derived from it on demand."""
 
     change: Floats
     direction: Floats
@@ -65,23 +65,23 @@ class Step:
         return np.asarray(weighted @ self.lines.transpose(0, 2, 1))
 
     def told_across(self, moved: Floats, swollen: Floats) -> tuple[Floats, Floats]:
-        """Return what flow across the way tells of one more parameter, shape (m,) each.
+        """Return what flow across the travel reveals about one more parameter, shape (m,) each.
 
-        Flow along it is left out: depths that change over the image look like anything.
+        Flow along it is left out: depths that vary over the image can look like anything.
 
         Parameters
         ----------
         moved : ndarray, shape (m, n, 2)
-            Flow that a unit of the parameter adds.
+            Flow added by a unit of the parameter.
         swollen : ndarray, shape (m, n)
-            Part by which it lengthens flow in the image: else small flow, all noise, would
-            favour whatever makes it smaller.
+            Relative lengthening of flow in the image per unit of the parameter: without it, small
+            flow, all noise, would favour whatever makes it smaller.
 
         Returns
         -------
         information, score : ndarray
             Rotation and direction of travel eliminated; the parameter is ``score / information``
-            smaller than thought.
+            smaller than assumed.
         """
         added = self.toward[..., 0] * moved[..., 1] - self.toward[..., 1] * moved[..., 0]
         weighted = self.across_weight * added
@@ -94,7 +94,7 @@ class Step:
 
     @property
     def gains(self) -> Gains:
-        """What the points' flows do to the rotations."""
+        """Sensitivity of the rotations to the points' flow."""
         across_weight, along_weight = self.across_weight[:, None, :], self.along_weight[:, None, :]
         design, length = self.along[:, :3], self.along[:, 4:]
         parted = (design - self.mean_parallax[:, :3, None] * length) * along_weight
@@ -109,16 +109,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gains:
-    """How rotations of m pairs depend on their n points, shapes (m, 3, n).
+    """How the rotations of m pairs depend on their n points, shapes (m, 3, n).
 
     Parameters
     ----------
     across, along : ndarray
-        Flow across and along the direction of travel that a rotation makes.
+        Flow across and along the direction of travel caused by a rotation.
     to_across, to_along : ndarray
-        Rotation that the fit makes of such flow.
+        Rotation that the fit derives from such flow.
     lines : ndarray
-        Flow across it that another direction of travel makes.
+        Flow across it caused by a change of the direction of travel.
     """
 
     across: Floats
@@ -128,17 +128,17 @@ class Gains:
     lines: Floats
 
     def pick(self, index: NDArray[np.intp]) -> Gains:
-        """Return the gains of some pairs."""
+        """Return the gains of the selected pairs."""
         parts = (self.across, self.to_across, self.along, self.to_along, self.lines)
         return Gains(*(part[index] for part in parts))
 
     def mean(self, values: Floats) -> Floats:
-        """Return the mean of a figure of the points, of shape (m, n), as rotations weigh it.
+        """Return the mean of a per-point quantity, shape (m, n), weighted as in the rotation fit.
 
         Returns
         -------
         ndarray, shape (m, 3, 3)
-            Rotations ``value * w`` at the points' own places are fitted as ``mean @ w``.
+            Rotations ``value * w`` at the individual points are fitted as ``mean @ w``.
         """
         weighed = (self.to_across * values[:, None, :]) @ self.across.transpose(0, 2, 1)
         return np.asarray(
@@ -146,28 +146,28 @@ class Gains:
         )
 
     def mean_of_travel(self, values: Floats) -> Floats:
-        """Return what directions of travel that differ by ``value * t`` are taken for.
+        """Return the rotation fitted if the direction of travel varies by ``value * t``.
 
         Returns
         -------
         ndarray, shape (m, 3, 3)
-            Rotation for each axis of t. Flow along the way tells too little to count here.
+            Rotation for each axis of t. Flow along the travel is too weak to matter here.
         """
         return np.asarray((self.to_across * values[:, None, :]) @ self.lines.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """Tracked points of m pairs after both images were turned half-way, exactly.
+    """Tracked points of m pairs after both images were rotated exactly halfway.
 
     Parameters
     ----------
     x, y, dx, dy : ndarray, shape (m, n)
-        Places half-way and flow, in focal lengths.
+        Halfway positions and flow, in focal lengths.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than the longest of the stack.
     scale : ndarray, shape (m, n), optional
-        How much larger lengths are in the image, where a lens bends it: noise is alike there.
+        How much larger lengths are in the image if the lens distorts it: noise is uniform there.
     """
 
     x: Floats
@@ -186,7 +186,7 @@ class Views:
         angles: Floats,
         scale: Floats | None = None,
     ) -> Views:
-        """Turn the rays of both frames, shape (m, 3, n), into the orientation half-way."""
+        """Rotate the rays of both frames, shape (m, 3, n), into the halfway orientation."""
         half = _rotation_matrices(0.5 * angles)
         p, q = half.transpose(0, 2, 1) @ before, half @ after
         px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
@@ -199,10 +199,10 @@ class Views:
         return np.stack([self.dy, -self.dx, self.dx * self.y - self.dy * self.x], axis=1)
 
     def first_directions(self, floor: float) -> Floats:
-        """Return the directions of travel that the epipolar planes agree on best, shape (m, 3)."""
+        """Return the directions of travel that best fit the epipolar planes, shape (m, 3)."""
         lines = self.lines()
         size = np.sqrt(self.dx**2 + self.dy**2)
-        # Bounded influence: long residuals (moving objects, lost tracks) count no more.
+        # Bounded influence: long residuals (moving objects, lost tracks) count no more than others.
         weight = np.where(self.is_point, 1.0 / (size + 4.0 * floor) ** 2, 0.0)
         _, vectors = np.linalg.eigh((lines * weight[:, None, :]) @ lines.transpose(0, 2, 1))
         return np.asarray(vectors[:, :, 0])
@@ -213,14 +213,14 @@ class Views:
         Parameters
         ----------
         direction : ndarray, shape (m, 3)
-            Unit vectors of travel so far.
+            Current unit vectors of travel.
         prior : ndarray, shape (m, 3, 3)
-            Information on them from elsewhere.
+            Information on them from other sources.
         floor : float
-            Least noise of a track, focal lengths.
+            Minimum noise of a track, in focal lengths.
         """
         x, y = self.x, self.y
-        # Flow that translation makes, up to depth; along it the direction is (ax, ay).
+        # Flow caused by translation, up to depth; its direction is (ax, ay).
         ax = x * direction[:, 2, None] - direction[:, 0, None]
         ay = y * direction[:, 2, None] - direction[:, 1, None]
         length = np.sqrt(ax * ax + ay * ay) + MIN_MOVED
@@ -233,23 +233,23 @@ class Views:
         along_var = noise**2 + (parallax * length) ** 2
         trust = np.where(self.is_point, cauchy_weights(flow_across / noise), 0.0)
         across_weight = trust / noise**2
-        # Whoever breaks the epipolar line tells nothing along it either.
+        # A point that violates the epipolar constraint carries no information along it either.
         along_weight = trust * cauchy_weights(flow_along / np.sqrt(along_var)) / along_var
         # A radian about x, y, z moves a point by (xy, 1 + yy), -(1 + xx, xy), (y, -x).
         radial, tangent = ax * x + ay * y, ax * y - ay * x
         sideways = _across(direction)
         lines = self.lines() / length[:, None, :]
-        # What three angles and two turns of the direction change, and the flow itself.
+        # Columns: three angles, two rotations of the direction, and the flow itself.
         across = np.empty((x.shape[0], 6, x.shape[1]))
         across[:, 0], across[:, 1], across[:, 2] = ax + y * tangent, ay - x * tangent, -radial
         across[:, 3:5], across[:, 5] = sideways @ lines, flow_across
-        # What three angles change, the flow itself, and what a unit of parallax moves.
+        # Columns: three angles, the flow itself, and a unit of parallax.
         along = np.empty((x.shape[0], 5, x.shape[1]))
         along[:, 0], along[:, 1], along[:, 2] = ay + y * radial, -ax - x * radial, tangent
         along[:, 3], along[:, 4] = flow_along, length
         normal = _gram(across, across_weight)
-        # Parallax has a mean of its own (all points of a side camera move one way), known no
-        # better than its size: it is fitted along, and eliminated.
+        # Parallax has a non-zero mean (all points of a side camera move one way), with a prior as
+        # wide as its size: the mean is fitted jointly and eliminated.
         rest = _gram(along, along_weight)
         mean = rest[:, 4] / (rest[:, 4, 4, None] + 1.0 / (parallax**2 + floor**2))
         rest -= rest[:, :, 4, None] * mean[:, None, :]
@@ -257,7 +257,7 @@ class Views:
         normal = normal[:, :5, :5]
         normal[:, :3, :3] += rest[:, :3, :3]
         right[:, :3] += rest[:, :3, 3]
-        # In radians of direction the prior's least part is one: a direction is a unit vector.
+        # In radians of direction the prior is at least one: a direction is a unit vector.
         normal[:, 3:, 3:] += sideways @ prior @ sideways.transpose(0, 2, 1) + np.eye(2)
         right[:, 3:] -= (sideways @ (prior @ direction[:, :, None]))[:, :, 0]
         normal += (RIDGE * np.trace(normal, axis1=1, axis2=2))[:, None, None] * np.eye(5)
@@ -303,7 +303,7 @@ def _gram(rows: Floats, weight: Floats) -> Floats:
 
 
 def _across(direction: Floats) -> Floats:
-    """Return two unit vectors across each unit vector, shape (m, 2, 3).
+    """Return two unit vectors perpendicular to each unit vector, shape (m, 2, 3).
 
     Duff et al., "Building an orthonormal basis, revisited", JCGT 6 (1), 2017.
     """

@@ -1,1 +1,1 @@
-"""Speech: band energies of a sound, and what a tier says is heard when."""
+"""Detect speech: band energies of a sound, and the sounds that a tier lists."""

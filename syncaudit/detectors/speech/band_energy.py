@@ -1,4 +1,4 @@
-"""Find the log energies of a sound in nine bands: what tells speech sounds apart."""
+"""Compute the log energies of a sound in nine bands, which distinguish speech sounds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HOP_S = 0.005
 # Two periods of a deep voice, so that single glottal pulses do not show.
 WINDOW_S = 0.016
 LOWEST_HZ, HIGHEST_HZ = 100.0, 7600.0
-# Telephone sound ends at 3.4 kHz; below this rate sibilants cannot be told from silence.
+# Telephone audio ends at 3.4 kHz; at lower rates sibilants look like silence.
 MIN_RATE_HZ = 6000.0
-# Below the loud frames of a band by this much, differences are room and codec, not speech (45 dB).
+# This far below a band's loud frames (45 dB), differences are room and codec, not speech.
 FLOOR_NEPERS = 10.4
 # Frames transformed at once.
 _CHUNK = 4096
@@ -30,18 +30,18 @@ def find_band_energies(stream: AudioStream) -> BandEnergies | None:
 
     A Hann window of 16 ms is centred on each frame's time, so nothing is delayed. The bands are
     evenly spaced in mel (O'Shaughnessy's formula) from 100 Hz to 7.6 kHz, or to the end of the
-    spectrum where that comes first. Each band's energy gets a floor 45 dB below its loud frames.
+    spectrum if that is lower. Each band's energy gets a floor 45 dB below its loud frames.
 
     Parameters
     ----------
     stream : AudioStream
-        Sound of any sampling rate from 6 kHz on; non-finite samples count as silence.
+        Sound with a sampling rate of at least 6 kHz; non-finite samples count as silence.
 
     Returns
     -------
     BandEnergies or None
-        Of the file's own seconds (sample over rate from the header); None where the sound is
-        silent, shorter than 0.1 s, or sampled too slowly.
+        In the file's own seconds (sample over rate from the header); None if the sound is silent,
+        shorter than 0.1 s, or sampled too slowly.
     """
     rate = stream.rate_hz
     if rate < MIN_RATE_HZ or stream.samples.size < 0.1 * rate:

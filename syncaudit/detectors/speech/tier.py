@@ -22,36 +22,36 @@ from syncaudit.speech.phonetics import (
 
 __all__ = ["find_spoken_tier", "pick_tier", "spoken_tier"]
 
-# Gaps shorter than this between neighbours are rounding, not pauses: the first goes on.
+# Shorter gaps between neighbours are rounding, not pauses: the first label is extended.
 MIN_PAUSE_S = 0.03
-# Bursts last this long, whatever the stop: the rest of it is its closure.
+# Bursts last this long for every stop; the rest of the stop is its closure.
 BURST_S = 0.035
 # Share of a tier's labels that must be phones to call it a tier of phones.
 MIN_PHONE_SHARE = 0.8
 # Phones last 30 to 150 ms, words 150 to 500.
 MAX_PHONE_S = 0.16
-# Longer labels are sentences: where their words lie is anybody's guess.
+# Longer labels are sentences, whose word times are unknown.
 MAX_WORD_S = 1.0
-# Share of words that the English dictionary must know to be believed.
+# Minimum share of words found in the English dictionary for it to be used.
 MIN_KNOWN_SHARE = 0.8
 
 _Sound = tuple[float, float, PhoneClass, bool]
 
 
 def find_spoken_tier(stream: TranscriptStream) -> SpokenTier | None:
-    """Return what a transcript says was spoken and when, or None where it holds no times.
+    """Return what a transcript lists as spoken and when, or None if it has no times.
 
     Parameters
     ----------
     stream : TranscriptStream
-        Where its manifest picks no tier, phones come before words.
+        Transcript. If its manifest selects no tier, phones take precedence over words.
     """
     tier = pick_tier(stream)
     return None if tier is None else spoken_tier(tier, source=stream.name, audio=stream.audio)
 
 
 def pick_tier(stream: TranscriptStream) -> Tier | None:
-    """Return the tier that is judged: the picked one, else the one with the most phones."""
+    """Return the tier to check: the selected one, else the one with the most phones."""
     if stream.tier is not None:
         return next((tier for tier in stream.tiers if tier.name == stream.tier), None)
     spoken = [tier for tier in stream.tiers if any(not is_silence(i.label) for i in tier.intervals)]
@@ -67,18 +67,18 @@ def has_phones(tier: Tier) -> bool:
 
 
 def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
-    """Return a tier as a sequence of broad phone classes, or None where nothing is spoken in it.
+    """Return a tier as a sequence of broad phone classes, or None if it holds no speech.
 
     A stop becomes closure and burst, an affricate closure and hiss. A word becomes the sounds of
-    its pronunciation (the dictionary, where it knows nearly all words), of its spelling (Latin
-    script), or just speech; they share its time by their typical durations. Sentences (subtitles)
-    are just speech. Gaps are silence.
-    Disorder, overlaps and empty intervals are dropped here: `tier_findings` reports them.
+    its pronunciation (from the dictionary if it contains nearly all words), of its spelling (Latin
+    script), or just speech; they share its time according to their typical durations. Sentences
+    (subtitles) are just speech. Gaps are silence.
+    Disorder, overlaps and empty intervals are dropped here: `audit_tier` reports them.
 
     Parameters
     ----------
     tier : Tier
-        As read.
+        Tier as read.
     source, audio : str
         Names of the transcript and of its microphone.
     """
@@ -125,7 +125,7 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
 
 
 def _in_order(intervals: Sequence[Interval]) -> list[Interval]:
-    """Return the intervals that take time, in order, each cut off where the next begins."""
+    """Return the intervals of positive length in order, each cut off where the next begins."""
     kept = sorted(
         (i for i in intervals if i.stop_s > i.start_s and np.isfinite([i.start_s, i.stop_s]).all()),
         key=lambda i: (i.start_s, i.stop_s),

@@ -1,4 +1,4 @@
-"""Find what is wrong with a tier by itself, before any sound is compared with it."""
+"""Find defects of a tier on its own, before any sound is compared with it."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from syncaudit.speech.phonetics import alphabet_of, classes_of_phone, is_silence
 
 __all__ = ["audit_tier"]
 
-# Times are written with 10 ms, or as float32: smaller overlaps are rounding.
+# Times are written in steps of 10 ms, or as float32: smaller overlaps are rounding.
 ROUNDING_S = 0.011
 # A tier may end this much after its audio: padding, a last frame.
 PADDING_S = 0.1
-# Longer words are read off a timeline that lost its audio, or sung.
+# Longer words come from a timeline that lost its audio, or are sung.
 LONG_WORD_S = 1.0
-# Phones of the aligner's smallest length, one after the other: it got lost there.
+# Consecutive phones of the aligner's minimum length: it lost track there.
 SMALLEST_PHONE_S = 0.035
 MANY_SMALLEST = 8
-# Share of labels beyond which damage is not an accident.
+# Share of labels beyond which damage is not accidental.
 MANY = 0.1
 
 
 def audit_tier(stream: TranscriptStream, audio: AudioStream | None) -> list[Finding]:
-    """Return what is wrong with the tier that is judged, in words.
+    """Return the defects of the tier to check.
 
-    Intervals that end before they start reject the transcript (``backwards``), and so do labels
-    after the end of the audio where they are many (``length_mismatch``). Overlaps, empty and long
-    intervals, runs of the shortest phones and unknown symbols are warnings (``bad_text``).
+    Intervals that end before they start reject the transcript (``backwards``), as do many labels
+    after the end of the audio (``length_mismatch``). Overlaps, empty and long intervals, runs of
+    the shortest phones and unknown symbols are warnings (``bad_text``).
 
     Parameters
     ----------
     stream : TranscriptStream
-        As read.
+        Transcript as read.
     audio : AudioStream, optional
-        Its sound, where that could be read.
+        Its sound, if readable.
     """
     tier = pick_tier(stream)
     if tier is None:

@@ -1,1 +1,1 @@
-"""Timestamps alone: rates, gaps, jitter, steps and what else they show by themselves."""
+"""Audit timestamps alone: rates, gaps, jitter, steps and whatever else they show."""

@@ -1,4 +1,4 @@
-"""Compare capture stamps with the times at which the samples reached the recorder."""
+"""Compare capture timestamps with the times at which the samples reached the recorder."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["audit_arrivals"]
 
-# Fewer samples show no floor; fewer seconds no drift that could be told from delays.
+# With fewer samples there is no floor to see; over fewer seconds, drift cannot be told apart from
+# delays.
 MIN_SAMPLES = 24
 MIN_DRIFT_S = 5.0
-# Sudden changes of the delay below this are what networks do.
+# Smaller sudden changes of the delay are normal for networks.
 MIN_STEP_S = 5e-3
-# Delays further than this from the typical one belong to stamps that are off altogether.
+# Delays further than this from the typical one belong to stamps that are completely wrong.
 FAR_S = 60.0
-# A sample cannot be received before it was captured; the clocks' own resolution may say so.
+# A sample cannot be received before it was captured, except within the resolution of the clocks.
 NEGATIVE_S = 1e-4
-# No recorder's stamps are better than this.
+# No recorder stamps more precisely than this.
 RESOLUTION_S = 1e-6
-# Samples on either side of a step whose floors must differ as well.
+# Samples on either side of a step whose floors must differ too.
 REACH = 64
-# Steps are searched in means of at most so many runs of samples.
+# Steps are searched for in the means of at most this many runs of samples.
 MOST_POINTS = 20_000
 
 _Floats = Floats
@@ -36,13 +37,13 @@ _Floats = Floats
 def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     """Compare the capture stamps of a source with the recorder's clock.
 
-    Receive stamp minus capture stamp is a transport delay, which has a floor, plus whatever the
-    two clocks differ by. The floor is followed by the minima of 6 to 24 runs of samples (their
-    medians where delays are symmetric, `has_floor`), and a straight line through those gives
+    Receive stamp minus capture stamp is a transport delay, which has a floor, plus the
+    difference of the two clocks. The floor is tracked by the minima of 6 to 24 runs of samples (by
+    their medians if delays are symmetric, see `has_floor`), and a straight line through those gives
     floor and drift: the idea of Moon, Skelly, Towsley ("Estimation and removal of clock skew
     from network delay measurements", INFOCOM 1999, doi:10.1109/INFCOM.1999.749287), with an
     error from the scatter of the runs (Student's t). Sudden steps of the delay are found first
-    and taken off.
+    and removed.
 
     Arrivals are in file order.
 
@@ -53,8 +54,8 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
 
     Notes
     -----
-    A floor is not an offset: it holds the least transport delay, which stamps cannot tell from a
-    difference of the clocks. A queue that grows evenly looks like drift.
+    A floor is not an offset: it includes the minimum transport delay, which stamps cannot separate
+    from a difference of the clocks. A queue that grows steadily looks like drift.
     """
     delay_s = (arrivals.receive_ns - arrivals.capture_ns).astype(np.float64) * 1e-9
     if delay_s.size < MIN_SAMPLES:
@@ -123,7 +124,7 @@ def _floor(at_s: _Floats, delay_s: _Floats) -> _Floor:
     widen = student_widening(n_runs - 2)
     return _Floor(
         level_s=float(y.mean() - slope * x.mean()),
-        # The minimum of a run lies above the floor by as much as the minima scatter.
+        # The minimum of a run lies above the floor by about the scatter of the minima.
         level_std_s=widen
         * std
         * float(np.sqrt(is_one_sided + 1.0 / n_runs + x.mean() ** 2 / spread)),
@@ -144,14 +145,14 @@ def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
 
 
 def _is_of_floor(delay_s: _Floats, place: int, jump: float) -> bool:
-    """Return whether the least delay jumps too: bursts of long delays leave it where it is."""
+    """Return whether the minimum delay steps too; bursts of long delays leave it unchanged."""
     before = float(np.min(delay_s[max(0, place - REACH) : place]))
     after = float(np.min(delay_s[place : place + REACH]))
     return 0.5 < (after - before) / jump < 2.0
 
 
 def _growth(arrivals: Arrivals) -> float | None:
-    """Return by how much transport alone takes longer at the end than at the start."""
+    """Return how much longer transport alone takes at the end than at the start."""
     if arrivals.publish_ns is None:
         return None
     transport_s = (arrivals.receive_ns - arrivals.publish_ns).astype(np.float64) * 1e-9

@@ -1,4 +1,4 @@
-"""Audit the stamps of one column without any content (design 3.5)."""
+"""Audit one column of timestamps without any content (design 3.5)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from syncaudit.model.time import MAX_SPAN_S, seconds_after
 __all__ = ["audit_stamps", "order_of"]
 
 
-# An interval is a gap from one and a half usual ones on, as among regular stamps,
+# An interval is a gap if it is at least one and a half usual ones, as for regular stamps,
 GAP = 1.5
-# and if it lies beyond what the other long ones make likely, there and anywhere, with this chance
-# of a false alarm,
+# and if it exceeds what the other long ones make likely, relative to the usual interval and in
+# absolute terms, with this false-alarm probability,
 FALSE_ALARM = 1e-3
-# by more than rounding makes of intervals of a few lengths.
+# by more than rounding explains when intervals take only a few values.
 CLEARLY = 1.05
-# A step back shortens an interval by so much of the usual one at least.
+# A backward step shortens an interval by at least this share of the usual one.
 SHORT = 0.3
 MOST_STEPS = 64
 
@@ -48,12 +48,12 @@ MOST_STEPS = 64
 def audit_stamps(
     time_ns: Ints, *, n_expected: int | None = None, pts_s: Floats | None = None
 ) -> StampAudit:
-    """Audit the stamps of one source by themselves.
+    """Audit the stamps of one source on their own.
 
     Samples are numbered first, leaving room for missing ones (`grid`); lasting jumps that
     are not a whole number of periods are clock steps (`steps`); the rest is jitter about a
-    straight clock, fitted by the lower hull where delays are one-sided and by robust least
-    squares where they are not (`clock`, with the sources).
+    straight-line clock, fitted by the lower hull if delays are one-sided and by robust least
+    squares otherwise (`clock`, with references).
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def audit_stamps(
     Returns
     -------
     StampAudit
-        Counts and figures. Jitter below the rounding of the stamps reads zero, and the
-        resolution stands in the remarks.
+        Counts and figures. Jitter below the rounding of the stamps is reported as zero, and the
+        resolution is given in the remarks.
 
     Raises
     ------
@@ -81,8 +81,8 @@ def audit_stamps(
     -----
     A gap is an interval longer than the clock explains by 1.5 periods or more; its missing
     samples are counted only where the jump is a whole number of periods to within the jitter or
-    a twentieth of a period. Any other jump is a step of its whole size: the stamps alone cannot
-    tell a stepped clock from a device that restarted with another phase.
+    a twentieth of a period. Any other jump is a step of its full size: stamps alone cannot
+    distinguish a stepped clock from a device that restarted with another phase.
     """
     stamps = np.asarray(time_ns)
     if stamps.ndim != 1:
@@ -111,7 +111,7 @@ def audit_stamps(
 
 
 def order_of(steps_s: Floats) -> StampAudit:
-    """Return the audit of stamps of which only the order is looked at.
+    """Return the audit of stamps that are checked for order only.
 
     `steps_s`, shape (n - 1,): intervals; at least one.
     """
@@ -127,8 +127,8 @@ def order_of(steps_s: Floats) -> StampAudit:
 def _audit_grid(
     stamps: Ints, grid: Grid, steps_s: Floats, base: StampAudit, remarks: list[StampRemark]
 ) -> StampAudit:
-    """Return the figures of numbered stamps; what is odd about them is added to `remarks`."""
-    # One stamp that is far off must not cost the others their nanoseconds: zero is a typical stamp.
+    """Return the figures of numbered stamps; anything odd is added to `remarks`."""
+    # One wildly wrong stamp must not cost the others their nanoseconds: zero is a typical stamp.
     in_order = stamps if not base.backwards else np.sort(stamps)
     times = seconds_after(stamps, int(in_order[stamps.size // 2]))
     tick_ns = resolution_ns(stamps)
@@ -192,10 +192,10 @@ def _nominal(stamps: Ints, audit: StampAudit, tick_ns: int) -> float | None:
 def _audit_irregular(
     stamps: Ints, rhythm: Rhythm, steps_s: Floats, base: StampAudit
 ) -> tuple[StampAudit, StampRemark]:
-    """Audit stamps whose intervals have no common period, and word that.
+    """Audit stamps whose intervals have no common period, and describe that.
 
-    Intervals are held against those around them. A jump forward is a late sample here, not a step
-    of the clock: a loop that was held up goes on from where it is.
+    Intervals are compared with those around them. A forward jump is a late sample here, not a step
+    of the clock: a delayed loop continues from where it is.
 
     `stamps`, shape (n,): in file order. `rhythm`: of these intervals. `steps_s`, shape (n - 1,):
     intervals; at least one is positive. `base`: counts of duplicates and steps back.
@@ -224,12 +224,11 @@ def _audit_irregular(
 
 
 def _natural(lengths_s: Floats) -> float:
-    """Return how long the longest of so many may be by chance.
+    """Return how long the longest interval may be by chance.
 
-    The tail beyond the upper tenth is taken as exponential, its scale from the median, so that
-    gaps do not count: the longest of m of them exceeds ``scale * log(m / p)`` with chance p.
-    Exponential intervals are those of samples that know nothing of each other; other devices have
-    shorter tails.
+    The tail beyond the upper tenth is modelled as exponential, with its scale from the median so
+    that gaps do not count: the longest of m exceeds ``scale * log(m / p)`` with probability p.
+    Independent samples have exponential intervals; other devices have shorter tails.
     """
     ordered_s = np.sort(lengths_s)
     n_tail = -(-ordered_s.size // 10)
@@ -239,10 +238,10 @@ def _natural(lengths_s: Floats) -> float:
 
 
 def _steps_back(steps_s: Floats, usual_s: Floats) -> list[tuple[int, float]]:
-    """Return (interval, size) of jumps back: a sample can be late, but not come before its time.
+    """Return (interval, size) of backward steps: a sample can be late, but not early.
 
-    A stamp that is late, or several that were held up, make short intervals as well: right after a
-    long one, which they pay back.
+    A late stamp, or several delayed ones, also make short intervals, but right after a long one,
+    which they compensate.
     """
     is_short = steps_s < (1.0 - SHORT) * usual_s
     for missing_s in (usual_s - steps_s, median(steps_s) - steps_s):

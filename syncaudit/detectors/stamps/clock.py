@@ -1,4 +1,4 @@
-"""Fit the clock behind stamps: least squares for symmetric jitter, lower hull for delays."""
+"""Fit the clock behind timestamps: least squares for symmetric jitter, lower hull for delays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-# Least samples from which the shape of the jitter can be told.
+# Minimum number of stamps that reveals the shape of the jitter.
 MIN_SHAPE = 60
 # Points that the hull is built from (block minima): enough for its slope, cheap for millions.
 HULL_POINTS = 4096
@@ -30,7 +30,7 @@ HULL_POINTS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClockFit:
-    """Straight clock through numbered stamps.
+    """Straight-line clock through numbered stamps.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def has_floor(residual_s: Floats) -> bool:
     """Return whether jitter is one-sided: a sharp lower edge and a longer upper tail.
 
     Two conditions. (1) The minima of consecutive blocks scatter clearly less than the blocks'
-    means: then the lower edge carries the clock more sharply than the average (exponential
-    delays: 1/m against 1/sqrt(m) of the delay for m samples a block; Gaussian jitter: the other
+    means: then the lower edge defines the clock more sharply than the average does (exponential
+    delays: 1/m against 1/sqrt(m) of the delay for m samples per block; Gaussian jitter: the other
     way round). (2) The upper quantile spread exceeds the lower one, so that polling or rounding,
-    uniform and symmetric, are not called delays.
+    which are uniform and symmetric, are not mistaken for delays.
 
     `residual_s`, shape (n,): residuals of a symmetric fit in order of time.
     """
@@ -66,7 +66,7 @@ def has_floor(residual_s: Floats) -> bool:
         return False
     n_blocks = int(np.clip(n // 12, 5, 24))
     size = n // n_blocks
-    # Rare early stamps must not make up a floor of their own.
+    # A few early stamps must not create a floor of their own.
     kept = np.clip(residual_s, low - 3.0 * (mid - low), high)[: n_blocks * size]
     blocks = kept.reshape(n_blocks, size)
     minima, means = blocks.min(axis=1), blocks.mean(axis=1)
@@ -80,7 +80,7 @@ def _scatter(values: Floats) -> float:
 
 
 def lower_hull_line(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return slope and intercept of the line under all points that is nearest to them.
+    """Return slope and intercept of the line below all points that is closest to them.
 
     The line with the least sum of vertical distances under the constraint of staying below is
     the edge of the lower convex hull above the mean of `x` (Moon, Skelly, Towsley, "Estimation
@@ -90,8 +90,8 @@ def lower_hull_line(x: Floats, y: Floats) -> tuple[float, float]:
     doi:10.1109/INFCOM.2002.1019257, by the hull). Sharp when delays are one-sided (0.6 ppm on
     60 s of 4 ms exponential delays), poor for symmetric jitter (33 ppm on the same span).
 
-    `x`, shape (n,), increases; `y`, shape (n,), is detrended. Block minima stand for the points
-    where there are very many.
+    `x`, shape (n,), increases; `y`, shape (n,), is detrended. Large inputs are represented by
+    block minima.
     """
     points = _block_minima(x, y)
     hull: list[tuple[float, float]] = []
@@ -145,16 +145,16 @@ def fit_clock(
     times_s : ndarray, shape (n,)
         Stamps in seconds.
     resolution_s : float
-        Rounding of the stamps: jitter of that size has no shape to look at.
+        Rounding of the stamps: jitter of that size has no shape to analyse.
     line : tuple of float, optional
-        `robust_line` through these very stamps, where it is known already.
+        `robust_line` through these same stamps, if already computed.
     """
     x = centred(index)
     slope, level = robust_line(x, times_s) if line is None else line
     residual = times_s - slope * x - level
     if has_floor(residual) and spread(residual) > resolution_s:
         low, mid = quantiles(residual, [0.05, 0.5])
-        kept = residual >= low - 3.0 * (mid - low)  # drop stamps that are early beyond belief
+        kept = residual >= low - 3.0 * (mid - low)  # drop implausibly early stamps
         more, floor = lower_hull_line(x[kept], residual[kept])
         return ClockFit(
             period_s=slope + more, residual_s=residual - more * x - floor, method="hull"
@@ -163,10 +163,10 @@ def fit_clock(
 
 
 def mean_waiting(late_s: Floats) -> float:
-    """Return the mean of delays above their floor, but for rare long ones.
+    """Return the mean of delays above their floor, ignoring rare long ones.
 
-    Delays are clipped at their quantile of 95 %, which takes 5 % off the mean of exponential ones;
-    that is given back. One stall in a hundred samples says nothing about the others.
+    Delays are clipped at their 95 % quantile, which lowers the mean of exponential delays by 5 %;
+    the result is corrected for that. One stall in a hundred samples must not affect the rest.
 
     `late_s`, shape (n,): delays above the floor.
     """
@@ -174,7 +174,7 @@ def mean_waiting(late_s: Floats) -> float:
 
 
 def robust_jitter(residual: Floats, tick_s: float) -> float:
-    """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
+    """Return the robust deviation without the part caused by rounding alone (0.37 ticks).
 
     `residual`, shape (n,): stamps minus clock in seconds, their median zero. `tick_s`: rounding of
     the stamps.

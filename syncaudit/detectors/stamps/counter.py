@@ -1,4 +1,4 @@
-"""Recognise stamps that were made up afterwards as index / rate."""
+"""Recognise timestamps that were generated afterwards as index / rate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLE = (
     *(200, 208, 240, 250, 256, 300, 360, 400, 416, 480, 500, 512, 600, 800, 960, 1000, 1024),
     *(2000, 2048, 4000, 8000),
 )
-# Round rates that software makes stamps up with; n * 1000 / 1001 are the television rates.
+# Round rates that software generates stamps with; n * 1000 / 1001 are the television rates.
 NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
     sorted(
         {
@@ -28,7 +28,7 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
     )
 )
 _COARSEST_NS = 100_000_000
-# So many stamps show nearly always that a column has no coarse tick, at little cost.
+# This many stamps nearly always show that a column has no coarse tick, at little cost.
 _HEAD = 16
 # Container clocks whose tick is not a decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
@@ -51,12 +51,12 @@ def resolution_ns(time_ns: Ints) -> int:
 
 
 def float32_tick_ns(time_ns: Ints) -> int:
-    """Return the coarsest step of float32 seconds that all stamps come from, or 0 if they do not.
+    """Return the coarsest float32 step in seconds that explains all stamps, or 0 if none does.
 
-    Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
+    Robot data sets often store stamps this way. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
     """
     ends = (time_ns.item(0), time_ns.item(-1)) if time_ns.size else ()
-    for end in ends:  # which tell most already
+    for end in ends:  # the ends alone usually decide
         if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
             return 0
     singles = (time_ns * 1e-9).astype(np.float32)
@@ -68,18 +68,19 @@ def float32_tick_ns(time_ns: Ints) -> int:
 def nominal_rate(
     since_ns: Ints, rate_hz: float, tick_ns: int, *, float_tick_ns: int = 0
 ) -> float | None:
-    """Return the round rate on whose multiples all stamps lie exactly, or None.
+    """Return the round rate whose multiples match all stamps exactly, or None.
 
-    Both must hold: the stamps follow ``start + index / nominal`` to the rounding of the stamps,
-    and nothing is missing (made-up stamps have no gaps). A camera triggered by hardware
-    also lies on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is
-    20 us, which only stamps rounded to milliseconds would hide.
+    Two conditions: the stamps follow ``start + index / nominal`` to within their rounding, and
+    nothing is missing (generated stamps have no gaps). The stamps of a hardware-triggered camera
+    also lie on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is 20 us,
+    which only rounding to milliseconds would hide.
 
+    `since_ns`, shape (n,): stamps minus the first one, in ns. `rate_hz`: measured rate. `tick_ns`:
     `since_ns`, shape (n,): stamps after the first, in ns. `rate_hz`: rate found. `tick_ns`:
     resolution of the stamps. `float_tick_ns`: from `float32_tick_ns`.
     """
     n = since_ns.size
-    # Stamps rounded to milliseconds need some length to say anything.
+    # Stamps rounded to milliseconds are inconclusive over short spans.
     if n < 10 or (tick_ns >= 1_000_000 and n < 60):
         return None
     first = bisect_left(NOMINAL_RATES_HZ, 0.998 * rate_hz)
@@ -95,9 +96,9 @@ def nominal_rate(
 def _fits(since_ns: Ints, close: float, tick_ns: int, float_tick_ns: int) -> bool:
     n = since_ns.size
     period_ns = 1e9 / close
-    # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
-    # for made-up stamps that passed through another rounding. An interval that is a multiple of
-    # a coarse tick leaves no rounding at all.
+    # Every stamp, the first included, is rounded to the tick: the width is at most one tick, plus
+    # 2 ns for generated stamps that were rounded once more on the way. If the interval is a
+    # multiple of a coarse tick, nothing is rounded at all.
     ticks = period_ns / tick_ns
     tick = 0.0 if abs(ticks - round(ticks)) < 1e-9 else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
@@ -113,7 +114,7 @@ def _fits(since_ns: Ints, close: float, tick_ns: int, float_tick_ns: int) -> boo
 
 
 def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
-    """Return by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    """Return whether the last stamp alone rules out the multiples, as it nearly always does."""
     off_ns = abs(last_ns - due_ns)
     if off_ns <= widest_ns:
         return False
@@ -132,7 +133,7 @@ def _is_on(since_ns: Ints, tick_s: float) -> bool:
 
 
 def rounding_s(tick_ns: int, steps_s: Floats) -> float:
-    """Return the rounding in seconds; none where all intervals are alike or it is too coarse."""
+    """Return the rounding in seconds; 0 if all intervals are equal or it is too coarse."""
     least, most = float(steps_s.min()), float(steps_s.max())
     if least <= 0.0:
         steps_s = steps_s[steps_s > 0.0]
@@ -140,7 +141,7 @@ def rounding_s(tick_ns: int, steps_s: Floats) -> float:
             return 0.0
         least = float(steps_s.min())
     if most < 1.5 * least:
-        # All are nearest to one whole period.
+        # All intervals are closest to one whole period.
         is_even = most - least < 0.5e-9 or most / least - 1.0 < 1e-9
         return 0.0 if is_even else tick_ns * 1e-9
     if most - least < 0.5e-9:

@@ -1,4 +1,4 @@
-"""Find the sampling period of stamps and number the samples, leaving room for missing ones."""
+"""Find the sampling period of timestamps and number the samples, allowing for missing ones."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = [
 ]
 
 
-# An interval within this share of the period is an ordinary one.
+# An interval within this share of the period is regular.
 NEAR_PERIOD = 0.3
-# Intervals that differ by less than this share of the shortest are all ordinary: neither bunched
+# Intervals that differ by less than this share of the shortest are all regular: neither bunched
 # (`BUNCHED` of the period, with the 1.4826 of a robust spread) nor odd by `NEAR_PERIOD`.
 ALIKE = 0.09
-# Relative robust spread of the intervals above which single intervals say nothing (bunching).
+# Relative robust spread of the intervals above which single intervals are meaningless (bunching).
 BUNCHED = 0.15
-# Samples of an ordinary run that are needed to read the phase of the clock from it.
+# Minimum length of a regular run for the phase of the clock to be read from it.
 SOLID_RUN = 5
-# Samples on either side that the phase is read from.
+# Samples on either side from which the phase is read.
 PHASE_WINDOW = 15
 
-# A shortfall within this many intervals of a gap is set off against it.
+# A shortfall within this many intervals of a gap is offset against it.
 SETTLED = 8
-# Samples at either end where a step back has too few witnesses.
+# Samples at either end where too few others confirm a backward step.
 EDGE = 8
 
 
@@ -54,7 +54,7 @@ class Grid:
         Periods to insert in each interval beyond one (missing samples); negative where the
         stamps fall behind their count.
     is_bunched : bool
-        Whether single intervals are too ragged to be rounded (USB batches, bursts).
+        Whether single intervals are too irregular to be rounded (USB batches, bursts).
     """
 
     period_s: float
@@ -68,7 +68,7 @@ class Grid:
 
 
 def numbers(extra: Ints) -> Ints:
-    """Return the number of every sample, shape (n,), from the periods beyond one between them."""
+    """Return the number of every sample, shape (n,), from the extra periods between samples."""
     out = np.zeros(extra.size + 1, dtype=np.int64)
     np.add.accumulate(extra + 1, out=out[1:])
     return out
@@ -77,18 +77,18 @@ def numbers(extra: Ints) -> Ints:
 def rough_period(intervals_s: Floats) -> tuple[float, bool]:
     """Return the sampling period and whether the stamps are bunched.
 
-    Where intervals agree, the period is the mean of those near their median (it telescopes over
-    runs, so rounding of the stamps does not matter). Where they do not (a CAN message behind a
+    If intervals agree, the period is the mean of those near their median (it telescopes over
+    runs, so rounding of the stamps does not matter). If they do not (a CAN message behind a
     USB adapter: 0.1 to 29 ms around 12 ms), neither median nor mode of the intervals is the
-    period; the median of long differences ``(t[i + m] - t[i]) / m`` is: it averages bunching
-    and survives rare gaps.
+    period, but the median of long differences ``(t[i + m] - t[i]) / m`` is: it averages out
+    bunching and is robust to rare gaps.
 
     `intervals_s`, shape (n - 1,): differences of neighbouring stamps.
 
     Returns
     -------
     period_s : float
-        Period; 0 where no interval is positive.
+        Period; 0 if no interval is positive.
     is_bunched : bool
         Whether the long differences were needed.
     """
@@ -112,16 +112,16 @@ def rough_period(intervals_s: Floats) -> tuple[float, bool]:
 
 
 def _is_burst(positive: Floats, period: float) -> bool:
-    """Return whether the agreeing intervals are those inside bursts (a FIFO read in one go)."""
+    """Return whether the agreeing intervals are those within bursts (a FIFO read in one go)."""
     n_pauses = int(np.count_nonzero(positive > 3.0 * period))
     return period < 0.2 * float(np.mean(positive)) and n_pauses > 0.01 * positive.size
 
 
 def number_samples(intervals_s: Floats) -> Grid | None:
-    """Give every sample a number so that every index stands for one period.
+    """Assign every sample a number such that each step in number is one period.
 
-    A run of ordinary intervals keeps its phase; between two runs the difference of their phases
-    (medians over up to 15 samples each, so that one late stamp moves nothing) is rounded to whole
+    A run of regular intervals keeps its phase; between two runs the difference of their phases
+    (medians over up to 15 samples each, so that one late stamp changes nothing) is rounded to whole
     periods. Intervals inside the disturbance then receive the missing periods, the longest first.
 
     `intervals_s`, shape (n - 1,): differences of neighbouring stamps in file order, any sign.
@@ -129,11 +129,11 @@ def number_samples(intervals_s: Floats) -> Grid | None:
     Returns
     -------
     Grid or None
-        None where there is no positive interval.
+        None if there is no positive interval.
     """
     least, most = float(intervals_s.min()), float(intervals_s.max())
     if most - least < ALIKE * least:
-        # What the long way below comes to, in three passes.
+        # Same result as the general method below, in three passes.
         extra = np.zeros(intervals_s.size, dtype=np.int64)
         return Grid(period_s=float(np.mean(intervals_s)), extra=extra, is_bunched=False)
     period, is_bunched = rough_period(intervals_s)
@@ -153,9 +153,9 @@ def number_samples(intervals_s: Floats) -> Grid | None:
 
 
 def _settled(extra: Ints) -> Ints:
-    """Set off periods taken back soon after they were given: late stamps, not lost samples.
+    """Cancel periods that are taken back soon after they were added: late stamps, not lost samples.
 
-    At the very ends a shortfall cannot be told from one outlier; it is dropped.
+    At the very ends a shortfall cannot be distinguished from one outlier; it is dropped.
     """
     back = np.flatnonzero(extra < 0)
     for j in back.tolist()[:100_000]:
@@ -174,16 +174,16 @@ def _settled(extra: Ints) -> Ints:
 
 
 def _large_gaps(intervals: Floats, period: float) -> Ints:
-    """Count only the gaps that no bunching explains; the rest is left to the step search."""
+    """Count only gaps that bunching cannot explain; the rest is left to the step search."""
     excess = intervals - period
-    # Pauses between bursts are as common as one in a hundred intervals; they are not gaps.
+    # Pauses between bursts can be as frequent as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
     is_gap = np.abs(excess) > max(8.0 * spread(intervals), 3.0 * period, common)
     return np.where(is_gap, _whole(excess / period), 0)
 
 
 def _whole(value: Floats) -> Ints:
-    # 2^52: rounding beyond is meaningless, and int64 must not overflow in sums.
+    # 2^52: rounding larger values is meaningless, and int64 must not overflow in sums.
     return np.rint(np.clip(value, -4.5e15, 4.5e15)).astype(np.int64)
 
 
@@ -195,17 +195,17 @@ def _between_runs(intervals: Floats, period: float) -> Ints:
     if odd.size == 0:
         return extra
     if odd.size > 0.25 * intervals.size:
-        # Too broken for runs: round every interval by itself.
+        # Too fragmented for runs: round every interval on its own.
         extra[:] = np.maximum(_whole(ratio), 1) - 1
         back = ratio < 0.5
         extra[back] = _whole(ratio[back]) - 1
         return extra
-    # A lone interval of whole periods between ordinary ones: the common drop, without a loop.
+    # A single interval of whole periods between regular ones: the common drop, without a loop.
     alone = np.diff(odd, prepend=-2 * SOLID_RUN, append=odd[-1] + 2 * SOLID_RUN) > 1
     lone = odd[alone[:-1] & alone[1:] & (np.abs(ratio[odd] - np.rint(ratio[odd])) < 0.15)]
     lone = lone[(ratio[lone] > 1.5) & (ratio[lone] < 20.0)]
     lone = lone[(lone > 0) & (lone < intervals.size - 1)]
-    # Its neighbours must not pay it back (a late stamp): together they are whole periods too.
+    # Its neighbours must not compensate (a late stamp): the sum must be whole periods too.
     around = ratio[lone - 1] + ratio[lone] + ratio[lone + 1]
     lone = lone[np.abs(around - np.rint(around)) < 0.15]
     extra[lone] = _whole(ratio[lone]) - 1
@@ -214,7 +214,7 @@ def _between_runs(intervals: Floats, period: float) -> Ints:
     odd = np.flatnonzero(is_odd)
     if odd.size == 0:
         return extra
-    # Disturbances: odd intervals with fewer than SOLID_RUN ordinary ones between them.
+    # Disturbances: odd intervals separated by fewer than SOLID_RUN regular ones.
     cut = np.flatnonzero(np.diff(odd) > SOLID_RUN) + 1
     first = odd[np.concatenate(([0], cut))]
     last = odd[np.concatenate((cut - 1, [odd.size - 1]))]
@@ -239,7 +239,7 @@ def _phase(ratios: Floats) -> float:
 
 
 def _hand_out(extra: Ints, ratio: Floats, whole: int) -> None:
-    """Give `whole` periods to the intervals that want them most."""
+    """Distribute `whole` periods over the intervals that need them most."""
     order = np.argsort(-(ratio - 1.0) * np.sign(whole), kind="stable")
     rest = abs(whole)
     sign = 1 if whole > 0 else -1
@@ -254,5 +254,5 @@ def _hand_out(extra: Ints, ratio: Floats, whole: int) -> None:
 
 
 def intervals(stamps: Ints) -> Floats:
-    """Return differences in seconds; exact as integers wherever int64 holds them."""
+    """Return differences in seconds, exact as integers wherever int64 can hold them."""
     return difference_ns(stamps[1:], stamps[:-1]) * 1e-9

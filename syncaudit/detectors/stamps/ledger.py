@@ -1,4 +1,4 @@
-"""Book every jump of stamps as missing samples, surplus samples or a step of the clock."""
+"""Classify every jump of timestamps as missing samples, surplus samples or a clock step."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
 
-# Smallest step reported, in periods: below, exposure control and scheduling look the same.
+# Smallest step reported, in periods: exposure control and scheduling cause smaller ones.
 MIN_STEP_PERIODS = 0.02
 MIN_STEP_S = 1e-4
-# A jump this near a whole number of periods is dropped samples, not a step (in periods).
+# A jump this close to a whole number of periods is dropped samples, not a step (in periods).
 WHOLE_PERIODS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ledger:
-    """What each odd interval was booked as.
+    """How each odd interval was classified.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Ledger:
     gaps, missing, doubled : int
         Counts.
     line : tuple of float, optional
-        `robust_line` through the stamps by their numbers, where nothing was booked: it serves
-        the fit of the clock as well.
+        `robust_line` through the stamps by sample number, if no interval is odd: the clock
+        fit reuses it.
     """
 
     extra: Ints
@@ -60,8 +60,8 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
     period = grid.period_s
     extra = grid.extra.copy()
     stepped: dict[int, float] = {}
-    # A step back cannot be missing samples; surplus samples explain it only as far as there are
-    # short intervals to have come from.
+    # A backward step cannot be missing samples; surplus samples explain it only if there are enough
+    # short intervals.
     for i in np.flatnonzero(extra < 0).tolist():
         if extra[i] != -1 or not 0.0 <= steps_s[i] < 0.5 * period:
             stepped[i] = float(extra[i]) * period
@@ -86,7 +86,7 @@ def keep_ledger(grid: Grid, steps_s: Floats, times: Floats, tick_s: float) -> Le
         steps=tuple(sorted(stepped.items())),
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(extra[extra > 0].sum()),
-        doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
+        doubled=int(np.count_nonzero(extra < 0)),  # those not reclassified as steps
         line=line if is_plain else None,
     )
 
@@ -97,7 +97,7 @@ def _least_step_s(period_s: float, tick_s: float) -> float:
 
 
 def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float) -> None:
-    """Enter a jump as missing samples or as a step of its whole size."""
+    """Record a jump as missing samples or as a step of its full size."""
     near = range(max(0, step.interval - 2), min(extra.size, step.interval + 3))
     at = max(near, key=lambda i: (extra[i] > 0 or i in stepped, i == step.interval))
     if not (extra[at] > 0 or at in stepped):
@@ -106,7 +106,7 @@ def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float
     booked = whole != 0 or at in stepped
     size = step.size_s + whole * period + stepped.get(at, 0.0)
     jump = size / period
-    # The rate may differ across a long gap: 50 ppm of it are not a phase of their own.
+    # The rate may differ across a long gap: 50 ppm of it are not a phase change.
     slack = max(WHOLE_PERIODS, 3.0 * step.std_s / period) + 5e-5 * abs(jump)
     if jump > 0.5 and abs(jump - round(jump)) < slack:
         extra[at] = round(jump)
@@ -114,6 +114,6 @@ def _book(step: LevelStep, extra: Ints, stepped: dict[int, float], period: float
         return
     extra[at] = 0
     if booked and abs(jump) < slack:
-        stepped.pop(at, None)  # periods that were booked wrongly, taken back
+        stepped.pop(at, None)  # undo periods that were misclassified
     else:
         stepped[at] = size

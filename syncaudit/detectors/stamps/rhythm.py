@@ -1,10 +1,10 @@
-"""Return whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
+"""Detect whether a regular clock stands behind timestamps, and how much scatter is stamping error.
 
-Stamps are instants of sampling plus errors of stamping. The error of one stamp makes one interval
-longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or an
-exposure control, makes an interval longer and leaves the next alone: every interval begins anew
-where the last one ended, and the phase walks. Such stamps are as good as any, and jitter around an
-even clock says nothing about them.
+Timestamps are sampling instants plus stamping errors. The error of one stamp makes one interval
+longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or
+exposure control, makes an interval longer and leaves the next one unchanged: every interval starts
+where the last one ended, and the phase performs a random walk. Such stamps are as good as any, and
+jitter around an even clock is not a measure of their quality.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "lateness_s", "regular_times_s", "rhythm_of"]
 
-# Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
+# Smaller scatter affects no estimate and exceeds no limit: its cause does not matter.
 MIN_SCATTER_S = 5e-4
-# Fewer intervals have no spectrum to look at.
+# Fewer intervals give no usable spectrum.
 MIN_INTERVALS = 24
-# Intervals that make up the usual one of a place: seven of them may be odd.
+# Intervals in the running median that gives the local usual interval: up to seven may be odd.
 LOCAL = 15
 # Slow modes of the intervals' spectrum: one in sixteen, within these bounds.
 MODE_SHARE, MIN_MODES, MAX_MODES = 16, 6, 16
-# Power of slow modes over that of all. 1: intervals are independent, the phase walks; errors of
-# single stamps around a clock have a few hundredths. This many normal deviations below 1 a walk
-# has a chance of 1 %.
+# Power of the slow modes relative to all. 1: intervals are independent, the phase is a random walk;
+# errors of single stamps around a clock give a few hundredths. A random walk falls this many normal
+# deviations below 1 with a chance of 1 %.
 FREE_Z = 2.326
-# Far more than 1: the rate changes from place to place (6 independent modes: 0.05 %).
+# Far above 1: the rate changes from place to place (6 independent modes: 0.05 %).
 PERSISTENT = 4.0
-# By so much of itself at least.
+# Minimum relative change of the rate.
 RATE_SHARE = 0.03
-# Loops of software do not keep an interval better than this (the timers of Linux may be 50 us
+# Software loops do not keep an interval more precisely than this (Linux timers may be 50 us
 # late by default); crystals and disciplined clocks do.
 SOFTWARE_S = 1e-5
-# Samples over which the phase is taken as even where it wanders: one second at 30 Hz.
+# Samples over which a wandering phase is treated as constant: one second at 30 Hz.
 LEVEL = 31
-# A phase wanders if its slow moves exceed the scatter of single stamps by this factor.
+# A phase wanders if its slow movement exceeds the scatter of single stamps by this factor.
 WANDERS = 2.0
 MIN_SAMPLES = 20
-# Stamps farther than this many sigma from the clock keep their time.
+# Stamps farther than this many sigma from the clock keep their own time.
 HELD_UP = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rhythm:
-    """How the intervals of stamps follow each other.
+    """How the intervals between stamps follow each other.
 
     Parameters
     ----------
     is_regular : bool
         Whether a regular clock stands behind the samples.
     usual_s : ndarray, shape (n - 1,), optional
-        Usual interval around each one, where the clock is not regular.
+        Usual interval around each one, if the clock is not regular.
     jitter_s : float, optional
-        Error of single stamps (one sigma) where a straight clock does not show it, because the
+        Error of single stamps (one sigma) if a straight-line clock does not show it, because the
         phase wanders or there is no regular clock.
     waiting_s : float, optional
-        Mean of such errors above their floor, where they are one-sided.
+        Mean of such errors above their floor, if they are one-sided.
     single_s : ndarray, shape (n,), optional
-        Stamps minus their neighbourhood, where a straight clock is not a measure.
+        Stamps minus their local level, if a straight-line clock is not a suitable reference.
     """
 
     is_regular: bool = True
@@ -81,25 +81,25 @@ def rhythm_of(
 ) -> Rhythm:
     """Return the rhythm of stamps.
 
-    Intervals minus their mean have a spectrum. That of independent intervals is flat; errors of
-    stamps around a clock are differences there, and have a spectrum of f^2 with nothing at its
-    slow end; a changing rate has nearly all of it there. So the mean power of the slowest modes
-    (cosine transform) over that of all is 1, or near 0, or far above 1; the first has the
-    distribution of chi-squared, whatever that of the intervals (Lo and MacKinlay, "Stock market
-    prices do not follow random walks", 1988, doi:10.1093/rfs/1.1.41, for the same idea with
-    variances of sums).
+    Consider the spectrum of intervals minus their mean. That of independent intervals is flat;
+    errors of stamps around a clock enter as differences and have a spectrum of f^2 that vanishes at
+    low frequencies; a changing rate has nearly all its power there. So the mean power of the
+    slowest modes (cosine transform) relative to that of all modes is 1, or near 0, or far above 1;
+    in the first case it follows a chi-squared distribution, whatever that of the intervals (Lo and
+    MacKinlay, "Stock market prices do not follow random walks", 1988, doi:10.1093/rfs/1.1.41, for
+    the same idea with variances of sums).
 
     Parameters
     ----------
     steps_s : ndarray, shape (n - 1,)
         Intervals in file order.
     residual_s : ndarray, shape (n,)
-        Stamps minus the straight clock that was fitted to them, missing samples counted and steps
-        taken off.
+        Stamps minus the straight-line clock fitted to them, with missing samples counted and
+        steps removed.
     tick_s : float
         Rounding of the stamps.
     jumps : sequence of int
-        Intervals in which steps were taken off: what is left in them is not an interval.
+        Intervals in which steps were removed: the remainder is not an interval.
     """
     if steps_s.size < MIN_INTERVALS:
         return Rhythm()
@@ -125,13 +125,13 @@ def rhythm_of(
 def _irregular(steps_s: Floats, usual_s: Floats, residual_s: Floats) -> Rhythm:
     """Return the rhythm of stamps without a regular clock.
 
-    Whatever the intervals were, independent errors of the stamps make neighbours covary by minus
-    their variance.
+    Whatever the intervals are, independent stamping errors give neighbouring intervals a
+    covariance of minus the error variance.
     """
     moves_s = _clipped(steps_s - usual_s)
     moves_s -= np.mean(moves_s)
     covariance = float(np.mean(moves_s[1:] * moves_s[:-1]))
-    # Independent intervals come that far by chance.
+    # Independent intervals reach this by chance.
     chance = 3.0 * float(np.var(moves_s)) / math.sqrt(moves_s.size)
     if -covariance <= chance:
         return Rhythm(is_regular=False, usual_s=usual_s)
@@ -168,8 +168,8 @@ def _n_slow(n: int) -> int:
 def _least_of_a_walk(n: int) -> float:
     """Return the slow power that n independent intervals fall below with a chance of 1 %.
 
-    The mean of m squared normal numbers, by its cube root (Wilson and Hilferty, "The distribution
-    of chi-square", 1931, doi:10.1073/pnas.17.12.684): 0.14 for 6 modes, 0.36 for 16.
+    The mean of m squared normal numbers, by the cube-root approximation (Wilson and Hilferty, "The
+    distribution of chi-square", 1931, doi:10.1073/pnas.17.12.684): 0.14 for 6 modes, 0.36 for 16.
     """
     part = 2.0 / (9.0 * _n_slow(n))
     return float((1.0 - part - FREE_Z * math.sqrt(part)) ** 3)
@@ -182,7 +182,7 @@ def _running_median(values: Floats, size: int) -> Floats:
 
 
 def _clipped(values: Floats) -> Floats:
-    """Return values without outliers: the outermost 2 % on either side are moved in."""
+    """Return values with outliers clipped: the outermost 2 % on either side are moved in."""
     low, high = quantiles(values, [0.02, 0.98])
     return np.clip(values, low, high)
 
@@ -190,18 +190,18 @@ def _clipped(values: Floats) -> Floats:
 def regular_times_s(times_s: Floats) -> Floats | None:
     """Return evenly spaced times whose median distance from the stamps is zero.
 
-    Transport jitter and buffering move stamps, not exposures: a camera that captures evenly is
-    better dated by a line through its stamps. Whether it does only the content can tell, so both
-    datings are kept, and the estimator takes the one that fits.
+    Transport jitter and buffering move stamps, not exposures: for a camera that captures evenly, a
+    line through its stamps gives better times. Only the content shows whether it does, so both sets
+    of times are kept, and the estimator uses the one that fits.
 
     `times_s`, shape (n,): stamps in seconds, in file order.
 
     Returns
     -------
     ndarray, shape (n,), or None
-        None where the stamps hardly jitter, or where every interval begins anew. Missing samples
-        keep their place. Where the clock wanders or the rate changes, the clock is that of the
-        neighbourhood.
+        None if the stamps hardly jitter, or if every interval starts where the last one ended.
+        Missing samples keep their place. If the clock wanders or the rate changes, the local clock
+        is used.
     """
     late_s = lateness_s(times_s)
     return None if spread(late_s, 0.0) < MIN_SCATTER_S else np.asarray(times_s - late_s)
@@ -210,7 +210,7 @@ def regular_times_s(times_s: Floats) -> Floats | None:
 def lateness_s(times_s: Floats) -> Floats:
     """Return how much later than an even clock each stamp is, with a median of zero.
 
-    `times_s`, shape (n,): as of `regular_times_s`. Zero where every interval begins anew.
+    `times_s`, shape (n,): as for `regular_times_s`. Zero if the stamps have no regular clock.
     """
     nothing = np.zeros(times_s.size)
     if times_s.size < MIN_SAMPLES:
@@ -227,5 +227,5 @@ def lateness_s(times_s: Floats) -> Floats:
     elif not rhythm.is_regular:
         return nothing
     late_s = late_s - float(np.median(late_s))
-    # A loop that was held up is not jitter: an even clock must not lose by it.
+    # A delayed loop is not jitter: the even clock must not shift it.
     return np.where(np.abs(late_s) > HELD_UP * spread(late_s, 0.0), 0.0, late_s)

@@ -1,4 +1,4 @@
-"""Find sudden, lasting jumps of stamps against their own rate."""
+"""Find sudden, lasting jumps of timestamps relative to their own rate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
 
 
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
-# at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
-# places of Gaussian scatter, with room for wander that is not white.
+# at n / window independent places: 6 robust sigma leave a false-alarm rate below 1e-4 at 1e5
+# places of Gaussian scatter, with a margin for wander that is not white.
 SIGNIFICANCE = 6.0
 MAX_STEPS = 64
 MIN_SAMPLES = 24
-# Fewer stamps than this have no scatter to compare with.
+# With fewer stamps there is no scatter to compare with.
 FEWEST = 6
 
 
@@ -46,10 +46,10 @@ def find_level_steps(
 ) -> list[LevelStep]:
     """Return the jumps of ``times - clock(index)`` that are sudden and last.
 
-    For every place the mean of a window after it minus that of a window before it is compared
+    At every place, the mean of a window after it minus that of a window before it is compared
     with the robust scatter of the same difference over the whole recording, so that coloured
-    jitter and slow wander raise their own threshold. Peaks are verified with medians, with a
-    window a quarter as long (a change of rate or a wander would shrink there, a step does not),
+    jitter and slow wander raise their own threshold. Peaks are verified with medians and with a
+    window a quarter as long (a change of rate or wander would shrink there, a step does not),
     removed, and the search is repeated. A moving-window form of change-point analysis
     (MOSUM; Eichinger, Kirch, "A MOSUM procedure for the estimation of multiple random change
     points", Bernoulli 2018, doi:10.3150/16-BEJ887). Steps closer together than the window
@@ -64,7 +64,7 @@ def find_level_steps(
     min_size_s : float
         Smaller jumps are not reported.
     line : tuple of float, optional
-        `robust_line` through these very stamps, where it is known already.
+        `robust_line` through these same stamps, if already computed.
     """
     n = times_s.size
     if n < MIN_SAMPLES:
@@ -75,7 +75,7 @@ def find_level_steps(
     found: dict[int, tuple[float, float]] = {}
     for _ in range(4):
         slope, level = robust_line(x, work) if line is None else line
-        line = None  # of the stamps as they came
+        line = None  # fitted to the stamps as given
         # Spikes of one or two stamps are not steps.
         residual = median_of_five(work - slope * x - level)
         new = _one_pass(residual, window, min_size_s)
@@ -92,7 +92,7 @@ def find_level_steps(
 
 
 def find_lone_steps(index: Ints, times_s: Floats, *, min_size_s: float) -> list[LevelStep]:
-    """Return jumps of few stamps: intervals far from what the others have for their samples.
+    """Return jumps among few stamps: intervals far from what the others predict.
 
     `index`, shape (n,): sample numbers, increasing. `times_s`, shape (n,): stamps in seconds.
     `min_size_s`: smaller jumps are not reported.
@@ -102,10 +102,10 @@ def find_lone_steps(index: Ints, times_s: Floats, *, min_size_s: float) -> list[
     samples, intervals_s = np.diff(index), np.diff(times_s)
     off_s = intervals_s - median(intervals_s / samples) * samples
     std_s = spread(off_s, 0.0)
-    # Student's t of a few intervals: the scatter is known to a third.
+    # Student's t of a few intervals: the scatter is uncertain by a third.
     least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
     padded_s = np.concatenate(([0.0], off_s, [0.0]))
-    # One stamp that is off makes two such intervals, which cancel.
+    # One wrong stamp creates two such intervals, which cancel.
     lasting_s = np.minimum(
         np.abs(padded_s[1:-1] + padded_s[:-2]), np.abs(padded_s[1:-1] + padded_s[2:])
     )
@@ -125,7 +125,7 @@ def _jumps(residual: Floats, window: int) -> Floats:
 
 
 def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> list[LevelStep]:
-    """Measure the sizes again, against a slope that no step has touched."""
+    """Measure the sizes again, against a slope unaffected by steps."""
     if not steps:
         return steps
     edges = [0, *(s.interval + 1 for s in steps), times.size]
@@ -146,7 +146,7 @@ def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> li
         size = median(level[1]) - median(level[0])
         spreads = [spread(values) for values in level]
         std = max(1.2533 * s / v.size**0.5 for s, v in zip(spreads, level, strict=True))
-        # A jump of less than half the jitter is not a finding that a person could check.
+        # A jump of less than half the jitter could not be verified by a person.
         if abs(size) >= 0.5 * max(spreads):
             out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
     return out
@@ -155,14 +155,14 @@ def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> li
 def _one_pass(residual: Floats, window: int, min_size: float) -> list[LevelStep]:
     n = residual.size
     jump = _jumps(residual, window)
-    # No jump is farther from their median, nor any limit lower.
+    # No jump is farther from the median, and no limit is lower.
     if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
         return []
     centre = median(jump)
     noise = spread(residual[1:] - residual[:-1], 0.0) / np.sqrt(2.0)
     std = max(spread(jump, centre), noise * float(np.sqrt(2.0 / window)))
     height = np.abs(jump - centre)
-    # The scatter itself is known from n / window places only.
+    # The scatter itself is estimated from n / window places only.
     least = SIGNIFICANCE * (1.0 + 6.0 * window / n) * std
     limit = max(least, 0.7 * min_size)
     steps: list[LevelStep] = []

@@ -1,4 +1,4 @@
-"""Audit the stamps of a source without any content, as its kind demands (design 3.5)."""
+"""Audit the timestamps of a source without its content, as its kind requires (design 3.5)."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from syncaudit.model.time import seconds_after
 
 __all__ = ["audit_stamps", "audit_stream", "audit_streams"]
 
-# No device of the kind is faster: stamps that say so are milliseconds or microseconds.
+# No device of the kind is faster: such stamps must be in milliseconds or microseconds.
 _FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 1e4, SourceKind.CAN: 1e4}
 
 
 def audit_streams(streams: Mapping[str, Stream]) -> dict[str, StampAudit]:
-    """Audit every stream as `audit_stream` does; in and out by source name."""
+    """Audit every stream as `audit_stream` does; input and output by source name."""
     return {name: audit_stream(stream) for name, stream in streams.items()}
 
 
 def audit_stream(stream: Stream) -> StampAudit:
-    """Audit a stream as its kind demands.
+    """Audit a stream as its kind requires.
 
     Parameters
     ----------
     stream : Stream
-        Any stream. Cameras are held against their container; the channels of a CAN bus or a
-        robot state are audited one by one and merged (worst figures, rate of the fastest);
-        audio is judged by its anchors; events and transcripts have no rate, only order. Where
-        times of arrival are known, all stamps are compared with them.
+        Any stream. Cameras are compared with their container; the channels of a CAN bus or a
+        robot state are audited individually and merged (worst figures, rate of the fastest);
+        audio is judged by its anchors; events and transcripts have no rate, only order. If
+        arrival times are known, all stamps are compared with them.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def _audit_stamps(stream: Stream) -> StampAudit:
 
 
 def _distinct(stream: SignalStream) -> list[tuple[str, Ints]]:
-    """Return the channels' stamps, each message once however many signals it carries.
+    """Return the channels' stamps, each message once no matter how many signals it carries.
 
     A strobe counter is left out: buses send it at every flash.
     """
@@ -146,11 +146,11 @@ def _order_only(stream: Stream) -> StampAudit:
 
 
 def _audit_audio(stream: AudioStream) -> StampAudit:
-    """Audit a stamp table of sound: the sample count is the index, so nothing can be missing."""
+    """Audit the timestamp table of a sound: the sample count is the index, so none is missing."""
     n = int(stream.samples.size)
     if stream.time_ns.size < 3 or stream.anchor_samples.size != stream.time_ns.size:
         return StampAudit(samples=n, rate_hz=stream.rate_hz if stream.rate_hz > 0.0 else None)
-    # Rows are anchors, as far apart as the recorder likes: no interval is a gap.
+    # Rows are anchors, spaced as far apart as the recorder likes: no interval is a gap.
     base = replace(_order_only(stream), max_gap_s=None)
     stamps = stream.time_ns
     times = seconds_after(stamps, int(np.sort(stamps)[stamps.size // 2]))

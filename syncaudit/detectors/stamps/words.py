@@ -1,4 +1,4 @@
-"""Word what a stamp audit found for people."""
+"""Format the findings of a timestamp audit as text."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = [
 ]
 
 
-# One-sided delays below this are what every bus and every operating system does.
+# Every bus and every operating system has one-sided delays below this.
 WORTH_A_WORD_S = 5e-4
 
 
 def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
-    """Word a difference between stamps and container."""
+    """Describe a difference between the number of stamps and the container's frame count."""
     if n_expected is None or n_expected == n:
         return []
     more = "more" if n > n_expected else "fewer"
@@ -40,7 +40,7 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
 
 
 def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[StampRemark, ...]:
-    """Word order and span."""
+    """Describe problems of order and span."""
     out: list[StampRemark] = []
     if base.backwards:
         at = int(np.argmin(steps_s))
@@ -65,7 +65,7 @@ def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[Stam
 def figure_remarks(
     audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, grid: Grid
 ) -> list[StampRemark]:
-    """Word what is wrong with the figures of an audit."""
+    """Describe what is wrong with the figures of an audit."""
     out: list[StampRemark] = []
 
     def say(code: ReasonCode, text: str, *, is_figure: bool) -> None:
@@ -117,7 +117,7 @@ def figure_remarks(
 
 
 def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
-    """Word that no regular clock stands behind stamps.
+    """Describe stamps that do not come from a regular clock.
 
     `steps_s`, shape (m,): positive intervals that are not gaps. `usual_s`, shape (n,): usual
     interval at each place.
@@ -134,7 +134,7 @@ def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
 
 
 def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
-    """Word stamps that were made up as index / rate."""
+    """Describe stamps that were generated as index / rate."""
     rounding = f" (as far as their rounding to {_in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
     text = (
         f"all {n} timestamps lie exactly on index / {nominal_hz:.6g} Hz: they "
@@ -144,11 +144,11 @@ def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
 
 
 def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...]:
-    """Word a rate that no device of the kind has: stamps in another unit than nanoseconds."""
+    """Describe a rate that no device of the kind has: stamps in a unit other than nanoseconds."""
     rate = audit.rate_hz
     if rate is None or rate <= fastest_hz:
         return ()
-    # Of the units that people use, the finest by which a device of the kind could be so fast.
+    # Of the usual units, the finest that gives a rate a device of the kind could have.
     unit, name = ("us", "microseconds") if rate * 1e-3 <= fastest_hz else ("ms", "milliseconds")
     as_such = rate * (1e-3 if unit == "us" else 1e-6)
     text = (
@@ -160,9 +160,9 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
 
 
 def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[StampRemark]:
-    """Word a container that plays at another rate than its `n` stamps have.
+    """Describe a container that plays at a different rate from its `n` stamps.
 
-    `pts_s`, shape (m,): presentation times in any order; what is not finite does not count.
+    `pts_s`, shape (m,): presentation times in any order; non-finite values are ignored.
     `rate_hz`: rate of the stamps.
     """
     ordered = np.sort(pts_s[np.isfinite(pts_s)])
@@ -171,7 +171,7 @@ def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[Stam
     if gaps.size < 2 or rate_hz is None:
         return []
     plays_hz = gaps.size / float(np.add.reduce(gaps))
-    # Dropped frames lower both; 1 % and 2 frames' worth of difference are beyond any crystal.
+    # Dropped frames lower both rates; no crystal explains a difference of 1 % and 2 frames' worth.
     span = n / rate_hz
     if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):
         return []
@@ -183,7 +183,7 @@ def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[Stam
 
 
 def _in_ms(seconds: float) -> str:
-    """Return a span in the unit that reads best."""
+    """Format a span in the unit that reads best."""
     if seconds >= 10.0:
         return f"{seconds:.4g} s"
     return f"{seconds * 1e3:.4g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} us"

@@ -1,1 +1,1 @@
-"""The delay between two signals of one motion: search, fit, steps, errors and refusals."""
+"""Measure the delay between two signals of one motion: search, fit, steps, errors, refusals."""

@@ -1,8 +1,8 @@
-"""Find a step of the clock inside a clip, and hold it against a drift.
+"""Find a clock step inside a clip, and compare it with a drift.
 
-A step inside a short clip looks much like a drift, and a drift of more than quartz makes is no
-likelier than a step to begin with: where the increments do not tell the two apart, neither is an
-answer. Drifts of quartz are far likelier than steps and need no such test.
+A step inside a short clip looks much like a drift, and a drift beyond that of quartz is a priori no
+likelier than a step: where the increments cannot distinguish the two, neither is reported. Drifts
+of quartz are far likelier than steps and need no such test.
 """
 
 from __future__ import annotations
@@ -40,35 +40,37 @@ MIN_COMPARED_ROWS = 8
 # Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
 UNEVEN_CHI2 = 20.0
 UNEVEN_SPREAD = 2.0
-# With few rows the spread of a piece is told by chance too: it must also ask for another delay.
+# With few rows, the spread of a piece also varies by chance: the piece must also favour another
+# delay.
 UNEVEN_CHI2_WITH_SPREAD = 8.0
-# Improvement in chi-square of a step beside a drift over the drift alone at the best of five
-# places, over the scatter that is left. Where the pieces' errors are of unknown size, three degrees
-# of freedom tell it, and chance gives as much once in 17 clips (F distribution, Bonferroni over the
-# places); to be cut at all, clips must be uneven, as 5 of 2000 pairs without a step were (jitter up
-# to 5 ms, noise, quantisation, filters of their own, rests). Together: one false alarm in 6,000
-# clips.
+# Improvement in chi-square of a step plus drift over a drift alone at the best of five places,
+# divided by the remaining scatter. Where the size of the pieces' errors is unknown, only three
+# degrees of freedom determine the scatter, and chance gives as much once in 17 clips (F
+# distribution, Bonferroni over the places). But clips are cut only if they are uneven, as 5 of 2000
+# pairs without a step were (jitter up to 5 ms, noise, quantisation, different filters, rests).
+# Together: one false alarm in 6,000 clips.
 MIN_CHI2_GAIN = 30.0
-# Pieces that tell a step beside a drift and something of the scatter; of fewer, a step is held
-# against a drift.
+# Pieces needed to fit a step plus drift and estimate the scatter; with fewer, a step is compared
+# with a drift.
 MIN_BOTH = 5
-# A clock's rate where the evidence does not tell it significantly, one sigma: quartz keeps that.
+# Prior on a clock's drift where the evidence does not determine it significantly, one sigma: quartz
+# stays within it.
 USUAL_DRIFT_PPM = 200.0
-# The sides of a step are one clock: their drifts differ by no more standard errors.
+# Both sides of a step have one clock: their drifts differ by at most this many standard errors.
 MAX_SIDES_Z = 4.0
-# Place and sides are found in turn.
+# The place and the sides of a step are estimated alternately, this many times.
 N_ROUNDS = 2
-# A step is that many standard errors high.
+# A step is at least this many standard errors high.
 MIN_STEP_Z = 5.0
 
 
 def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
-    """Look for one step of the clock.
+    """Look for one clock step.
 
-    The clip is cut into up to six pieces, each measured alone near the delay of the whole; a step
-    between two pieces, beside a drift, must describe their delays far better than the drift alone,
-    the best of all places being tried (`MIN_CHI2_GAIN` bounds the false alarms). The instant is
-    then the one that leaves the smallest residuals.
+    The clip is cut into up to six pieces, each measured alone near the delay of the whole. At the
+    best of all places between two pieces, a step plus drift must describe their delays far better
+    than the drift alone (`MIN_CHI2_GAIN` bounds the false alarms). The instant is then the one that
+    leaves the smallest residuals.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
 
 
 def _best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
-    """Return the step that describes a clip best, however little it is; None without pieces."""
+    """Return the step that describes a clip best, however small; None without pieces."""
     n_pieces = _n_pieces(increments)
     if n_pieces < MIN_PIECES:
         return None
@@ -101,12 +103,12 @@ def _best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -
 
 
 def _is_significant(step: ClockStep) -> bool:
-    """Tell whether a step is one, rather than nothing."""
+    """Return whether a step is significant."""
     return abs(step.step_s) >= max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s)
 
 
 def _n_pieces(increments: Increments) -> int:
-    """Return into how many pieces a clip can be cut."""
+    """Return the number of pieces into which a clip can be cut."""
     n_rows, span_s = increments.values.shape[0], float(np.ptp(increments.mid_s))
     return min(MAX_PIECES, int(span_s / MIN_PIECE_S), int(n_rows // MIN_PIECE_ROWS))
 
@@ -119,7 +121,7 @@ def _stepped(
     *,
     min_gain: float,
 ) -> ClockStep | None:
-    """Return the best step, if the pieces' delays speak for it by so much over a drift."""
+    """Return the best step, if the pieces' delays favour it over a drift by `min_gain`."""
     mid_s = increments.mid_s
     pieces = [
         measure_near(increments.rows(rows), driver, fit.offset_s)
@@ -160,7 +162,7 @@ def _stepped(
 def _sides(
     increments: Increments, driver: RunningIntegral, border_s: float, near_s: list[float]
 ) -> tuple[DelayFit, DelayFit] | None:
-    """Return both sides of a border, each with a drift of its own."""
+    """Return the fits of both sides of a step, each with its own drift."""
     is_before = increments.mid_s < border_s
     fits = []
     for own, start_s in zip((is_before, ~is_before), near_s, strict=True):
@@ -176,9 +178,9 @@ def _sides(
 
 
 def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | None:
-    """Return the step between two sides that drift alike; None where they do not.
+    """Return the step between two sides of equal drift; None where the drifts differ.
 
-    A drift that is not significant is held against what clocks do (a normal prior).
+    A drift that is not significant is combined with a normal prior on the drift of clocks.
     """
     drifts = np.array([side.drift_ppm or 0.0 for side in (before, after)])
     weights = np.array([side.drift_std_ppm or math.inf for side in (before, after)]) ** -2
@@ -202,7 +204,7 @@ def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | N
 
 
 def is_uneven(fit: DelayFit) -> bool:
-    """Tell whether some piece of a clip would like another delay, where too few to measure each."""
+    """Return whether a piece of a clip favours another delay, if pieces are too short to fit."""
     n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
     if n_pieces < 2:
         return False
@@ -211,9 +213,9 @@ def is_uneven(fit: DelayFit) -> bool:
 
 
 def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
-    """Return how much the pieces of a clip would like other delays, and how much worse one fits.
+    """Return how strongly pieces favour other delays, and how much worse the worst fits.
 
-    A cheap score test that lets clips of one delay skip the search piece by piece.
+    A cheap score test, so that clips of one delay can skip the search piece by piece.
     """
     scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
     information = np.sum(fit.weights * fit.sensitivity**2, axis=1)
@@ -226,7 +228,7 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
 
 
 def _best_split(times: Floats, delays: Floats, std: Floats, min_gain: float) -> int | None:
-    """Return before which piece a step lies, or None where a drift explains as much."""
+    """Return the piece before which a step lies, or None where a drift explains as much."""
     since = times - times.mean()
     level = np.ones_like(since)
 
@@ -247,7 +249,7 @@ def _best_split(times: Floats, delays: Floats, std: Floats, min_gain: float) -> 
 
 
 def is_unlike_quartz(figures: dict[str, float]) -> bool:
-    """Tell whether the delay drifts more than quartz does, significantly.
+    """Return whether the delay drifts significantly more than quartz does.
 
     Parameters
     ----------
@@ -261,7 +263,7 @@ def is_unlike_quartz(figures: dict[str, float]) -> bool:
 def step_for_drift(
     increments: Increments, driver: RunningIntegral, fit: DelayFit, figures: dict[str, float]
 ) -> tuple[ClockStep | None, str | None]:
-    """Return the step that is likelier than a drift, or why neither can be believed.
+    """Return the step that is likelier than a drift, or why neither can be reported.
 
     Parameters
     ----------
@@ -270,14 +272,14 @@ def step_for_drift(
     fit : DelayFit
         One delay for the whole clip.
     figures : dict of str to float
-        With the drift, which a step takes off.
+        With the drift, which is removed if a step is returned.
 
     Returns
     -------
     ClockStep or None
-        The step that is likelier.
+        The step, if it is likelier.
     str or None
-        Why neither is an answer. None of both: the drift is.
+        Why neither can be reported. If both are None, the drift stands.
     """
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
@@ -297,7 +299,7 @@ def step_for_drift(
 
 
 def why_either(drift_ppm: float, span_s: float) -> str:
-    """Say that a step explains as well what a drift does."""
+    """Describe why a step explains the change of the delay as well as a drift does."""
     return (
         f"the delay changes by {1e-3 * drift_ppm * span_s:+.0f} ms through the clip, which a step "
         f"explains as well as a drift of {drift_ppm:+.0f} ppm, more than quartz makes; a longer "
@@ -308,8 +310,8 @@ def why_either(drift_ppm: float, span_s: float) -> str:
 def step_over_drift(fit: DelayFit, step: ClockStep, drifting: DelayFit) -> float:
     """Return by how much the log-likelihood of a step exceeds that of a drift.
 
-    Both are given the same increments, those of the fit of one delay, one mount each, and weights
-    of their own. Residuals that hang together count for less.
+    Both use the same increments, those of the fit of one delay, one mounting each, and their own
+    weights. Correlated residuals count for less.
     """
     mid_s = fit.model.rows.mid_s
     drift_s = 1e-6 * (drifting.drift_ppm or 0.0) * (mid_s - drifting.anchor_s)

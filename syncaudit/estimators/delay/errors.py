@@ -1,4 +1,4 @@
-"""Errors of residuals, at rest and in motion, and of a delay fitted to them."""
+"""Estimate the errors of increments, at rest and in motion, and of a delay fitted to them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from syncaudit.model.arrays import Floats
 __all__ = ["MOTION_ROWS", "covariance_of", "noise_of_motion"]
 
 N_BLOCKS = 10
-# The largest of four estimates of one variance is too large: of scores without correlation by 1.3
-# on average. Over this their intervals hold 95 % (94.4 to 95.9 in simulation, for 90 to 600 rows
-# and motion that is even or comes in bursts). What hangs together exceeds it by far.
+# The largest of four estimates of one variance is too large: by 1.3 on average for uncorrelated
+# scores. Divided by this, their intervals cover 95 % (94.4 to 95.9 in simulation, for 90 to 600
+# rows and motion that is even or comes in bursts). Correlated scores exceed it by far.
 LARGEST_OF_FOUR = 1.2
-# Increments over which motion is averaged: an error that follows it is not in step with it.
+# Increments over which motion is averaged: an error due to motion need not coincide with it.
 MOTION_ROWS = 5
-# The median of as few values as hold half of the information varies by a quarter: scatter below
-# twice the noise may be noise alone, and the weights of the fit take care of it.
+# The median of the few values that hold half of the information varies by a quarter: scatter below
+# twice the noise may be noise alone, and the weights of the fit handle it.
 CLEARLY_MORE = 2.0
 
 
 def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[Floats, float]:
-    """Return the largest of four estimates, and what correlation adds to the first's variance.
+    """Return the largest of four covariances, and the variance factor due to correlation.
 
     Parameters
     ----------
     residuals : ndarray, shape (n, m)
-        With the variance they would have without the fit; in units of their weights' standard
-        deviation.
+        With the variance they would have without the fit, in units of the standard deviation that
+        their weights imply.
     columns : ndarray, shape (n, m, p)
         Derivatives of the model in the same units.
     normal : ndarray, shape (p, p)
@@ -53,12 +53,12 @@ def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[F
             _turned_covariance(residuals, columns),
         )
     )
-    # Per parameter the largest of the variances; the correlation is that of the sandwich.
+    # The largest variance per parameter, with the correlations of the sandwich estimate.
     variances = np.array([each.diagonal() for each in (independent, hac, block, turned)])
-    # What no row depends on has no variance to widen.
+    # A parameter that no row depends on has no variance to widen.
     usual = np.where(variances[1] > 0.0, LARGEST_OF_FOUR * variances[1], 1.0)
     wider = np.sqrt(variances.max(axis=0) / usual)
-    # Where few rows hold most of the information, as few degrees of freedom tell the variance
+    # Where few rows hold most of the information, few degrees of freedom determine the variance
     # (Satterthwaite, "An approximate distribution of estimates of variance components",
     # Biometrics Bull. 2, 1946, doi:10.2307/3002019).
     information = np.sum(columns**2, axis=1)
@@ -70,14 +70,14 @@ def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[F
 
 
 def _turned_covariance(residuals: Floats, columns: Floats) -> Floats:
-    """Return the mean square of the scores that residuals would give had they come later.
+    """Return the mean square of the scores over all cyclic shifts of the residuals.
 
-    Where a motion repeats, what the model cannot follow repeats with it: it is no more random than
-    one cycle, and since the sum of the scores is zero, no sum of them shows it. Turned round the
-    clip against the columns, by all shifts, the residuals show what such patterns can do. An error
-    of the gain alone (noise of the driver takes some off) leaves residuals that look like the
-    motion: their products with its derivative change their sign with the shift, and it moves no
-    delay. So shifts to either side are taken together.
+    Where a motion repeats, the part that the model cannot follow repeats with it: it is no more
+    random than one cycle, and since the sum of the scores is zero, no sum of them shows it. Shifted
+    cyclically against the columns, by all shifts, the residuals show the effect of such patterns.
+    An error of the gain alone (noise of the driver reduces it) leaves residuals that look like the
+    motion. It does not move the delay, and its products with the motion's derivative change sign
+    with the shift. So shifts to either side are averaged.
     """
     n = residuals.shape[0]
     spectrum = np.fft.rfft(residuals, axis=0)[:, :, None].conj() * np.fft.rfft(columns, axis=0)
@@ -90,21 +90,21 @@ def _turned_covariance(residuals: Floats, columns: Floats) -> Floats:
 def noise_of_motion(
     residuals: Floats, sensitivity: Floats, *, is_even: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the noise at rest, shape (m,), and by how much more each value scatters, shape (n, m).
+    """Return the noise at rest, shape (m,), and each value's scatter over it, shape (n, m).
 
-    A sensor's noise is the same always; errors of scale, axes, range, filters and timestamps grow
-    with the motion. Where a recording mostly rests, the median residual tells only of the noise,
-    and by that measure all of the motion, and with it all that tells of the delay, would be
-    outliers. So the variance is ``noise^2 + error^2 motion``, ``motion`` being the mean square of
-    the sensitivity to the delay nearby, of all columns. The error is the one by which half of the
+    A sensor's noise is constant; errors of scale, axes, range, filters and timestamps grow with the
+    motion. Where a recording is mostly at rest, the median residual measures only the noise, and by
+    that measure all of the motion, and with it all information on the delay, would be outliers. So
+    the variance is ``noise^2 + error^2 motion``, where ``motion`` is the mean square of the
+    sensitivity to the delay nearby, over all columns. The error is chosen so that half of the
     information, rather than half of the values, lies within its probable error.
 
     Parameters
     ----------
     residuals, sensitivity : ndarray, shape (n, m)
-        Of the increments, in units in which the columns' noise is even.
+        Of the increments, in units in which each column's noise is even.
     is_even : bool
-        Whether errors do not grow with the motion: video coding holds back most where it is slow.
+        Whether errors do not grow with the motion: video coding suppresses most where it is slow.
     """
     noise = mad_std_of_columns(residuals) + 1e-15
     if is_even:

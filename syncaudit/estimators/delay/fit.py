@@ -1,18 +1,18 @@
-"""Refine a delay (and drift) to a fraction of a sample, with an honest standard error.
+"""Refine a delay (and drift) to a fraction of a sample, with a realistic standard error.
 
 The increments of the source are modelled as ``y_k = R (Theta(b_k + tau_k) - Theta(a_k + tau_k)) +
 slow terms + noise`` with ``tau_k = offset + drift * (t_k - anchor)``, a free mixing matrix R and
 Theta the running integral of the target. Gauss-Newton on (offset, drift) with the linear part
 projected out (variable projection; Golub & Pereyra, "The differentiation of pseudo-inverses and
 nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973,
-doi:10.1137/0710036) and Cauchy weights. Such steps alone come near by a constant factor each, and
-swing for ever about some optima: each is mixed with the one before (Anderson, "Iterative
-procedures for nonlinear integral equations", J. ACM 12, 1965, doi:10.1145/321296.321305). Fails
-where the start lies further than half a lobe from the optimum.
+doi:10.1137/0710036) and Cauchy weights. Such steps alone converge linearly, and oscillate forever
+about some optima, so each is mixed with the one before (Anderson, "Iterative procedures for
+nonlinear integral equations", J. ACM 12, 1965, doi:10.1145/321296.321305). The fit fails where the
+start lies further than half a lobe from the optimum.
 
 A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it
-is fitted too (it shows in the skew of the image), and the offset is given for the mean row of
-the tracked points: that is what the stamps mean as far as the manifest tells.
+is fitted too (it shows in the skew of the image), and the offset refers to the mean row of the
+tracked points, since the manifest does not state which row the timestamps refer to.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["DelayFit", "fit_delay"]
 
-# Weights and delay settle within a dozen where all is well. Where residuals follow the motion they
-# take longer; what then is left to go is in the error.
+# Weights and delay normally converge within a dozen. Where residuals follow the motion they take
+# longer; the distance left after the last iteration is included in the error.
 MAX_ITERATIONS = 60
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
 CONVERGED_STD = 0.05
-# The first step is without weights and the second the first with them: no two of a kind to mix.
+# The first step has no robust weights and the second is the first with them, so the two cannot be
+# mixed.
 N_UNMIXED = 2
-# Determinant, at unit diagonal, of columns too nearly dependent to be told apart.
+# Determinant, at unit diagonal, of columns too nearly dependent to be separated.
 MIN_DETERMINANT = 1e-14
-# A step is lengthened or turned back by up to so much of the one before.
+# Mixing lengthens or reverses a step by at most this multiple of the one before.
 MAX_MIXED = 3.0
-# A fit that runs away from its start by more found another lobe.
+# A fit that moves further from its start has found another lobe.
 MAX_AWAY_S = 0.5
-# What a value that the fit follows is left of its residual's variance, at the least.
+# Smallest share of its residual's variance that a value followed by the fit may keep.
 MIN_FREE = 0.2
 
 
@@ -73,7 +74,7 @@ def fit_delay(
     with_drift : bool
         Whether to fit drift as well.
     known : DelayFit, optional
-        Of the same increments without drift: its weights and line delay are a start too.
+        Of the same increments without drift: its weights and line delay are starting values too.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def fit_delay(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Settled:
-    """The model where no step is left, its robust weights, and what is left all the same."""
+    """The converged model, its robust weights, and the step that remains."""
 
     model: DelayModel
     linear: Linearised
@@ -113,7 +114,7 @@ class _Settled:
 def _settled(
     unknowns: Unknowns, model: DelayModel, robust: Floats, before: Linearised | None = None
 ) -> _Settled | None:
-    """Step until nothing changes; `before`: the model that the weights `robust` are of."""
+    """Iterate until convergence; `before` is the model to which the weights `robust` belong."""
     start_s = unknowns.offset_s
     n_unmixed = N_UNMIXED if before is None else 1
     last: tuple[Floats, Floats] | None = None
@@ -139,7 +140,7 @@ def _settled(
         unknowns.values += step
         if abs(unknowns.offset_s - start_s) > MAX_AWAY_S:
             return None
-        # Weights of the residuals that the step leaves: of those before it they would lag behind.
+        # Weights from the residuals after the step: those before it would lag behind.
         robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
         last = full, step
         left_s = abs(float(full[0]))
@@ -168,7 +169,7 @@ def _found(unknowns: Unknowns, settled: _Settled) -> DelayFit:
     found_s, anchor_s = unknowns.offset_s, unknowns.anchor_s
     row_shift_s = 0.0
     if is_line_free and shutter is not None:
-        # Rows without a stated delay: the offset refers to the points' mean row (see module).
+        # Without a stated line delay, the offset refers to the points' mean row (see module).
         columns[..., -2] -= shutter.mean_row_px * columns[..., 0]
         row_shift_s = shutter.mean_row_px * unknowns.line_delay_s
         found_s += row_shift_s
@@ -212,13 +213,13 @@ def _covariance(
 ) -> tuple[Floats, float]:
     """Return the covariance of all unknowns, shape (p, p), and how correlated residuals are.
 
-    Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an M-estimator;
-    Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
+    Uses the curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
+    M-estimator; Huber, "Robust statistics", 1981). The weights alone give errors a fifth too small.
 
-    A fit takes one part in the leverage off a residual's variance, not off its square root: those
-    of single values left out claim errors 8 to 18 % too large for a camera with 50 to 170 pairs,
-    beside Student's t (HC2; MacKinnon & White, "Some heteroskedasticity-consistent covariance
-    matrix estimators", J. Econometrics 29, 1985, doi:10.1016/0304-4076(85)90158-7).
+    A fit reduces a residual's variance, not its square root, by the leverage (HC2; MacKinnon &
+    White, "Some heteroskedasticity-consistent covariance matrix estimators", J. Econometrics 29,
+    1985, doi:10.1016/0304-4076(85)90158-7). Leave-one-out residuals would give errors 8 to 18 % too
+    large for a camera with 50 to 170 pairs, on top of Student's t.
     """
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
     normal = normal * min(max(float(curvature.mean()), 0.3), 1.0)
@@ -234,16 +235,16 @@ def _covariance(
 
 
 def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -> Floats:
-    """Return the step to where this one and the one before say that no step is left.
+    """Return the step to where, by this step and the last, no further step is needed.
 
     Parameters
     ----------
     full, last_full : ndarray, shape (p,)
-        Steps that the equations ask for, here and before.
+        Full Gauss-Newton steps, here and before.
     last_step : ndarray, shape (p,)
-        Step that was taken before.
+        Step that was actually taken before.
     normal : ndarray, shape (p, p)
-        What distances are measured by.
+        Metric of the distances.
     """
     turned = full - last_full
     size = float(turned @ normal @ turned)

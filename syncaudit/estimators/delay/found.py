@@ -1,4 +1,4 @@
-"""What a fit of a delay found."""
+"""Hold the result of a delay fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syncaudit.model.arrays import Floats
 __all__ = ["DelayFit"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: rarely used properties are cached
 class DelayFit:
     """Result of `fit.fit_delay`.
 
@@ -26,16 +26,16 @@ class DelayFit:
     line_delay_s, line_delay_std_s : float, optional
         Time between rows, where it was not stated and therefore fitted.
     row_shift_s : float
-        What the offset owes to rows: it refers to the points' mean row when the line delay is
-        not stated, and is this much later than the middle row.
+        Part of the offset due to rows: if the line delay is not stated, the offset refers to the
+        points' mean row, which is this much later than the middle row.
     blur : float
         How much wider the source's filter is than the target's (see `Increments.bent`).
     anchor_s : float
         Instant on the source's clock at which offset and drift are uncorrelated.
     correlation_factor : float
-        Variance of the delay over what independent residuals would give (>= 1).
+        Variance of the delay over that of independent residuals (>= 1).
     followed : float
-        Share of the promised information on the delay that the score shows (see `slope`).
+        Share of the nominal information on the delay that the score shows (see `slope`).
     n_rows : int
         Increments used.
     span_s : float
@@ -45,9 +45,9 @@ class DelayFit:
     robust : ndarray, shape (n, m)
         Robust weights of the residuals.
     model : DelayModel
-        What was fitted.
+        The fitted model.
     linear : Linearised
-        The model at the delay: what further tests and fits work on.
+        The model at the delay, used by further tests and fits.
     """
 
     offset_s: float
@@ -95,7 +95,7 @@ class DelayFit:
 
     @property
     def sensitivity(self) -> Floats:
-        """Derivative by the delay, shape (n, m)."""
+        """Derivative with respect to the delay, shape (n, m)."""
         return self.linear.sensitivity
 
     @property

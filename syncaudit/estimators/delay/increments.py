@@ -1,9 +1,9 @@
-"""Increments: what both sides of a pair are brought to before they are compared.
+"""Convert both sides of a pair to increments, which can be compared directly.
 
 A camera gives its rotation between two frames; a gyro, an accelerometer or a CAN signal gives the
 change of its running integral between any two instants. Increments over the same interval are
 equal (up to mounting and scale) when the clocks agree, whatever the sample rates: nothing is
-resampled and a lost frame is just a longer increment.
+resampled, and a lost frame is just a longer increment.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Increments", "RollingShutter", "from_integral", "from_rotation"]
 
-# Neighbours are even that differ by less than this part.
+# Neighbouring increments count as evenly spaced if they differ by less than this part.
 EVEN_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RollingShutter:
-    """What the rows of tracked points do to a camera's increments.
+    """Effect of the rows of tracked points on a camera's increments.
 
     To first order in the row times, points read out ``row * T`` after the middle row see the
-    rotation of that instant: the increment changes by ``T (M R dw + V R w)`` with the row moments
+    rotation at that instant: the increment changes by ``T (M R dw + V R w)`` with the row moments
     M, the moved rows V, the mounting R, the angular rate w and its change dw over the increment.
 
     Parameters
@@ -39,7 +39,7 @@ class RollingShutter:
     line_delay_s : float, optional
         T where stated; None: it is estimated along with the delay.
     mean_row_px : float
-        Plain mean row of the points, which the delay refers to when T is not stated.
+        Plain mean row of the points, to which the delay refers if T is not stated.
     """
 
     moments_px: Floats
@@ -52,7 +52,7 @@ class RollingShutter:
         return replace(self, moments_px=self.moments_px[keep], moves_px=self.moves_px[keep])
 
     def change_per_line_delay(self, bend: Floats, rate: Floats, mixing: Floats) -> Floats:
-        """Return the derivative of the increments by T, shape (n, 3).
+        """Return the derivative of the increments with respect to T, shape (n, 3).
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Increments:
     shutter : RollingShutter, optional
         Row times of a camera's increments.
     period_s : float
-        Between the samples that they were integrated from; zero: angles of single instants.
+        Sample period of the signal they were integrated from; zero: angles at single instants.
     is_noise_even : bool
         Whether errors are as large at rest as in motion (see `noise_of_motion`).
     """
@@ -107,10 +107,10 @@ class Increments:
         return width
 
     def bent(self, changes: Floats) -> Floats:
-        """Return the second differences of what belongs to these increments, shape (n, m).
+        """Return the second differences of values of these increments, shape (n, m).
 
-        To first order that is what a wider filter does to a signal: a variance of v adds
-        ``v / 2`` times the second derivative. Zero where the neighbours lie unevenly.
+        To first order, that is the effect of a wider filter on a signal: a variance of v adds
+        ``v / 2`` times the second derivative. Zero where the neighbours are unevenly spaced.
         """
         bent = np.zeros_like(changes)
         if changes.shape[0] > 2:
@@ -147,8 +147,8 @@ def from_integral(
         Width of one increment; several sample periods, so that interpolation noise does not
         depend on the sub-sample phase.
     stride_s : float, optional
-        Distance of neighbouring increments; by default they adjoin. Overlapping ones even out the
-        steps of coarsely quantised signals, and their errors are correlated.
+        Distance of neighbouring increments; by default they adjoin. Overlapping increments even out
+        the steps of coarsely quantised signals, but their errors are correlated.
 
     Returns
     -------
@@ -173,8 +173,8 @@ def from_integral(
 def from_rotation(rotation: RotationIncrements) -> Increments:
     """Weight a camera's rotation increments by their stated errors.
 
-    Errors far below the typical one are an accident of few points: the weights are bounded at
-    four times the median weight of the axis.
+    Errors far below the typical one are an accident of few points: the weights are limited to four
+    times the median weight of the axis.
     """
     variance = rotation.std_rad**2
     typical = np.median(variance, axis=0, keepdims=True)

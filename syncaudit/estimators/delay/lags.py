@@ -1,4 +1,4 @@
-"""What a search asks at every lag: the driver's change over each increment, and the regression."""
+"""Compute, at every lag, the driver's change over each increment and the regression on it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["LagEquations", "LagTable", "tabulated"]
 class LagTable:
     """A driver's integral on an even grid, of which a lag is a whole number of steps.
 
-    A time and the same time some lags later then lie alike between two nodes: what they need is
-    cut from the table in one piece.
+    A time and the same time some lags later then have the same position between two nodes, so the
+    values at all lags are one slice of the table.
 
     Parameters
     ----------
     nodes : ndarray, shape (2, k, g)
-        The integral, and how it rises to the next node.
+        The integral, and its rise to the next node.
     start_s, step_s : float
         Of the grid.
     """
@@ -49,7 +49,7 @@ class LagTable:
         return change
 
     def _position(self, times_s: Floats) -> tuple[Floats, NDArray[np.intp]]:
-        """Return the share of the step that is gone, shape (n, 1), and the node before it."""
+        """Return the fraction of the step passed, shape (n, 1), and the node before it."""
         position = np.maximum(times_s - self.start_s, 0.0) / self.step_s
         node = position.astype(np.intp)
         return (position - node)[:, None], node
@@ -57,7 +57,7 @@ class LagTable:
 
 @lru_cache(maxsize=1)  # signals of one message have the same times, and often the same driver
 def tabulated(driver: RunningIntegral, start_s: float, stop_s: float, lag_s: float) -> LagTable:
-    """Tabulate a driver from `start_s` to `stop_s`; outside its range it stands still."""
+    """Tabulate a driver from `start_s` to `stop_s`; outside its range it is constant."""
     step_s = lag_s / math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
     grid_s = start_s + step_s * np.arange(math.ceil((stop_s - start_s) / step_s) + 3)
     nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s)).T.copy()
@@ -95,9 +95,9 @@ class LagEquations:
         basis : ndarray, shape (n, b)
             Slow terms, orthonormal.
         change : ndarray, shape (k, n, l)
-            What the driver does over the same intervals, at each lag; overwritten.
+            Change of the driver over the same intervals, at each lag; overwritten.
         covered : ndarray of bool, shape (n, l)
-            Whether the driver holds there.
+            Whether the driver covers the interval.
         """
         held = covered.astype(np.float64)
         change *= held
@@ -129,14 +129,14 @@ class LagEquations:
         solution = _solution(self.gram, self.cross, ridge)
         explained = np.sum(self.cross * solution, axis=-1)
         share = np.clip(explained / np.maximum(self.energy, 1e-30), 0.0, 1.0 - 1e-12)
-        # Every lag counts as if all rows overlapped: a recurring motion is not told from its
-        # repetitions by the longer overlap of the nearer one.
+        # Every lag counts as if all rows overlapped: otherwise a recurring motion would be
+        # preferred to its repetitions merely for its longer overlap.
         return np.asarray(-0.5 * n_rows * np.log1p(-share).sum(axis=1))
 
     def ridge(self, lag: int, n_rows: int, coupling_std: Floats) -> Floats:
-        """Return what keeps channels from entering stronger than they may, shape (m, k).
+        """Return the ridge that limits how strongly channels may enter, shape (m, k).
 
-        Noise and gain are those of the lag that fits best without it.
+        Noise and gain are those of the lag that fits best without a ridge.
         """
         cross = self.cross[lag]
         solution = _solution(self.gram[lag], cross, None)

@@ -1,4 +1,4 @@
-"""Measure the delay of one pair: search, refine, test, and word the refusal."""
+"""Measure the delay of one pair: search, refine, test, and accept or refuse."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["MIN_ROWS", "measure_delay", "search_range"]
 MIN_ROWS = 30
 # The fit starts from the best of delays this far apart.
 START_STEP_S = 0.01
-# A delay that wanders leaves residuals that hang together; below this nothing needs looking at.
+# A wandering delay leaves correlated residuals; below this factor no further check is needed.
 UNCORRELATED_FACTOR = 1.1
 
 
@@ -86,7 +86,7 @@ def measure_delay(
 
 
 def _n_steps(task: DelayTask) -> int:
-    """Return how many steps of the fit's start a step of the search holds."""
+    """Return into how many steps of the fit's start a search step is divided."""
     return math.ceil(task.step_s / START_STEP_S - 1e-6)
 
 
@@ -98,7 +98,7 @@ def _refine(
     curve: DelayCurve,
     range_s: tuple[float, float],
 ) -> PairMeasurement:
-    """Fit the best delay of a search, test it and write it down, or say why it is not believed."""
+    """Fit the best delay of a search, test it, and return its record or the reason of refusal."""
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s)
     lowest_s, highest_s = range_s
@@ -120,7 +120,7 @@ def _refine(
     why = _why_not(task, search, curve, best, fit, has_step=step is not None)
     if why is None:
         if step is not None:
-            # It splits the evidence: the longer part must stand out from chance alone.
+            # The step splits the evidence: the longer part alone must stand out from chance.
             search = DelaySearch.of(
                 step.longer_part(increments),
                 driver,
@@ -131,7 +131,7 @@ def _refine(
             curve = search.curve(lowest_s, highest_s, task.step_s)
         by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
         figures["by_chance"] = by_chance
-        # The curve counts every delay as if all overlapped; there is only as much as does.
+        # The curve counts every delay as if all rows overlapped; scale it to those that do.
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
     if why is None and task.why_not_fixed is not None:
@@ -182,7 +182,7 @@ def search_range(
     if overlap_s > 0.3 * shorter_s and math.isfinite(task.max_offset_s):
         reach_s = min(task.max_offset_s, 0.4 * shorter_s)
         return -epochs_s - reach_s, -epochs_s + reach_s
-    # Unrelated epochs: every delay that leaves half of the shorter recording in common.
+    # Unrelated epochs: every delay at which half of the shorter recording overlaps.
     return (
         driver.start_s - last_s + 0.5 * shorter_s,
         driver.stop_s - first_s - 0.5 * shorter_s,

@@ -1,8 +1,8 @@
-"""The model of a delay at one point: linear parts solved and projected out.
+"""Model of the increments at given delays, with the linear parts solved and projected out.
 
-Increments of the source against those of the target's running integral at the delays given, with
-a free mixing matrix and slow terms. What is left depends on the delay alone (variable projection;
-see `fit`).
+The source's increments are modelled by those of the target's running integral at the given delays,
+with a free mixing matrix and slow terms. The remainder depends on the delay alone (variable
+projection; see `fit`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["DelayModel", "Linearised"]
 
-# Ridge on columns scaled to unit length: what is left undetermined stays small.
+# Ridge on columns scaled to unit length: keeps undetermined coefficients small.
 RIDGE = 1e-12
-# Rates at the ends of an increment are means over some time to either side: those of one instant
-# hold all of the driver's noise up to its last hertz, which would be taken for motion. So many
-# samples that noise is this part of their power (errors are claimed half as much too small); at
-# least the two between which nothing was sampled, and at most this part of the increment to either
-# side, for means blur what they are of.
+# Rates at the ends of an increment are means over some time to either side: instantaneous rates
+# contain the driver's noise over its full bandwidth, which would be taken for motion. The mean
+# covers enough samples for noise to be this part of the power of a change of rate (reported errors
+# are then too small by half that part); at least two samples, and at most this part of the
+# increment to either side, because averaging blurs the rate.
 NOISE_SHARE = 0.05
 MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
-# The quietest increments, one of so many, hold all that noise makes of a change of rate.
+# The quietest increments, one in this many, bound the effect of noise on a change of rate.
 QUIET_PART = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelayModel:
-    """Increments of a source as a driver's, with a free mixing matrix and slow terms.
+    """Source increments as those of a driver, with a free mixing matrix and slow terms.
 
     Parameters
     ----------
@@ -48,13 +48,14 @@ class DelayModel:
     slow : ndarray, shape (n, b)
         Slow terms of increments.
     root : ndarray, shape (n, m)
-        Root of the increments' weights.
+        Square root of the increments' weights.
     ridge : ndarray, shape (k + b, k + b)
-        What the scaled normal equations are held by.
+        Regularisation of the scaled normal equations.
     reach_s : ndarray, shape (n,)
         Rates at the ends are means over this time to either side.
     noise2 : ndarray, shape (n,)
-        What the driver's noise makes of the square of their change, of all channels followed.
+        Contribution of the driver's noise to the squared change of these rates, summed over the
+        channels followed.
     """
 
     rows: Increments
@@ -67,7 +68,7 @@ class DelayModel:
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
-        """Return the model of some rows."""
+        """Return the model of the given rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
         ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
         return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, *_reach(rows, driver))
@@ -133,10 +134,10 @@ class DelayModel:
         )
 
     def _motion_share(self, bend: Floats) -> Floats:
-        """Return how much of a change of rate is motion, shape (n,).
+        """Return which share of a change of rate is motion, shape (n,).
 
-        A rest shows noise, which tells nothing of the delay. There is no more of it than in the
-        quiet parts, whatever fast vibration makes the samples look like.
+        At rest there is only noise, which contains no information on the delay. The noise is no
+        larger than in the quiet parts, even where fast vibration makes it look larger.
         """
         followed = bend[:, _is_followed(self.driver)]
         power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
@@ -148,7 +149,7 @@ class DelayModel:
         """Return gain and explained share of a fit, slow terms aside.
 
         The gain is the size of the fitted signal over that of the driver: of all axes together
-        where both have as many, else the norm of the strongest row of the mixing matrix.
+        where both have the same number, else the norm of the strongest row of the mixing matrix.
         """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
@@ -182,7 +183,7 @@ class DelayModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Linearised:
-    """The model linearised in the delay, mixing matrix and slow terms projected out."""
+    """The model linearised in the delay, with mixing matrix and slow terms projected out."""
 
     design: Floats
     fitted: Floats
@@ -205,19 +206,20 @@ class Linearised:
         return leverage
 
     def project(self, matrix: Floats) -> Floats:
-        """Take the linear part out of every column of `matrix`, shape (n, m)."""
+        """Remove the linear part from every column of `matrix`, shape (n, m)."""
         linear = _coefficients(self.solver, self.weighted, matrix)
         projected: Floats = matrix - self.design @ linear.T
         return projected
 
 
 def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
-    """Return over how long to either side rates are averaged, and the noise left, shape (n,) each.
+    """Return the averaging time of rates to either side, and the noise left, shape (n,) each.
 
-    Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
-    them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
-    variance is an m-th; two of them make a change of rate. What shakes between two samples of the
-    source is in the driver alone.
+    Noise is estimated from third differences of samples: motion up to a fifth of their rate leaves
+    little in them (where it leaves more, the mean is longer than necessary). The variance of a mean
+    over m samples is 1 / m of theirs, and a change of rate is the difference of two means.
+    Vibration between two samples of the source is seen by the driver alone, so the mean covers at
+    least the source's sample period.
     """
     rate, period_s = driver.integral.c[-2][:, _is_followed(driver)], driver.period_s
     most_s = RATE_SHARE * rows.width_s
@@ -233,22 +235,22 @@ def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
 
 
 def _is_followed(driver: RunningIntegral) -> Bools:
-    """Tell which channels are followed, shape (k,): what leaks in is not."""
+    """Return which channels are followed, shape (k,): those that only leak in are not."""
     if driver.coupling_std is None:
         return np.ones(driver.n_channels, dtype=np.bool_)
     return np.isinf(driver.coupling_std)
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
-    """Return what each column of `matrix`, shape (n, m), holds of the linear part, shape (m, p)."""
+    """Return the linear coefficients of each column of `matrix`, (n, m); shape (m, p)."""
     found: Floats = (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
     return found
 
 
 def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
-    """Return how strongly the fit resists each channel, shape (m, k) or (k,): those that leak in.
+    """Return the ridge on each channel, shape (m, k) or (k,), which limits leaking channels.
 
-    Before anything is known of noise and gain, they may not at all.
+    Until noise and gain are known, those are excluded altogether.
     """
     is_free = np.isinf(coupling_std)
     if before is None:
@@ -259,11 +261,11 @@ def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
 
 
 def _shrunken_norm(target: Floats, design: Floats, noise: float) -> float:
-    """Norm of the regression of a column on others, shape (n, p), shrunk where the noise rules.
+    """Return the norm of the regression of a column on others, (n, p), shrunk where noise rules.
 
-    Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
-    unit prior on every coefficient. Signals without any noise (made up, or constant but for one
-    damaged value) may leave it none: the shortest solution is taken then.
+    In plain least squares, axes that hardly move would inflate the norm; the ridge is that of a
+    unit prior on every coefficient. For signals without any noise (synthetic, or constant except
+    for one damaged value) the ridge may vanish: the shortest solution is taken then.
     """
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
     return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))

@@ -1,9 +1,9 @@
-"""How high a search peaks by chance: the same search on evidence that has nothing in common.
+"""Estimate how high a search peaks by chance, from the same search on unrelated evidence.
 
-Turned round in time, a signal keeps its spectrum, its bursts and its rests, and loses what it has
-in common with another. What the best delay explains must stand out from what the best of as many
-delays then explains. Motion that looks alike both ways (a pure oscillation, a single swing) can be
-no evidence of one delay by its shape, and is not told from chance either.
+Reversed in time, a signal keeps its spectrum, its bursts and its rests, and loses what it has in
+common with another. The best delay must explain clearly more than the best of as many delays then
+does. Motion that looks the same both ways (a pure oscillation, a single swing) has a shape that is
+not evidence of one delay, and cannot be distinguished from chance either.
 """
 
 from __future__ import annotations
@@ -17,36 +17,37 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["chance_height", "chance_orders", "why_by_chance"]
 
-# Searches by chance: more tell the height better, and each costs as much as the search itself.
+# Chance searches: more estimate the height better, and each costs as much as the search itself.
 N_CHANCE = 3
-# Share of evidence with nothing in common that may peak so high; other tests refuse most of that
-# (gap to the next delay, gain, bands), and together they accept less than one in a thousand.
+# Share of unrelated evidence that may peak this high; other tests refuse most of it (gap to the
+# next delay, gain, bands), and together they accept less than one in a thousand.
 ALLOWED = 0.005
-# What tells a slope at all.
+# Smallest number of peaks that the slope is computed with.
 MIN_PEAKS = 8
 
 
 def chance_orders(n_rows: int) -> list[NDArray[np.intp]]:
     """Return orders of evenly spaced rows that have nothing in common with the original one.
 
-    Backwards in time, and parts of it exchanged: other pieces of the two signals meet each time.
+    They run backwards in time, with parts exchanged: different pieces of the two signals meet each
+    time.
     """
     backwards = np.arange(n_rows)[::-1]
     return [np.roll(backwards, k * n_rows // N_CHANCE) for k in range(N_CHANCE)]
 
 
 def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
-    """Return the highest log-likelihood found by chance, and what rules chance out.
+    """Return the highest log-likelihood found by chance, and the height that rules chance out.
 
-    Where values that have nothing in common are compared, the log-likelihood exceeds a height with
-    a probability that falls off exponentially (in a normal regression of n values on k, exactly so
-    for great heights: as ``exp(-L (n - k) / n)``). Of n peaks, the highest lies where one of them
-    is expected, which tells the slope.
+    For unrelated values, the probability that the log-likelihood exceeds a height falls off
+    exponentially (in a normal regression of n values on k, exactly so for great heights, as
+    ``exp(-L (n - k) / n)``). The highest of n peaks lies where one of them is expected, which gives
+    the slope.
 
     Parameters
     ----------
     by_chance : list of ndarray
-        Curves of searches of evidence with nothing in common; -inf where nothing overlaps.
+        Curves of searches on unrelated evidence; -inf where nothing overlaps.
     """
     n_peaks, highest = 0, 0.0
     for curve in by_chance:
@@ -60,7 +61,7 @@ def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
 
 
 def why_by_chance(best: float, highest: float, needed: float) -> str | None:
-    """Return why a peak may be one of chance, or None."""
+    """Return why a peak may be due to chance, or None."""
     if best >= needed:
         return None
     return (

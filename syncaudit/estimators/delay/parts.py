@@ -1,4 +1,4 @@
-"""Parts of a clip: each measured alone, near the delay of the whole, and whether they agree."""
+"""Measure parts of a clip alone, near the delay of the whole, and test whether they agree."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ __all__ = [
 # Parts are searched this far around the delay of the whole clip.
 REACH_S = 0.4
 SEARCH_STEP_S = 0.01
-# Log-likelihood by which the best lobe beats the second: of a part, which need not stand alone.
+# Log-likelihood by which the best lobe must beat the second, in a part that need not stand alone.
 MIN_GAP = 6.0
-# Of fewer no delay is fitted.
+# No delay is fitted to fewer.
 MIN_ROWS = 20
-# What is shorter holds too little motion to be believed alone.
+# Shorter pieces hold too little motion to be measured alone.
 MIN_PIECE_S = 3.0
-# Quarters scatter around a line: reduced chi-square (chance: once in 20,000), what stamp jitter and
-# rolling shutter make of it in any case, and the range in which it is wandering.
+# Scatter of quarters around a line: reduced chi-square (chance: once in 20,000), the floor due to
+# timestamp jitter and rolling shutter, and the range that counts as wandering.
 MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
-# A quarter is that far from the answer: the best of four by chance once in 400,000 clips, and more
-# than what else wanders.
+# A quarter disagrees with the answer if it is farther off than this: chance puts the worst of four
+# there once in 400,000 clips, and other wandering stays below the second limit.
 MAX_PART_Z = 5.0
 MIN_APART_S = 0.005
-# Quarters of which so many show less than this share of the motion, by so many standard errors.
+# Refused if this many quarters show less than this share of the motion, by this many standard
+# errors.
 MIN_LESS = 2
 MIN_GAIN_SHARE = 0.75
 MAX_GAIN_Z = 4.0
 
 
 def measure_near(increments: Increments, driver: RunningIntegral, near_s: float) -> DelayFit | None:
-    """Return the fit at the best delay near one, or None where no delay is clearly the best."""
+    """Return the fit at the best delay near `near_s`, or None where none is clearly the best."""
     if increments.values.shape[0] < MIN_ROWS:
         return None
     curve = search_delay(
@@ -67,9 +68,10 @@ def measure_near(increments: Increments, driver: RunningIntegral, near_s: float)
 
 
 def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
-    """Return fits of quarters of the information on a delay, those that can be measured alone.
+    """Return fits of quarters of equal information, those that can be measured alone.
 
-    Of the time, some would be all rest, of which an image shows nothing and a gyroscope its noise.
+    Some quarters of equal duration would be all rest, where an image shows nothing and a gyroscope
+    only its noise.
     """
     near_s = fit.offset_s - fit.row_shift_s
     told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
@@ -82,18 +84,19 @@ def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[D
 def why_parts_disagree(
     parts: list[DelayFit], fit: DelayFit, answer: Callable[[float], tuple[float, float]]
 ) -> str | None:
-    """Return which part of a clip is at another delay than the answer, or None.
+    """Return which part of a clip has another delay than the answer, or None.
 
-    A fit by robust weights may be that of most of a clip: what the rest says is lost on it.
+    A fit with robust weights may describe most of a clip and ignore the rest.
 
     Parameters
     ----------
     parts : list of DelayFit
-        As of `parts_of_equal_information`.
+        As returned by `parts_of_equal_information`.
     fit : DelayFit
-        Of all: residuals hang together in a part as they do in all, which few rows tell badly.
+        Of the whole clip: its residual correlation applies to the parts too, whose few rows
+        estimate it badly.
     answer : callable
-        The delay that is answered, with its drift, at an instant, and its standard error.
+        Returns the answered delay at an instant, with its drift, and its standard error.
     """
     for part in parts:
         answer_s, answer_std_s = answer(part.anchor_s)
@@ -112,10 +115,9 @@ def why_parts_disagree(
 def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     """Return how the delay wanders through the clip, or None.
 
-    A clock shows one delay in all parts, or a straight line. A gimbal or a stabiliser has a delay
-    that depends on the motion: its parts scatter by milliseconds around any line, many times more
-    than their errors. Scatter beyond that is lost frames, which the measurement of drift and steps
-    deals with.
+    A clock gives one delay in all parts, or a straight line. A gimbal or a stabiliser has a delay
+    that depends on the motion: its parts scatter by milliseconds around any line, many times their
+    errors. Larger scatter comes from lost frames, which the measurement of drift and steps handles.
     """
     if len(parts) < 4:
         return None
@@ -144,7 +146,7 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
 
 
 def _gain_std(fit: DelayFit) -> float:
-    """Return the standard error of a gain: its square over that of one is noise over signal."""
+    """Return the standard error of a gain: its relative variance is noise over signal."""
     explained = min(max(fit.explained, 1e-6), 1.0 - 1e-6)
     share = (1.0 - explained) / (explained * fit.residuals.size) * fit.correlation_factor
     return float(fit.gain * np.sqrt(share))

@@ -1,4 +1,4 @@
-"""Write a fitted delay down: its systematic error, the step, or the drift where it can be told."""
+"""Record a fitted delay: its systematic error, the step, or the drift where it is determined."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["record_delay"]
 
-# Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
+# Part of the standard error that no amount of data removes (exposure, line delay, sensor filter).
 FLOOR_STD_S = 5e-5
 # A drift is reported when it is significant (`DRIFT_Z`), or known this well.
 DRIFT_STD_PPM = 20.0
-# Less well known than this it is no statement about any oscillator, unless it is twice as
-# significant as it need be.
+# A drift known less well than this says nothing about an oscillator, unless it is twice as
+# significant as required.
 MAX_DRIFT_STD_PPM = 400.0
-# Beyond what quartz makes by so many standard errors a drift is likelier than none.
+# A drift that exceeds that of quartz by this many standard errors is likelier than none.
 LIKELY_Z = 2.0
-# What people take in at a glance, and long enough for the swing of a body.
+# Length of an excerpt: readable at a glance, and long enough for the swing of a body.
 TELLING_S = 1.0
-# Kept to either side of it, so that raw signals are seen whole; farther off nobody compares.
+# Margin on either side, so that raw signals are shown whole; a viewer compares nothing farther off.
 MAX_BESIDE_S = 1.0
 LEAST_BESIDE_S = 0.1
 
@@ -48,7 +48,7 @@ def record_delay(
     seen: Increments | None = None,
     wider: float = 1.0,
 ) -> PairMeasurement:
-    """Return the accepted record of a fit, with the step, or the drift where it can be told.
+    """Return the accepted record of a fit, with the step, or the drift where determined.
 
     Parameters
     ----------
@@ -57,25 +57,25 @@ def record_delay(
     fit : DelayFit
         The delay.
     step : ClockStep or None
-        Of the clock inside the clip.
+        Step of the clock inside the clip.
     figures : dict of str to float
         Diagnostics; those of the drift are added.
     seen : Increments, optional
-        What the increments are mixtures of. Mixtures that were drawn at one delay show less of a
-        drift, which what is seen itself shows in full; and where it exceeds what quartz makes by
-        two standard errors, no offset without it is honest.
+        Original increments, of which `increments` are mixtures. Mixtures chosen at one delay
+        underestimate a drift, which the originals show in full. Where it exceeds that of quartz by
+        two standard errors, an offset without it would be misleading.
     wider : float
-        By how much random errors exceed what the covariance of a fit claims, that of a drift as
-        well: whether it is significant is asked of the error that is stated.
+        Factor by which random errors exceed the fit's covariance, also for the drift, whose
+        significance is tested against the widened error.
     """
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
     if fit.line_delay_s is not None:
-        # What "the row that the stamp means" may be off by, when the manifest does not tell.
+        # Uncertainty of the row that the timestamp refers to, which the manifest does not state.
         systematic_s = math.hypot(systematic_s, fit.row_shift_s)
 
     def see(fit: DelayFit) -> SignalExcerpt | None:
         if task.is_baseline_only:
-            return None  # physics lies between the two, not their clocks
+            return None  # the delay is partly physical, not that of the clocks alone
         return _excerpt_of(fit, epoch_ns=task.source_epoch_ns, epochs_s=task.epochs_s)
 
     record = PairMeasurement(
@@ -112,7 +112,7 @@ def record_delay(
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
         )
     if task.is_baseline_only or task.is_one_clock:
-        return record  # what belongs to the vehicle tells of no oscillator, and one has no drift
+        return record  # a physical delay does not measure an oscillator; one clock has no drift
     drifting = fit_delay(
         increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
     )
@@ -144,16 +144,16 @@ def record_delay(
 
 
 def _wander_ppm(systematic_s: float, span_s: float) -> float:
-    """Return the drift that a systematic error may feign, one sigma.
+    """Return the drift that a systematic error may mimic, one sigma.
 
-    It need not be the same at both ends of the clip: half of it may turn round, which over a span T
-    reads as sqrt(12) / T of drift.
+    The error need not be the same at both ends of the clip: half of it may change sign, which over
+    a span T looks like sqrt(12) / T of drift.
     """
     return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
 
 
 def _is_told(drift_ppm: float, std_ppm: float) -> bool:
-    """Tell whether a drift is significant and says something of an oscillator, or known well."""
+    """Return whether a drift is significant and known well enough, or known very well."""
     significance = abs(drift_ppm) / std_ppm
     if significance > DRIFT_Z:
         return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
@@ -161,12 +161,12 @@ def _is_told(drift_ppm: float, std_ppm: float) -> bool:
 
 
 def _excerpt_of(fit: DelayFit, *, epoch_ns: int, epochs_s: float) -> SignalExcerpt | None:
-    """Return the axis and the second that show most clearly how far apart the two lie.
+    """Return the excerpt, one axis and one second, that shows the offset most clearly.
 
-    The squared offset in standard errors of the second alone: offset squared times the Fisher
-    information on it. With a constant beside the delay left free that is the variance of the
-    derivative by the delay, each value weighted by its inverse variance: bends tell of a delay,
-    while a straight slope might as well lie too high.
+    Maximises the squared offset in standard errors of that second alone: offset squared times the
+    Fisher information on it. With a free constant besides the delay, that is the variance of the
+    derivative with respect to the delay, each value weighted by its inverse variance: bends reveal
+    a delay, while a shifted straight slope looks like a constant error.
     """
     order = np.argsort(fit.mid_s, kind="stable")
     mid_s, linear = fit.mid_s[order], fit.linear
@@ -197,7 +197,7 @@ def _excerpt_of(fit: DelayFit, *, epoch_ns: int, epochs_s: float) -> SignalExcer
 
 
 def _sums(values: Floats, stop: NDArray[np.intp]) -> Floats:
-    """Return the sums of rows from each to before the row at `stop`, shape as given."""
+    """Return the sum of rows from each row to the one before `stop`, shape as given."""
     added = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     sums: Floats = added[stop] - added[:-1]
     return sums

@@ -1,4 +1,4 @@
-"""When not to believe a delay: the tests that turn a number into "unobservable"."""
+"""Refuse unreliable delays: the tests that turn a number into "unobservable"."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ __all__ = [
 
 # Log-likelihood by which the best lobe must beat the second (design 3.2).
 MIN_LIKELIHOOD_GAP = 8.0
-# And by this many standard deviations of what the noise of the target does to the second.
+# Plus this many standard deviations of the effect of the target's noise on the second.
 MAX_LOBE_Z = 4.0
-# A second lobe that explains this much is as good as the first: what is left is not noise but how
-# exactly the two sensors agree.
+# A second lobe that explains this much is as good as the first: the rest is not noise but reflects
+# how exactly the two sensors agree.
 MAX_SECOND_SHARE = 0.98
 # 2BT C / (1 - C): output signal-to-noise ratio below which correlation peaks are chance
 # (Weiss & Weinstein, "Fundamental limitations in passive time delay estimation", 1983).
 MIN_OUTPUT_SNR = 50.0
-# Bands may differ by this many standard errors, and by this much in any case.
+# Slow and fast motion may differ by this many standard errors, and by this much in any case.
 MAX_BAND_Z = 3.5
 MAX_FILTER_Z = 4.0
 BAND_FLOOR_S = 0.002
 # Increments that slow motion is averaged over.
 BAND_ROWS = 6
-# A drift is told when it is this significant.
+# A drift is reported when it is this significant.
 DRIFT_Z = 3.5
-# Quartz keeps 200 ppm; frames counted at 30 Hz that come at 29.97 are 1,000 ppm apart, and what an
-# RC oscillator times, as the output of cheap sensors, 1 to 2 %. Nothing that keeps time errs more.
+# Quartz stays within 200 ppm; frames counted at 30 Hz that come at 29.97 Hz are off by 1,000 ppm,
+# and anything timed by an RC oscillator, such as the output of cheap sensors, by 1 to 2 %. No clock
+# is worse.
 MAX_DRIFT_PPM = 20_000.0
 
 
@@ -54,8 +55,8 @@ def why_ambiguous(
     """Return why the search has no clear winner, or None.
 
     The noise of the target differs from lag to lag. Where the second lobe explains a share of the
-    n values, chance alone moves its log-likelihood by up to that share of ``sqrt(n / 2)``; weak
-    lobes share their noise with the best one and move less, by the square of the share.
+    n values, chance alone changes its log-likelihood by up to that share of ``sqrt(n / 2)``; weak
+    lobes share their noise with the best one and change less, by the square of the share.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ def why_too_weak(fit: DelayFit) -> str | None:
     )
 
 
-# Gains, source over target, that angles in degrees make.
+# Gains, source over target, that result from angles in degrees.
 _OF_DEGREES = {180.0 / math.pi: "the source", math.pi / 180.0: "the target"}
-# Lenses whose field of view is assumed are known to half and double.
+# Lenses whose field of view is assumed are known to within a factor of two.
 _SAME_UNIT = 2.0
 
 
@@ -105,7 +106,7 @@ def why_gain_is_off(
 
 
 def _unit_hint(gain: float) -> str:
-    """Return what makes a gain that is near the one of degrees for radians."""
+    """Return a hint if the gain is near that of degrees taken for radians, else nothing."""
     for unit, which in _OF_DEGREES.items():
         if unit / _SAME_UNIT < gain < unit * _SAME_UNIT:
             return (
@@ -116,14 +117,14 @@ def _unit_hint(gain: float) -> str:
 
 
 def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None:
-    """Return why the drift that was fitted is that of no clock, or None.
+    """Return why the fitted drift cannot be that of a clock, or None.
 
     Parameters
     ----------
     figures : mapping of str to float
         With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
     most_ppm : float
-        By how much the worst clocks of this kind run wrong.
+        Rate error of the worst clocks of this kind.
     """
     drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
     if abs(drift_ppm) <= max(most_ppm, DRIFT_Z * std_ppm):
@@ -138,15 +139,15 @@ def band_disagreement(fit: DelayFit, *, systematic_std_s: float = 0.0) -> str | 
     """Return how slow and fast motion disagree about the delay, or None.
 
     The residuals are split along time into a moving average over six increments and the rest;
-    each part alone corrects the delay by a linear step. A true delay is the same in both; a filter
-    or a different physical quantity is not.
+    each part alone corrects the delay by a linear step. A true delay is the same in both; that of a
+    filter or of a different physical quantity is not.
 
     Parameters
     ----------
     fit : DelayFit
         The delay.
     systematic_std_s : float
-        What filters inside a sensor may do to the delay anyhow.
+        Known effect of filters inside a sensor on the delay.
     """
     parts = []
     weights = fit.weights
@@ -172,14 +173,14 @@ def band_disagreement(fit: DelayFit, *, systematic_std_s: float = 0.0) -> str | 
 
 
 def slow_motion(sides: Floats, weights: Floats) -> Floats:
-    """Return moving averages over `BAND_ROWS` increments; what is left of the sides is fast motion.
+    """Return moving averages over `BAND_ROWS` increments; the remainder is fast motion.
 
-    Rows that the fit rejects would blur those beside them.
+    Rows are weighted, because those that the fit rejects would blur their neighbours.
 
     Parameters
     ----------
     sides : ndarray, shape (k, n, m)
-        What is averaged along its second axis.
+        Values, averaged along the second axis.
     weights : ndarray, shape (n, m)
         Of the fit.
     """

@@ -1,9 +1,9 @@
 """Find the delay of one set of increments against another signal over a wide search range.
 
 For every lag the increments are regressed on those of the driving signal (free mixing matrix, so
-that mounting and scale need not be known) and the log-likelihood ratio against "no relation" is
-taken. Normalising each lag by its own energy is what makes the curve comparable over lags
-(Lewis, "Fast normalized cross-correlation", 1995).
+that mounting and scale need not be known), and the log-likelihood ratio against "no relation" is
+computed. Normalising each lag by its own energy makes the curve comparable over lags (Lewis, "Fast
+normalized cross-correlation", 1995).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ MAX_ROWS = 300
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
 # the rotation) are not evidence of a delay.
 NUISANCE_PERIOD_S = 8.0
-# Changes looked at together: arrays that the system need not fetch anew each time.
+# Values processed together: small arrays that the allocator can reuse.
 CHUNK_VALUES = 40_000
-# Strides of a search: this part of the narrowest increment, and so many steps at most.
+# Stride of a search: this part of the narrowest increment, and at most this many steps.
 STRIDE_SHARE = 0.25
 MAX_STRIDE = 4
-# Bodies shake at 1 to 5 Hz: lobes of 100 ms and more, of which peaks by chance are told so finely.
+# Bodies shake at 1 to 5 Hz, with lobes of at least 100 ms: this stride resolves chance peaks.
 CHANCE_STEP_S = 0.03
 # Shorter searches are quicker in one piece.
 MIN_LAGS = 200
-# What explains less than this part of the best cannot rival it in between either.
+# Delays that explain less than this part of the best cannot compete with it in between either.
 NEAR_SHARE = 0.2
-# Fraction of the rows that must overlap at a lag, of those that the driver could cover.
+# Fraction of the rows that must overlap at a lag, relative to those that the driver could cover.
 MIN_OVERLAP = 0.4
 # Log-likelihood by which a valley must separate two lobes.
 MIN_VALLEY = 4.0
-# Half of the delays around the best that people are shown: bodies move for so long.
+# Half the range of delays around the best that is shown: the duration of a body's movement.
 NEAR_S = 0.5
 
 
@@ -69,8 +69,8 @@ class DelayCurve:
     def runner_up(self, index: int, *, apart_s: float = 0.0) -> float:
         """Return the log-likelihood of the best lobe other than the one at `index`.
 
-        Another lobe is what lies beyond a valley at least `MIN_VALLEY` deeper than itself: ripples
-        on the flank of a lobe are part of it. Only lobes farther than `apart_s` count.
+        Another lobe lies beyond a valley at least `MIN_VALLEY` below it: ripples on the flank of a
+        lobe are part of that lobe. Only lobes farther away than `apart_s` count.
         """
         curve = np.where(np.isfinite(self.log_likelihood), self.log_likelihood, 0.0)
         best = 0.0
@@ -94,7 +94,7 @@ class DelayCurve:
         Parameters
         ----------
         n_values : float
-            What the log-likelihood was added up over.
+            Number of values that the log-likelihood was summed over.
         epochs_s : float
             Target epoch after source epoch.
         """
@@ -110,7 +110,7 @@ class DelayCurve:
         )
 
     def why_at_edge(self) -> str | None:
-        """Return why the best delay is none, where it lies at the edge of the search."""
+        """Return why the best delay is refused if it lies at the edge of the search, or None."""
         if not self.is_at_edge(self.best()):
             return None
         return (
@@ -119,13 +119,13 @@ class DelayCurve:
         )
 
     def is_at_edge(self, index: int) -> bool:
-        """Tell whether the best delay lies at the end of what could be searched."""
+        """Return whether the best delay lies at the end of the searchable range."""
         usable = np.flatnonzero(np.isfinite(self.log_likelihood))
         return bool(index <= usable[0] + 1 or index >= usable[-1] - 1)
 
 
 def slow_basis(mid_s: Floats, span_s: float) -> Floats:
-    """Return slow cosines over the clip, shape (n, k): the rate of nuisance that is fitted away."""
+    """Return slow cosines over the clip, shape (n, k), that absorb the nuisance rate."""
     n_terms = 1 + int(2.0 * span_s / NUISANCE_PERIOD_S)
     phase = np.pi * (mid_s - mid_s.min()) / max(span_s, 1e-9)
     basis: Floats = np.cos(
@@ -151,7 +151,7 @@ def search_delay(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelaySearch:
-    """What all searches of one pair share.
+    """Data shared by all searches of one pair.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class DelaySearch:
     driver : RunningIntegral
         Signal of the target, k channels.
     table : LagTable
-        The driver where lags need it.
+        The driver, tabulated over the range of lags.
     """
 
     increments: Increments
@@ -198,10 +198,10 @@ class DelaySearch:
         return cls(increments, values, basis, driver, table)
 
     def curve(self, lowest_s: float, highest_s: float, step_s: float) -> DelayCurve:
-        """Return the likelihood curve over delays, one value a delay.
+        """Return the likelihood curve over delays, one value per delay.
 
-        Wide increments have wide lobes: they are looked for in longer strides, and between these
-        only lobes that come near the best are followed. The rest is as low as its lower end.
+        Wide increments have wide lobes: they are searched in longer strides, and values in between
+        are computed only for lobes near the best. Elsewhere they are set to the lower neighbour.
         """
         delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
         stride = min(MAX_STRIDE, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
@@ -227,9 +227,9 @@ class DelaySearch:
         return float(self.driver.covers(begin_s + delay_s, end_s + delay_s).mean())
 
     def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
-        """Return what the delays explain of increments that are out of order.
+        """Return the likelihood curves for increments that are out of order.
 
-        Peaks are sought, not their instants: long strides do.
+        Only the heights of peaks matter, not their positions, so long strides suffice.
         """
         stride = max(1, int(CHANCE_STEP_S / step_s + 1e-6))
         delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)[::stride]
@@ -281,11 +281,11 @@ def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
 
 
 def _without_spikes(values: Floats) -> Floats:
-    """Clip increments that stand alone: one bad one must not decide.
+    """Clip isolated increments, so that a single bad one cannot decide.
 
-    Motion lasts for several increments, so each may be as large as twice the largest of its
-    neighbours, and as six robust standard deviations in any case. The latter alone would clip all
-    motion of a recording that mostly rests.
+    Motion lasts for several increments, so each may be twice as large as the largest of its
+    neighbours, and up to six robust standard deviations in any case. The latter alone would clip
+    all motion of a recording that is mostly at rest.
     """
     size = np.abs(values)
     n = size.shape[0]

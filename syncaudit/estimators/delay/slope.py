@@ -1,10 +1,10 @@
-"""How fast the score of a delay really falls: the information that steps and errors rest on.
+"""Measure the slope of a delay's score: the information that steps and errors are based on.
 
-Gauss and Newton take the slope of the score for the weighted sum of squared sensitivities. That
-counts what the driver alone feels as well (vibration, noise, also of a rest): it turns with the
-delay like everything else, but brings the residuals no nearer to zero anywhere. The estimate is as
-good as it would be without, its claimed error is not: the bread of the sandwich (Huber, "Robust
-statistics", 1981) is the slope of the score, which the score itself tells a little to either side.
+Gauss-Newton approximates the slope of the score by the weighted sum of squared sensitivities. That
+includes motion that only the driver senses (vibration, noise, also at rest), which shifts with the
+delay like everything else but does not reduce the residuals anywhere. This does not affect the
+estimate, but its reported error: the bread of the sandwich (Huber, "Robust statistics", 1981) is
+the slope of the score, which is measured from the score itself a little to either side.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["followed_share", "with_slope"]
 
-# The slope is taken over this part of an increment to either side: far more than what vibrates,
-# far less than a lobe (of shaking bodies it is 1 % too small by then).
+# The slope is measured over this part of an increment to either side: far more than the scale of
+# vibration, far less than a lobe (for shaking bodies, the slope is then 1 % too small).
 SLOPE_SHARE = 0.1
-# Less than this share of the sensitivity is followed only where there is nothing to measure.
+# Smallest followed share of the sensitivity; it is lower only where there is nothing to measure.
 MIN_FOLLOWED = 0.1
 
 
@@ -32,18 +32,18 @@ def followed_share(
     at: Callable[[Floats], Linearised | None],
     since_s: list[Floats],
 ) -> Floats:
-    """Return which part of the promised information the score shows, shape (p, p).
+    """Return which part of the nominal information the score shows, shape (p, p).
 
     Parameters
     ----------
     model : DelayModel
-        What was fitted.
+        The fitted model.
     found : Linearised
-        Where it was fitted.
+        The model at the fitted delay.
     at : callable
-        Returns the model at delays that are changed by so much, shape (n,), weights kept.
+        Returns the model at delays changed by its argument, shape (n,), with the same weights.
     since_s : list of ndarray, shape (n,)
-        What a unit of each of the p parameters of the delay adds to it.
+        Change of the delay per unit of each of its p parameters.
 
     Returns
     -------
@@ -75,9 +75,10 @@ def followed_share(
 
 
 def with_slope(normal: Floats, share: Floats) -> Floats:
-    """Return normal equations, shape (q, q), with the slope of the score for the first p of them.
+    """Return normal equations, shape (q, q), with the slope of the score for the first p.
 
-    All others, and how they depend on those, are scaled alike, so that they stay positive definite.
+    Their coupling to the others is scaled consistently, so that the equations stay positive
+    definite.
     """
     p = share.shape[0]
     root, inverse = _power(normal[:p, :p], 0.5), _power(normal[:p, :p], -0.5)

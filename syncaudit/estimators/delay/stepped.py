@@ -1,4 +1,4 @@
-"""A delay that changes once, beside a steady drift; and where it does."""
+"""Describe a delay that changes once, besides a steady drift, and locate the change."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["ClockStep", "fit_at", "locate_step"]
 
-# Weights settle to a few percent within as many rounds.
+# Weights converge to a few percent within this many rounds.
 N_WEIGHTINGS = 5
-# Log-likelihood by which 95 % of true places of a change fall behind the best: -ln(1 - 0.95^(1/2)),
-# more than of a parameter that is fitted, for the best of many places is no typical one (Siegmund,
-# "Confidence sets in change-point problems", Int. Stat. Review 56, 1988, doi:10.2307/1403360).
+# Log-likelihood by which the true place of a change is below the best in 95 % of cases, at most:
+# -ln(1 - 0.95^(1/2)). It is more than for a fitted parameter, because the best of many places is
+# not a typical one (Siegmund, "Confidence sets in change-point problems", Int. Stat. Review 56,
+# 1988, doi:10.2307/1403360).
 LIKELY_INSTANT = 3.68
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A delay that changes once, beside a steady drift.
+    """A delay that changes once, besides a steady drift.
 
     Parameters
     ----------
     at_s, at_std_s : float
-        When, on the source's clock, and its standard error.
+        Instant of the step on the source's clock, and its standard error.
     before_s, after_s : float
         Delay before and after; their standard errors follow.
     before_std_s, after_std_s : float
         One sigma each.
     before_at_s, after_at_s : float, optional
-        Instants that the two are of, where the delay drifts.
+        Instants to which the two refer, where the delay drifts.
     drift_ppm, drift_std_ppm : float
-        Drift on both sides, as it was taken off, and its standard error.
+        Drift on both sides, as it was removed, and its standard error.
     """
 
     at_s: float
@@ -89,7 +90,7 @@ class ClockStep:
         return side_s + 1e-6 * self.drift_ppm * (time_s - at_s)
 
     def sides_at(self, times_s: Floats) -> tuple[Floats, Floats]:
-        """Return the delays of either side at instants, shape (n,) each, wherever the step is."""
+        """Return the delays of both sides at instants, shape (n,) each, wherever the step is."""
         before_s = self.before_s + 1e-6 * self.drift_ppm * (times_s - self.before_at_s)
         after_s = self.after_s + 1e-6 * self.drift_ppm * (times_s - self.after_at_s)
         return before_s, after_s
@@ -111,7 +112,7 @@ class ClockStep:
 
 
 def fit_at(fit: DelayFit, delays_s: Floats) -> Linearised | None:
-    """Return the model of a fit at other delays, shape (n,), with weights that belong to these."""
+    """Return the model of a fit at other delays, shape (n,), with weights computed there."""
     rows, linear, robust = fit.model.rows, fit.linear, fit.robust
     shutter = rows.shutter
     line_delay_s = fit.line_delay_s or (shutter and shutter.line_delay_s) or 0.0
@@ -130,13 +131,12 @@ def fit_at(fit: DelayFit, delays_s: Floats) -> Linearised | None:
 def locate_step(
     fit: DelayFit, step: ClockStep, reach_s: float, correlation_factor: float
 ) -> tuple[float, float]:
-    """Return the border near that of a step that leaves the smallest residuals, and its error.
+    """Return the instant of a step, near a first guess, by the smallest residuals; and its error.
 
-    While nothing moves no border is better than another: any may be the one that leaves hardly more
-    than the least (residuals that hang together count for less: the variance of the sides'
-    delays is larger by the factor). Both sides see through one mount:
-    the mixing matrices of either alone would make more of the few rows at the border than their
-    delays do.
+    While nothing moves, all instants are equally good: any that leaves hardly more than the
+    smallest residuals is possible (correlated residuals count for less: the factor is that by which
+    they increase the variance of the sides' delays). Both sides share one mixing matrix: separate
+    ones would affect the few rows near the step more than the delays do.
     """
     rows, driver = fit.model.rows, fit.model.driver
     mid_s = rows.mid_s

@@ -1,4 +1,4 @@
-"""What delay is to be measured, and the record of one that is refused."""
+"""Describe a delay measurement, and record one that is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syncaudit.model import PairMeasurement, nanoseconds
 
 __all__ = ["DelayTask", "refuse", "refuse_vague"]
 
-# Offsets with a larger standard error say nothing about any tolerance.
+# Offsets with a larger standard error are useless against any tolerance.
 MAX_OFFSET_STD_S = 0.05
 
 
@@ -25,7 +25,7 @@ class _Timed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayTask:
-    """What is to be measured.
+    """Description of a delay measurement.
 
     Parameters
     ----------
@@ -34,31 +34,32 @@ class DelayTask:
     source_epoch_ns, target_epoch_ns : int
         Zeros of the two time axes on their own clocks.
     max_offset_s : float
-        Search range where the stamps overlap; clocks of unrelated epochs are searched over every
-        overlap, as are all if it is infinite.
+        Search range where the timestamps overlap; clocks of unrelated epochs are searched over
+        every overlap, as are all clocks if it is infinite.
     step_s : float
         Step of the coarse search.
     expected_gain : tuple of float
-        Gains that are right (units); empty for "not known".
+        Correct gains (units); empty where unknown.
     expected_unit : str
-        What they are, in words, for the refusal.
+        Description of the expected gains, for the refusal.
     gain_range : tuple of float
         Accepted ratio to the expected gain.
     systematic_std_s : float
         Known systematic uncertainty, added in quadrature.
     lobe_s : float
-        Half the width of a lobe: a nearer peak is a ripple of the same one. It must be less likely
-        all the same.
+        Half the width of a lobe: a nearer peak is a ripple of the same lobe. It must still be less
+        likely.
     is_rigid : bool
-        Whether both sides ride on one rigid body: then the delay does not depend on the motion.
+        Whether both sides are fixed to one rigid body: then the delay does not depend on the
+        motion.
     why_not_fixed : callable, optional
-        Returns why a fit shows two sides that are not fixed to one body, or None.
+        Returns why a fit shows that the two sides are not fixed to one body, or None.
     is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
+        Whether one clock timestamps both: then there is no drift or step between them.
     is_baseline_only : bool
         See `PairMeasurement`.
     max_drift_ppm : float
-        By how much clocks of this kind run wrong at most.
+        Largest rate error of clocks of this kind.
     """
 
     source: str
@@ -96,12 +97,12 @@ class DelayTask:
 
     @property
     def epochs_s(self) -> float:
-        """What to add to a delay between the two time axes to have the offset of the clocks."""
+        """Difference of the epochs: added to a delay of the time axes, it gives the offset."""
         return (self.target_epoch_ns - self.source_epoch_ns) * 1e-9
 
 
 def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
-    """Return a refused measurement that says why."""
+    """Return a refused measurement with its reason."""
     return PairMeasurement.refused(
         task.source,
         task.target,
@@ -114,7 +115,7 @@ def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeas
 
 
 def refuse_vague(measured: PairMeasurement) -> PairMeasurement:
-    """Refuse a measurement whose error, with everything that belongs to it, is of no use."""
+    """Refuse a measurement whose total error is too large to be useful."""
     std_s = measured.offset_std_s
     if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
         return measured

@@ -1,4 +1,4 @@
-"""What a fit of a delay solves for beside the mixing matrix, and what is known of it beforehand."""
+"""Unknowns of a delay fit besides the mixing matrix, with their priors."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ __all__ = ["Unknowns"]
 MAX_STEP_S = 0.02
 MAX_DRIFT_STEP = 2e-3
 MAX_LINE_STEP_S = 3e-5
-# Read-outs of 5 to 30 ms over 480 to 1080 rows.
+# Readouts of 5 to 30 ms over 480 to 1080 rows.
 USUAL_LINE_DELAY_S = 2e-5
 USUAL_LINE_DELAY_STD_S = 3e-5
-# One side's filter may be wider than the other's by about an increment: the variance that it
-# adds, over twice the square of the increments' distance.
+# One side's filter may be wider than the other's by about an increment. Blur is the added variance
+# over twice the square of the increments' distance.
 USUAL_BLUR_STD = 0.5
-# A frame is exposed for up to 30 ms, and a gyroscope's filter passes 20 Hz and more: what either
-# does to a camera's motion is as wide, whatever the distance of its frames.
+# A frame is exposed for up to 30 ms, and a gyroscope's filter passes at least 20 Hz: the width of
+# either filter does not depend on the frame period.
 CAMERA_FILTER_STD_S = 0.02
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Unknowns:
-    """Offset, drift (if asked for), line delay (of a shutter that does not state it) and blur.
+    """Offset, drift (if requested), line delay (of a shutter where not stated) and blur.
 
     Parameters
     ----------
     rows : Increments
         Of the source, n rows of m columns.
     anchor_s : float
-        Where the offset holds.
+        Instant at which the offset holds.
     since_s : ndarray, shape (n,)
-        Time of each increment after it.
+        Time of each increment after the anchor.
     with_drift : bool
         Whether drift is solved for.
     values : ndarray, shape (p,)
-        In this order.
+        Values of the unknowns, in the above order.
     usual, usual_std : ndarray, shape (p,)
-        What they are as a rule, and how far from that (inf: nothing is known).
+        Means and standard deviations of their priors (inf: nothing is known).
     largest : ndarray, shape (p,)
         Largest steps.
     rolled, bent : ndarray, shape (n, m)
-        Derivatives of the increments by line delay and by blur.
+        Derivatives of the increments with respect to line delay and blur.
     """
 
     rows: Increments
@@ -64,7 +64,7 @@ class Unknowns:
 
     @classmethod
     def of(cls, rows: Increments, start_s: float, *, with_drift: bool) -> Unknowns:
-        """Return them at a delay, with nothing else known."""
+        """Return the unknowns at a delay, with nothing else known."""
         shutter = rows.shutter
         blur_std = USUAL_BLUR_STD
         if shutter is not None:
@@ -106,7 +106,7 @@ class Unknowns:
 
     @property
     def line_delay_s(self) -> float:
-        """Return the time between rows, solved for or stated; zero of what has no rows."""
+        """Return the line delay, solved for or stated; zero for sources without rows."""
         if self.is_line_free:
             return float(self.values[-2])
         return 0.0 if self.rows.shutter is None else (self.rows.shutter.line_delay_s or 0.0)
@@ -124,19 +124,19 @@ class Unknowns:
 
     @property
     def disturbed(self) -> Floats:
-        """Return what line delay and blur make of the increments, shape (n, m)."""
+        """Return the effect of line delay and blur on the increments, shape (n, m)."""
         disturbed: Floats = self.rolled * self.line_delay_s + self.bent * self.blur
         return disturbed
 
     def follow(self, linear: Linearised) -> None:
-        """Take the derivatives from the model at the delays."""
+        """Update the derivatives from the model at the delays."""
         shutter = self.rows.shutter
         if shutter is not None:
             self.rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
         self.bent = self.rows.bent(linear.fitted)
 
     def columns(self, linear: Linearised) -> Floats:
-        """Return the derivatives by all of them with the linear parts projected out, (n, m, p)."""
+        """Return the derivatives, with the linear parts projected out, shape (n, m, p)."""
         columns = np.empty((*self.rows.values.shape, self.values.size))
         columns[..., 0] = linear.sensitivity
         if self.with_drift:
@@ -147,9 +147,9 @@ class Unknowns:
         return columns
 
     def equations(self, columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
-        """Return normal matrix, shape (p, p), and gradient, shape (p,), with what is usual.
+        """Return the normal matrix, shape (p, p), and gradient, shape (p,), with the priors.
 
-        Points in one row cannot tell a line delay from an offset: they lean on that.
+        Points in one row cannot separate a line delay from an offset: there the prior decides.
         """
         weighted = columns * linear.weights[..., None]
         flat = columns.reshape(-1, columns.shape[2])

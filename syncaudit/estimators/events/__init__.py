@@ -1,4 +1,4 @@
-"""Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
+"""Match flashes, strobes, triggers and clicks between sources, and compare their clocks."""
 
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
 from syncaudit.estimators.events.flashes import (

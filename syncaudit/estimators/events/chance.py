@@ -1,4 +1,4 @@
-"""Tell how likely chance alone matches as many events."""
+"""Estimate how likely chance alone matches as many events."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["Chance", "chance_of_intervals", "chance_of_match"]
 
-# The shortest train that a rate is told of, and how far beyond its ends events may still match.
+# The shortest train for which a rate is computed, and how far beyond its ends events may match.
 SHORTEST_S = 0.25
-# Where the density of events alone matches this share of them, they must also gather around the
-# offset: more of them than this, in deviations of a fair coin, within half of their gates.
+# Where the density of events alone matches this share of them, they must also cluster around the
+# offset: the number within half of their gates must exceed half by this many standard deviations of
+# a fair coin.
 CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
-# One flash may take so long, and in trains that last for longer than a few of them no more than
+# Longest duration of one flash; in trains that last much longer than a few flashes, also at most
 # this share of the mean time between events.
 FLASH_S = 0.25
 FLASH_SHARE = 0.25
 LASTING_S = 20.0 * FLASH_S
-# Coincidences right beside an offset are counted between so many gates.
+# Coincidences right beside an offset are counted between these multiples of the gate.
 BESIDE = (2.0, 6.0)
-# Distances that are kept: of long trains, those from a part of the events.
+# Largest number of distances kept; long trains contribute those from a part of their events.
 MAX_LAGS = 200_000
-# Distances that spread (a lamp's uneven width, an even train that jitters) are counted in wider
-# windows, each twice as wide as the one before, and shared out evenly over them.
+# Distances that scatter (a lamp's varying pulse width, an even train with jitter) are counted in
+# wider windows, each twice as wide as the one before, and distributed evenly over them.
 WIDENINGS = 2.0 ** np.arange(10)
 
 
@@ -41,7 +42,7 @@ class Chance:
     Parameters
     ----------
     probability : float
-        Of as many somewhere in the search.
+        Of this many matches somewhere in the search.
     expected : float
         How many single, unrepeated events chance matches at one offset.
     n_trials : float
@@ -53,7 +54,7 @@ class Chance:
     n_trials: float = 1.0
 
     def needed(self, max_chance: float) -> int:
-        """Return how many events that repeat no distance would have to match."""
+        """Return how many events without repeated distances would have to match."""
         n = MIN_MATCHED
         while chance_of(n, self.expected, self.n_trials) > max_chance:
             n += 1
@@ -65,16 +66,16 @@ def chance_of_match(
 ) -> Chance:
     """Return the probability that chance matches as many events as `found` somewhere.
 
-    Event by event, in the order of time: the probability that a train with nothing in common has
-    an event within the gate is given by its mean rate or, once the event before has matched, by
-    how often this train's own events follow one another at that distance (`_companion_shares`),
-    whichever is larger. So the second edge of a flash proves nothing that its first did not where
-    all flashes last as long, nor does the next pulse of an even train or the next frame of a
-    camera; three sharp events that repeat no distance prove enough. At least as many matches of so
-    many trials have a Poisson binomial distribution (`_tail_of`); every distinct window of the
-    search is another attempt (Bonferroni).
+    Event by event, in order of time: the probability that an unrelated train has an event within
+    the gate is given by its mean rate or, once the previous event has matched, by how often this
+    train's own events follow one another at that distance (`_companion_shares`), whichever is
+    larger. So where all flashes last equally long, the second edge of a flash adds no evidence to
+    the first; neither does the next pulse of an even train or the next frame of a camera. Three
+    sharp events that repeat no distance are sufficient evidence. The number of matches in these
+    trials has a Poisson binomial distribution (`_tail_of`); every distinct window of the search is
+    another attempt (Bonferroni).
 
-    Either train may be the one with the structure: the larger of both probabilities counts.
+    Either train may be the structured one: the larger of the two probabilities counts.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def chance_of_match(
     found : Hypothesis
         What was matched.
     range_s, max_drift_ppm : float
-        All offsets searched, and the largest drift, either way.
+        Width of the offset search, and the largest drift, either sign.
     """
     source, i = _once(source, found.i)
     target, j = _once(target, found.j)
@@ -116,9 +117,9 @@ def chance_of_match(
 
 
 def _once(events: Instants, at: Ints) -> tuple[Instants, Ints]:
-    """Return events of which those that are one instant count once, and the new places of some.
+    """Return the events with coincident ones merged, and the new positions of those at `at`.
 
-    Both ends of a light of known length tell when it went on: the second tells nothing new.
+    Both ends of a light of known length determine when it went on: the second adds no information.
     """
     k = np.arange(events.n - 1)
     is_same = np.diff(events.times_s) <= gates_s(events, events, k, k + 1)
@@ -128,17 +129,17 @@ def _once(events: Instants, at: Ints) -> tuple[Instants, Ints]:
 
 
 def chance_of_intervals(source: Instants, target: Instants, fit: PairFit) -> float:
-    """Return how likely chance puts as many intervals beside events of the other train.
+    """Return how likely chance matches as many intervals with events of the other train.
 
-    The clock map is that of sharp events alone, so that nothing is searched for. Where both trains
-    know intervals, these may be of the same lights: the larger probability counts.
+    The clock map comes from the sharp events alone, so there is no search. Where both trains have
+    intervals, these may belong to the same lights: the larger probability counts.
 
     Parameters
     ----------
     source, target : Instants
         Of the pair, with their intervals.
     fit : PairFit
-        By their sharp events.
+        Fit to their sharp events.
     """
     tails = []
     own, other = _vague(source), _vague(target)
@@ -171,9 +172,9 @@ def _tail_of_pairs(
 
 
 def _tail_of(shares: Floats, n_matched: int) -> float:
-    """Return the probability that at least so many of independent trials succeed.
+    """Return the probability that at least `n_matched` independent trials succeed.
 
-    The exact Poisson binomial distribution by convolution, one trial after the other.
+    Computes the exact Poisson binomial distribution by convolution, trial by trial.
     """
     density = np.zeros(shares.size + 1)
     density[0] = 1.0
@@ -188,7 +189,8 @@ def _shares(
 ) -> Floats:
     """Return the probability that an event of another train lies within each gate, shape (n,).
 
-    By the mean rate of those that could be the same: light that goes on is none that goes off.
+    From the mean rate of the events that could match: a light that goes on never matches one that
+    goes off.
     """
     span_s = max(float(seen[-1] - seen[0]), SHORTEST_S)
     n_alike = np.array([np.count_nonzero(kinds[1] * kind >= 0) for kind in kinds[0]])
@@ -207,7 +209,7 @@ def _tail(
     gates: Floats,
     shares: Floats,
 ) -> float:
-    """Return how likely chance matches as many where each match makes the next more likely."""
+    """Return how likely chance matches as many, if each match makes the next more likely."""
     i, j = pairs
     before = np.searchsorted(i, np.arange(predicted.size)) - 1
     follows = (before >= 0) & (shares > 0.0)
@@ -239,7 +241,7 @@ def _longest_flash_s(train: Floats) -> float:
 def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> float:
     """Return how many events would coincide a few gates beside the offset.
 
-    Nearer than `BESIDE[0]` gates lie those whose stamps jitter.
+    Those nearer than `BESIDE[0]` gates may be true matches with timestamp jitter.
     """
     near, far = (
         np.sum(
@@ -252,7 +254,7 @@ def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> floa
 
 
 def _is_flat(source: Instants, target: Instants, fit: PairFit, i: Ints, j: Ints) -> bool:
-    """Tell whether matched instants scatter evenly over their gates, as those of chance do."""
+    """Return whether matched instants scatter evenly over their gates, as chance matches do."""
     if source.half_s[i].any() or target.half_s[j].any():
         return False
     off_s = np.abs(residuals_s(fit, source, target, i, j))
@@ -270,14 +272,14 @@ def _companion_shares(
     half_s: Floats,
     flash_s: float,
 ) -> Floats:
-    """Return which share of a train's events has a companion at a distance, shape (m,).
+    """Return the share of a train's events with a companion at each distance, shape (m,).
 
     The conditional intensity of a point process, given an event at 0 (Cox & Lewis, "The
     statistical analysis of series of events", 1966, chapter 5), from all other events of the kind
     of `head`: those for which the companion would still lie within the train. A lamp's flashes may
-    all be alike: what may be of one flash with its head counts as one that others have, until so
-    many have none (rule of succession). Of one flash may be what follows within `flash_s`, or ends
-    a light that went on.
+    all be identical: a companion that may belong to the same flash as its head is assumed to recur,
+    until enough other heads turn out to have none (rule of succession). It may belong to the same
+    flash if it follows within `flash_s`, or ends a light that went on.
     """
     shares = np.zeros(head.size)
     for first in np.unique(kinds[head]):
@@ -313,7 +315,7 @@ class _Train:
         return n - (own_room_s >= np.maximum(lag_s, 1e-12))
 
     def densest(self, lag_s: Floats, half_s: Floats, is_own: Bools, own_room_s: Floats) -> Floats:
-        """Return the share of other heads that have one, the largest over all widths."""
+        """Return the share of other heads with a companion, the largest over all widths."""
         best = np.zeros(lag_s.size)
         for widening in WIDENINGS:
             reach_s = half_s * widening

@@ -1,4 +1,4 @@
-"""Find the steps of a clock: other offsets that explain what came before or after."""
+"""Find clock steps: other offsets that explain the events before or after a match."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["MAX_STEP_S", "join_steps"]
 
-# Lost frames and corrected clocks: further apart are other recordings.
+# Largest step: covers lost frames and corrected clocks; anything larger is another recording.
 MAX_STEP_S = 5.0
-# The rate stays: parts vote within so many of its sigmas, or this where it is known better, and
-# must come out with no other one than this.
+# The rate does not change: parts vote within this many of its sigmas (at least `MIN_DRIFT`), and
+# their rates may differ by at most `MAX_STEP_DRIFT`.
 DRIFT_SIGMAS = 5.0
 MIN_DRIFT = 1e-5
 MAX_STEP_DRIFT = 1e-4
 MAX_PARTS = 12
-# Events of a part: a step is told only where more agree than an offset and a drift can be bent to.
+# Events of a part: a step is reported only where more events agree than an offset and a drift could
+# be fitted to by accident.
 MIN_PART = 5
-# Parts of a clock follow one another in time: this share of either may be misplaced.
+# Parts follow one another in time: at most this share of either may be misplaced.
 MAX_MISPLACED = 0.1
 N_CANDIDATES = 4
 
@@ -35,9 +36,9 @@ def join_steps(
 ) -> Hypothesis:
     """Return one match with a step wherever another offset explains the next events, or `best`.
 
-    Events that the match does not explain vote again, for offsets up to five seconds away. What
-    they agree on must be as significant as a match has to be, and come before or after the events
-    explained so far; then those that are left vote, until nothing is found.
+    Events that the match does not explain vote again, for offsets up to five seconds away. A part
+    that they agree on must be as significant as a match has to be, and lie before or after the
+    events explained so far; then the remaining events vote, until nothing more is found.
     """
     parts = [best]
     while len(parts) < MAX_PARTS:
@@ -98,7 +99,7 @@ def _next_part(
 
 
 def _is_apart(source: Instants, one: Hypothesis, other: Hypothesis) -> bool:
-    """Return whether hardly an event of either part lies among the events of the other."""
+    """Return whether hardly any event of either part lies among those of the other."""
     return all(
         _n_among(source.times_s[a.i], source.times_s[b.i])
         <= MAX_MISPLACED * min(a.i.size, b.i.size)
@@ -107,14 +108,14 @@ def _is_apart(source: Instants, one: Hypothesis, other: Hypothesis) -> bool:
 
 
 def _n_among(times_s: Floats, others_s: Floats) -> int:
-    """Return how many times lie within the others but for a tenth of these at either end."""
+    """Return how many times lie within the others, less a tenth of these at either end."""
     n_outliers = int(MAX_MISPLACED * others_s.size)
     inner = np.sort(others_s)[n_outliers : others_s.size - n_outliers]
     return int(np.count_nonzero((times_s > inner[0]) & (times_s < inner[-1])))
 
 
 def _joined(source: Instants, target: Instants, parts: list[Hypothesis]) -> Hypothesis | None:
-    """Return all parts as one match, or None where that explains no more than the first."""
+    """Return all parts as one match, or None where it explains no more than the first."""
     ordered = sorted(parts, key=lambda part: float(np.median(source.times_s[part.i])))
     i, j = ordered[0].i, ordered[0].j
     borders: list[float] = []
@@ -140,7 +141,7 @@ def _joined(source: Instants, target: Instants, parts: list[Hypothesis]) -> Hypo
 
 
 def _border(before_s: Floats, after_s: Floats) -> float:
-    """Return the time that parts two trains with the fewest events on the wrong side."""
+    """Return the time that separates two trains with the fewest events on the wrong side."""
     times = np.concatenate([before_s, after_s])
     is_second = np.concatenate([np.zeros(before_s.size), np.ones(after_s.size)])
     order = np.argsort(times, kind="stable")
@@ -152,7 +153,7 @@ def _border(before_s: Floats, after_s: Floats) -> float:
 
 
 def _steps(source: Instants, i: Ints, borders: list[float]) -> list[OffsetStep]:
-    """Return a step at every border that has events on both sides."""
+    """Return a step at every separating time that has events on both sides."""
     times_s = source.times_s[i]
     places = np.unique(np.searchsorted(times_s, np.sort(borders)))
     return [

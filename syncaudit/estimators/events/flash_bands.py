@@ -1,4 +1,4 @@
-"""Bands that a flash shows in rolling shutters: how high they are, and what contradicts that."""
+"""Measure the bands that flashes leave in rolling-shutter frames, and check their height."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = [
     "why_bands_contradict",
 ]
 
-# What is stated is contradicted beyond so many standard errors, and this part of it, better than
-# which rows are read by no camera.
+# Bands contradict the stated values beyond this many standard errors, and beyond this part of the
+# stated height: no camera times its rows more precisely.
 MAX_STATED_Z = 4.5
 STATED_TOLERANCE = 0.005
-# Rows by which encoders were seen to move both edges of a band apart, one sigma: that looks like
-# another exposure, by up to so many of them.
+# Rows by which encoders were seen to move the two edges of a band apart, one sigma. That looks like
+# a different exposure; up to this many sigmas are allowed for.
 EDGE_SHIFT_PX = 4.0
 MAX_SHIFTS = 3.0
-# A mean height of bands is believed from this many bands on.
+# A median band height needs at least this many bands.
 MIN_HEIGHTS = 3
 
 
@@ -55,14 +55,14 @@ def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
 
 
 def agree_with_bands(edges: FlashEdges, height: tuple[float, float]) -> bool:
-    """Return whether stated exposure and line delay make bands of the height that they have.
+    """Return whether the stated exposure and line delay agree with the measured band height.
 
     Parameters
     ----------
     edges : FlashEdges
-        Where one of the two is not stated, anything agrees.
+        If one of the two is not stated, any height agrees.
     height : tuple of float
-        As of `band_height_px`.
+        As returned by `band_height_px`.
     """
     if edges.exposure_s is None or not edges.line_delay_s:
         return True
@@ -91,7 +91,7 @@ class FlashBands:
 
     @classmethod
     def of(cls, edges: FlashEdges) -> FlashBands:
-        """Return the bands that the edges of a camera make."""
+        """Return the bands that a camera's edges form."""
         number, inverse = np.unique(edges.band, return_inverse=True)
         m = number.size
 
@@ -124,7 +124,7 @@ class FlashBands:
 
 
 def why_bands_contradict(edges: FlashEdges) -> str | None:
-    """Return what bands say of the exposure and line delay that are stated, or None."""
+    """Return why the bands contradict the stated exposure and line delay, or None."""
     height = band_height_px(edges)
     if height is None or agree_with_bands(edges, height):
         return None

@@ -1,4 +1,4 @@
-"""Measure a pair of sources by the flashes, strobes, triggers or clicks that both noticed."""
+"""Measure a pair of sources by the flashes, strobes, triggers or clicks that both recorded."""
 
 from __future__ import annotations
 
@@ -33,43 +33,43 @@ UNKNOWN_LENGTH = (
     "is unknown: state exposure_s and line_delay_s of both"
 )
 METHOD = "flash"
-# Part of the standard error that no amount of flashes removes (rows, the shape of pulses).
+# Part of the standard error that no number of flashes removes (rows, the shape of pulses).
 FLOOR_STD_S = 5e-6
 # A drift is reported when it is this significant, or known this well.
 DRIFT_Z = 3.5
 DRIFT_STD_PPM = 20.0
 # A line delay with a smaller error than this part of it counts as known.
 KNOWN_SHARE = 0.02
-# From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
+# Latency from a flash to the message that counts it: interrupt, queue and bus arbitration.
 MESSAGE_STD_S = 2e-4
-# Share of the shorter train that must match where messages are read as flashes: of messages that
-# are sent every so often, chance matches a few.
+# Share of the shorter train that must match where messages are taken for flashes: chance matches a
+# few of the messages that are sent at regular intervals.
 MIN_WHOLE = 0.6
-# Chance that messages which are sent every so often follow so many flashes alike.
+# Probability that messages sent at regular intervals follow this many flashes equally closely.
 MAX_CHANCE = 1e-3
 
 
 def measure_flashes(
     source_evidence: EventEvidence, target_evidence: EventEvidence, *, max_offset_s: float = 30.0
 ) -> PairMeasurement:
-    """Measure the offset, and the drift where it shows, of a pair by common events.
+    """Measure the offset, and the drift where observable, of a pair by common events.
 
     The events are matched by voting and fitted robustly (`match_events`). Flash bands date the
-    half-light instant of a pulse, triggers and counters its onset: between the two kinds the
-    latency is taken off, as the camera measured it, or 0.5 ± 0.5 ms. Where a camera's line delay
-    is not stated, it is fitted beside the offset (``diagnostics["source_line_delay_s"]``); where
-    the flashes cannot tell it, because they stay on the same rows or because both cameras share
-    one frame rate and phase, what it may be off by is part of `offset_std_s` and
+    half-light instant of a pulse, triggers and counters its onset: between the two kinds, the
+    latency is subtracted, as measured by the camera, else 0.5 ± 0.5 ms. A camera's line delay that
+    is not stated is fitted along with the offset (``diagnostics["source_line_delay_s"]``). Where
+    the flashes do not determine it, because they stay on the same rows or because both cameras
+    share one frame rate and phase, its uncertainty is part of `offset_std_s` and
     `systematic_std_s` (``diagnostics["source_line_delay_known"]`` is 0 there). The exposure is
     needed only where no band shows both edges; a usual one then adds to the systematic error.
 
-    A strobe counter that is sent because it rose dates the flash by its message; one that is sent
-    every so often says an interval, and no more than that is claimed.
+    If a strobe counter's message is sent because the counter rose, the message dates the flash. If
+    it is sent at regular intervals, it only bounds the flash by an interval.
 
-    The same event in several receivers as a common time base is the idea of reference-broadcast
-    synchronization (Elson, Girod & Estrin, OSDI 2002, doi:10.1145/844128.844143); rows as clock
-    of a flash is that of Smid & Matas, "Rolling shutter camera synchronization with sub-millisecond
-    accuracy", VISAPP 2017, arXiv:1902.11084.
+    Using the same event in several receivers as a common time base is the idea of
+    reference-broadcast synchronization (Elson, Girod & Estrin, OSDI 2002,
+    doi:10.1145/844128.844143). Dating a flash by rows follows Smid & Matas, "Rolling shutter camera
+    synchronization with sub-millisecond accuracy", VISAPP 2017, arXiv:1902.11084.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def measure_flashes(
 def _counter_std_s(evidence: EventEvidence) -> float:
     """Return the systematic error of a counter.
 
-    Where in an interval the flashes lie, nobody knows: their train need not fill it evenly.
+    Where in an interval the flashes lie is unknown: their train need not fill it evenly.
     """
     if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
         return 0.0
@@ -175,10 +175,10 @@ def _refuse(match: EventMatch) -> PairMeasurement:
 
 
 def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
-    """Return what to add to the offset because the sides date different parts of a pulse.
+    """Return the correction to the offset where the sides date different parts of a pulse.
 
-    None where one saw that the light lasts, and the other not how long after its onset half of it
-    had come.
+    The correction and its standard error; None where one side saw the light go off, and the other
+    did not measure the latency of half-light after the onset.
     """
     if source.is_onset == target.is_onset:
         return 0.0, 0.0
@@ -201,10 +201,10 @@ def _line_delay_part(match: EventMatch) -> float:
 
 
 def _wander(match: EventMatch, counter_std_s: float) -> float:
-    """Return the drift that systematic errors of the stamps mimic where they turn round.
+    """Return the drift that systematic timestamp errors mimic where they change sign.
 
-    A constant error is no drift; what may differ between the ends is the floor, and where in its
-    interval a flash is counted.
+    A constant error is not a drift. The floor, and where in its interval a flash is counted, may
+    differ between the ends.
     """
     span_s = float(np.ptp(match.source.times_s[match.i])) if match.n else 0.0
     return math.sqrt(12.0) * math.hypot(counter_std_s, FLOOR_STD_S) / max(span_s, 1e-3)
@@ -239,7 +239,7 @@ def _figures(match: EventMatch) -> dict[str, float]:
 
 
 def _messages_of(evidence: EventEvidence) -> EventTrain | None:
-    """Return the messages with which a strobe counter rose by one; None for anything else."""
+    """Return the messages in which a strobe counter rose by one; None for other evidence."""
     if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
         return None
     single = evidence.count == 1
@@ -259,8 +259,8 @@ def _match_messages(
 ) -> EventMatch | None:
     """Match a counter's messages with the flashes that another source dates.
 
-    Where a message goes out *because* the counter rose, its stamp dates the flash; taken for an
-    interval in which the flash may lie anywhere, it would place the clock half of one late.
+    Where a message is sent *because* the counter rose, its timestamp dates the flash; if the flash
+    were assumed to lie anywhere in the interval, the clock would come out half an interval late.
     """
     if isinstance(source, FlashIntervals) == isinstance(target, FlashIntervals):
         return None
@@ -276,9 +276,9 @@ def _match_messages(
 
 
 def _chance_alike(source: EventEvidence, target: EventEvidence, match: EventMatch) -> float:
-    """Return how likely messages that are sent every so often keep one distance from the flashes.
+    """Return how likely periodic messages all lie at the same distance from the flashes.
 
-    The first to match sets it; each other flash lies anywhere between two messages.
+    The first match sets the distance; every other flash lies anywhere between two messages.
     """
     counter = source if isinstance(source, FlashIntervals) else target
     if not isinstance(counter, FlashIntervals):
@@ -293,12 +293,12 @@ def _chance_alike(source: EventEvidence, target: EventEvidence, match: EventMatc
 def sent_at_flashes(
     evidence: EventEvidence, others: Iterable[EventEvidence], *, max_offset_s: float
 ) -> EventTrain | None:
-    """Return the messages of a counter as events, if they follow the flashes that others date.
+    """Return a counter's messages as events, if they follow the flashes dated by others.
 
     Parameters
     ----------
     evidence : FlashEdges, FlashIntervals or EventTrain
-        Only strobe counters are looked at.
+        Only strobe counters are considered.
     others : iterable of FlashEdges, FlashIntervals or EventTrain
         Evidence of other sources.
     max_offset_s : float

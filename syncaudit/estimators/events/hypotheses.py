@@ -1,4 +1,4 @@
-"""Fit what the votes propose: which events belong together under which clock map."""
+"""Fit the candidates proposed by the votes: matched events and their clock map."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
     "widen",
 ]
 
-# Runners-up need fewer events to cast doubt than a result needs to stand.
+# A runner-up needs fewer events to cast doubt than a result needs to be accepted.
 MIN_MATCHED = 3
-# Fitted over usual line delay (18 ms a frame): read-outs take 3 to 40 ms.
+# Ratio of the fitted to the usual line delay (18 ms per frame): readouts take 3 to 40 ms.
 MIN_LINE_SHARE = 0.17
 MAX_LINE_SHARE = 2.2
 
@@ -54,7 +54,7 @@ def fit_candidates(
     window_s: float,
     max_drift: float,
 ) -> list[Hypothesis]:
-    """Return the distinct fits of the candidates, those that explain most events first."""
+    """Return the distinct fits of the candidates, in decreasing order of matched events."""
     apart = opposite_polarity_mask(source, target)
     hypotheses: list[Hypothesis] = []
     for candidate in candidates:
@@ -88,10 +88,10 @@ def fit_candidates(
 
 
 def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float) -> Hypothesis:
-    """Return the hypothesis with gates as wide as the events really scatter.
+    """Return the hypothesis with gates as wide as the actual scatter of the events.
 
-    Stamps that jitter by more than the detections' errors leave only the middle of their scatter
-    within the narrow gates, and too small an error with it.
+    If timestamps jitter by more than the detection errors, the narrow gates hold only the middle of
+    the scatter, and the resulting error is too small.
     """
     if found.fit.steps:
         return found
@@ -124,7 +124,7 @@ def _is_plausible(fit: PairFit, source: Instants, target: Instants) -> bool:
 def matched_by(
     fit: PairFit, source: Instants, target: Instants, loose_s: float = 0.0
 ) -> tuple[Ints, Ints]:
-    """Return which events of both are one under a clock map, within their gates and so much."""
+    """Return the pairs that match under a clock map, within their gates plus `loose_s`."""
     predicted = fit.predict(source.times_s, source.row_px)
     seen = target.times_s + target.row_px * fit.target_line_s
     order = np.argsort(seen, kind="stable")
@@ -137,7 +137,7 @@ def matched_by(
 
 
 def _nearest(predicted: Floats, seen: Floats, apart: Bools | None) -> tuple[Ints, Ints]:
-    """Return the pairs that are each other's nearest, of those that may be pairs."""
+    """Return the pairs of mutually nearest events, among those that may be pairs."""
     if apart is None:
         right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)
         is_left = predicted - seen[right - 1] < seen[right] - predicted
@@ -159,6 +159,6 @@ def _n_same(one: Hypothesis, other: Hypothesis) -> int:
 
 
 def n_conflicts_of(one: Hypothesis, other: Hypothesis) -> int:
-    """Return how many events both explain, in different ways."""
+    """Return how many events both explain, but with different partners."""
     common = max(np.intersect1d(one.i, other.i).size, np.intersect1d(one.j, other.j).size)
     return int(common) - _n_same(one, other)

@@ -1,4 +1,4 @@
-"""Turn every kind of event evidence into one shape: instants on a source's own clock."""
+"""Convert every kind of event evidence to instants on the source's own clock."""
 
 from __future__ import annotations
 
@@ -30,48 +30,49 @@ __all__ = [
 
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
 
-# Rolling shutters read out within 4 to 32 ms, fast ones in a quarter of their frame period and
-# none in more than all of it; exposures are 1 to 15 ms: where nothing is stated.
+# Defaults where nothing is stated: rolling shutters read out within 4 to 32 ms, fast ones in a
+# quarter of their frame period and none in more than a whole one; exposures are 1 to 15 ms.
 READOUT_S = 0.004, 0.032
 LEAST_READOUT = 0.25
 USUAL_EXPOSURE_S = 0.008
 USUAL_EXPOSURE_STD_S = 0.005
-# Half of a flash's light has come this long after its onset (LED pulses, xenon tails), both ways.
+# Half of a flash's light has arrived this long after its onset (LED pulses, xenon tails), give or
+# take the same time.
 USUAL_HALF_LIGHT_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Instants:
-    """Events of one source in the order of time, each a point or an interval.
+    """Events of one source in order of time, each a point or an interval.
 
-    With another line delay T the instants are ``times_s + row_px * (T - line_delay_s)``.
+    With a different line delay T, the instants are ``times_s + row_px * (T - line_delay_s)``.
 
     Parameters
     ----------
     source : str
-        Where they were found.
+        Source of the events.
     epoch_ns : int
         Zero of the times on the source's clock.
     times_s : ndarray, shape (n,)
-        Instants; the middles of intervals.
+        Instants; midpoints of intervals.
     std_s, half_s : ndarray, shape (n,)
         One-sigma random error; half the width of the interval (0: a point).
     row_px : ndarray, shape (n,)
-        Derivative of the instant by the line delay.
+        Derivative of the instant with respect to the line delay.
     item : ndarray of int, shape (n,)
         Band number of a flash, else the position in the evidence.
     line_delay_s, line_delay_std_s : float
-        Assumed line delay and what it may be off by (0: stated, or no rolling shutter).
+        Assumed line delay and its standard error (0: stated, or no rolling shutter).
     systematic_std_s : float
-        Common to all instants: stamps, the exposure where neither stated nor visible, and what the
-        evidence itself says.
+        Error common to all instants: timestamps, the exposure where neither stated nor visible,
+        and the systematic error given in the evidence.
     is_onset : bool
-        Whether the onset of a light is meant, or its end (see `sense`), else its half-light
-        instant.
+        Whether the instants are onsets (or ends, see `sense`) of a light rather than its half-light
+        instants.
     half_light_s, half_light_std_s : float, optional
-        From onset to half-light, where known.
+        Time from onset to half-light and its standard error, where known.
     sense : ndarray of int, shape (n,), optional
-        +1 where a light goes on, -1 where one goes off, 0 where that is not known; None: nowhere.
+        +1 where a light goes on, -1 where one goes off, 0 where unknown; None: all unknown.
     """
 
     source: str
@@ -101,7 +102,7 @@ class Instants:
 
     @property
     def senses(self) -> Ints:
-        """Return the `sense` of each event, 0 where it is not known, shape (n,)."""
+        """Return the `sense` of each event, 0 where unknown, shape (n,)."""
         return np.zeros(self.n, dtype=np.int64) if self.sense is None else self.sense
 
     def take(self, which: Ints) -> Instants:
@@ -111,15 +112,15 @@ class Instants:
         return replace(self, **taken, sense=None if self.sense is None else self.sense[which])
 
     def in_order(self) -> Instants:
-        """Return the events in the order of time."""
+        """Return the events in order of time."""
         return self.take(np.argsort(self.times_s, kind="stable").astype(np.int64))
 
     @property
     def alike_s(self) -> Floats:
         """Return the instants of the most frequent sense.
 
-        A lamp goes off some time after it went on. That is no repetition: the one is never taken
-        for the other.
+        A lamp goes off some time after it went on. That is not a repetition, because the two are
+        never mistaken for each other.
         """
         if self.sense is None or not self.n:
             return self.times_s
@@ -129,7 +130,7 @@ class Instants:
 
     @property
     def tolerance_s(self) -> float:
-        """Return how far a typical instant may lie from the truth before anything is solved."""
+        """Return how far a typical instant may lie from the truth before any fit."""
         if self.n == 0:
             return 0.0
         row_s = np.abs(self.row_px) * self.line_delay_std_s
@@ -137,19 +138,19 @@ class Instants:
 
 
 def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Instants:
-    """Return the events of one source as instants in the order of time.
+    """Return the events of one source as instants in order of time.
 
     A band with both edges gives their mean, which does not depend on the exposure. For a band with
-    one edge in the image, half the median height of the bands with two stands in for half the
-    exposure; only where no band has two, the stated (or a usual) exposure is needed. A counter that
-    jumped by several gives as many instants, spread over the interval.
+    one edge in the image, half the median height of the two-edged bands stands in for half the
+    exposure; the stated (or a usual) exposure is needed only where no band has two edges. A counter
+    that rose by several gives that many instants, spread over the interval.
 
     Parameters
     ----------
     evidence : FlashEdges or FlashIntervals or EventTrain
         Of one source.
     with_intervals : bool
-        Whether edges that lie between two frames count beside those that rows date.
+        Whether to include edges known only to lie between two frames, besides those dated by rows.
     """
     if isinstance(evidence, FlashEdges):
         found = _of_edges(evidence)
@@ -171,10 +172,10 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
 
 
 def sensed_beside(events: Instants, other: Instants) -> Instants:
-    """Return events that are to be matched with others, with the sense that these give them.
+    """Return events that are to be matched with others, with the sense implied by the others.
 
-    Half-light whose latency after the onset is known is dated beside onsets as lights that go on:
-    how long before the end of the light it was, nobody knows.
+    Half-light with a known latency after the onset counts, when matched with onsets, as a light
+    that goes on: its distance from the end of the light is unknown.
     """
     if events.is_onset or not other.is_onset or events.half_light_s is None:
         return events
@@ -182,9 +183,9 @@ def sensed_beside(events: Instants, other: Instants) -> Instants:
 
 
 def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:
-    """Return which events cannot be one (a light goes on here, off there), shape (n, m).
+    """Return which pairs cannot be one event (on here, off there), shape (n, m).
 
-    None where all can.
+    None where every pair can.
     """
     if source.sense is None or target.sense is None:
         return None
@@ -193,7 +194,7 @@ def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:
 
 
 def _goes_on(evidence: FlashIntervals | EventTrain, n: int) -> Ints | None:
-    """Return the sense of what triggers and strobe counters count: lights that go on."""
+    """Return the sense of trigger and strobe counter events: lights that go on."""
     if evidence.quantity in (Quantity.TRIGGER, Quantity.STROBE):
         return np.ones(n, dtype=np.int64)
     return None
@@ -206,7 +207,7 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
     share = (nth + 0.5) / np.maximum(count[item], 1)
     width = (evidence.stop_s - evidence.start_s)[item]
     middle = evidence.start_s[item] + share * width
-    # Off its middle an interval reaches further to one side.
+    # Seen from a point off its middle, an interval reaches further to one side.
     half = (0.5 + np.abs(share - 0.5)) * width
     return Instants(
         source=evidence.source,
@@ -244,7 +245,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
     elif np.any(part != 0.0):
         shift_s = part * exposure_s
         systematic_s = math.hypot(systematic_s, 0.5 * exposure_std_s)
-    # From its stamp to the middle row of a frame. What lies between two frames allows for it.
+    # From a frame's timestamp to its middle row; intervals between two frames already include it.
     is_sharp = bands.half_s == 0.0
     stamp_part = np.where(is_sharp, edges.stamp_part, 0.0)
     row = row + stamp_part * edges.height_px
@@ -277,9 +278,9 @@ def _of_edges(edges: FlashEdges) -> Instants:
 
 
 def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[float, float]:
-    """Return line delay and its error: stated, from the stated exposure, or usual.
+    """Return the line delay and its error: stated, from the stated exposure, or usual.
 
-    Where the bands contradict what is stated, the line delay may be as wrong as the exposure.
+    Where the bands contradict the stated values, the line delay may be as wrong as the exposure.
     """
     if edges.line_delay_s is not None:
         if height is None or agree_with_bands(edges, height):
@@ -294,9 +295,9 @@ def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[
 
 
 def usual_line_delay(edges: FlashEdges) -> tuple[float, float]:
-    """Return mean and standard deviation of a line delay that nothing states, in seconds.
+    """Return mean and standard deviation of a line delay that is not stated, in seconds.
 
-    A sensor reads every row once a frame: the read-out lasts a frame period at most.
+    A sensor reads every row once per frame: the readout lasts at most one frame period.
     """
     period_s = float(np.median(np.diff(edges.watched_s))) if edges.watched_s.size else np.inf
     longest_s = min(READOUT_S[1], period_s)

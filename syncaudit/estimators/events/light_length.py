@@ -1,4 +1,4 @@
-"""How long lights stay on at most: it sharpens what frames that are lit as a whole say."""
+"""Bound how long lights stay on, which narrows the intervals given by fully lit frames."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from syncaudit.model.arrays import Bools
 
 __all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
 
-# Lengths that are tried, in seconds, beside none: pulses shorter than most frame periods.
+# Lengths tried, in seconds, besides no limit: pulses shorter than most frame periods.
 TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
-# Dates that gather more closely than chance would have it are no accident.
+# Dates that cluster more closely than chance allows at this probability are not evenly spread.
 MAX_RISK = 0.01
-# Drifts that are tried: that under which dates gather most closely leaves three ends free, not two.
+# Drifts tried: choosing the one under which dates cluster most closely leaves three ends free, not
+# two.
 DRIFTS = np.linspace(-2e-4, 2e-4, 81)
 FREE_ENDS = 3
 N_GRID = 1000
@@ -35,9 +36,9 @@ class LightLength:
     Parameters
     ----------
     likely_s : float
-        With which most events of most sources are common ones.
+        Length with which most events match between most sources.
     length_s, std_s : float
-        Estimate and standard error, where some source dates what the frames show.
+        Estimate and standard error, where some source dates the events that the frames show.
     """
 
     likely_s: float = np.inf
@@ -45,9 +46,10 @@ class LightLength:
     std_s: float = 0.0
 
     def narrowed(self, item: EventEvidence) -> EventEvidence:
-        """Return the evidence with intervals no wider than such lights ask for.
+        """Return the evidence with intervals no wider than lights of this length require.
 
-        A light that is longer by x went on earlier by x / 2 in the mean, and nobody sees it.
+        A light that is longer by x went on earlier by x / 2 on average, and the frames do not show
+        it.
         """
         if not isinstance(item, FlashIntervals) or not _pulses(item).any():
             return item
@@ -60,13 +62,13 @@ class LightLength:
 
 
 def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
-    """Return the evidence, with intervals no wider than the length of the light asks for.
+    """Return the evidence, with intervals no wider than the length of the light requires.
 
-    A frame of a global shutter says that a light was on, which may have begun long before. The rows
-    of a rolling shutter show how long after its onset half of a pulse had come: the other half
-    takes as long. Where an exposure is longer than the read-out, frames show one edge of a pulse,
-    as of a light that goes on or off and stays; unless the exposure is stated, only other cameras
-    tell.
+    A frame of a global shutter shows that a light was on, which may have begun long before. The
+    rows of a rolling shutter show how long after its onset half of a pulse had arrived; the other
+    half takes as long. Where an exposure is longer than the readout, frames show one edge of a
+    pulse, just as for a light that goes on or off and stays so; unless the exposure is stated, only
+    other cameras can distinguish the two.
 
     Parameters
     ----------
@@ -90,22 +92,23 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
 
 
 def shortened(item: EventEvidence, longest_s: float) -> EventEvidence:
-    """Return the evidence if lights stay on no longer than this, in seconds."""
+    """Return the evidence for lights that stay on no longer than `longest_s`."""
     return item.of_light(longest_s) if isinstance(item, FlashIntervals) else item
 
 
 def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float) -> LightLength:
-    """Return how long lights stay on, by the frames in which others' events show.
+    """Estimate how long lights stay on from the frames that show events dated by other sources.
 
-    A light of length L that a frame of exposure E shows, from s on, went on in ``[s - L, s + E]``,
-    and nothing else in the frames tells L. So lengths are tried: with one that is too short, events
-    that are common do not agree, with one that is too long, chance explains them as well. Of those
-    that leave most events in common the shortest is `likely_s`.
+    A light of length L, shown by a frame that is exposed for E from s on, went on in
+    ``[s - L, s + E]``, and nothing else in the frames determines L. So lengths are tried: with one
+    that is too short, common events disagree; with one that is too long, chance explains them as
+    well. Among the lengths that match the most events, the shortest is `likely_s`.
 
-    Where a source dates what a camera shows, its dates are spread evenly over ``W = L + E``, or the
-    frame period where that is shorter: the frames do not know of the light. Of n, the range R has
-    the density ``d (1 - d / U)^(n - 2) / U^2`` with ``d = W - R`` and U the shorter of both; the
-    product over all cameras tells L.
+    Where a source dates the events that a camera shows, its dates are spread evenly over
+    ``W = L + E``, or over the frame period where that is shorter, since the frames are not
+    synchronised with the light. The range R of n dates has the density
+    ``d (1 - d / U)^(n - 2) / U^2`` with ``d = W - R`` and U the shorter of the two; the product
+    over all cameras gives L.
 
     Parameters
     ----------
@@ -124,7 +127,7 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     if not found[likely_s]:
         return LightLength()
     items = {item.source: item for item in evidence}
-    # Lengths that are too short lose the ends of ranges before they lose a match.
+    # A length that is too short loses the ends of ranges before it loses a match.
     dated = {
         length_s: [match for match in matches if not match.target.half_s.any()]
         for length_s, matches in found.items()
@@ -135,16 +138,16 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
 
 
 def _fullest(found: Mapping[float, list[EventMatch]]) -> float:
-    """Return the shortest length with which most events match."""
+    """Return the shortest of the lengths with which most events match."""
     return max(found, key=lambda length_s: sum(match.i.size for match in found[length_s]))
 
 
 def _matches(
     evidence: Sequence[EventEvidence], length_s: float, max_offset_s: float
 ) -> Iterator[EventMatch]:
-    """Yield what cameras that show whole frames have in common with others, if lights are so long.
+    """Yield the matches of cameras with fully lit frames to other sources, for one light length.
 
-    Those come first, and of two such cameras each once.
+    Such a camera is the source of its match; two such cameras are matched once.
     """
     events = {item.source: instants_of(shortened(item, length_s)) for item in evidence}
     for one, other in itertools.combinations(sorted(evidence, key=_is_sharp), 2):
@@ -158,7 +161,7 @@ def _matches(
 
 
 def _pulses(item: EventEvidence) -> Bools:
-    """Return which events are frames that a light no longer than these shows."""
+    """Return which events are lit frames whose interval a limit on the light's length narrows."""
     if not isinstance(item, FlashIntervals) or item.lit_s is None:
         return np.zeros(0, dtype=np.bool_)
     return item.lit_s > item.start_s
@@ -174,7 +177,7 @@ def _is_sharp(item: EventEvidence) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Range:
-    """How far apart, at most, lights went on in the exposures of the n frames that show them."""
+    """Range of the onsets of lights within the exposures of the n frames that show them."""
 
     range_s: float
     n: int
@@ -190,7 +193,7 @@ def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
     at = match.source.item[match.i][is_pulse]
     onset_s = match.target.times_s[match.j][is_pulse]
     drift_s = DRIFTS[:, None] * (onset_s - np.mean(onset_s))
-    # Of lights in several frames the last tells how long they are, the first when they went on.
+    # For a light in several frames, the last determines its length and the first its onset.
     exposure_s = float(np.median(item.stop_s[at] - item.lit_s[at]))
     last_s = np.max(item.lit_s[at] - onset_s - drift_s, axis=1) + exposure_s
     found = _Range(
@@ -199,13 +202,13 @@ def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
         exposure_s=exposure_s if item.dead_s.size else 0.0,
         period_s=float(np.median(item.stop_s[at] - item.start_s[at])),
     )
-    # The range of n even numbers has a beta distribution.
+    # The range of n uniformly distributed numbers has a beta distribution.
     is_even = found.range_s > float(beta.ppf(MAX_RISK, n - 1, 2)) * found.exposure_s
     return found if is_even else None
 
 
 def _length(ranges: Sequence[_Range]) -> tuple[float, float]:
-    """Return mean and deviation of the length of lights, alike likely before; inf for none."""
+    """Return mean and standard deviation of the light length under a flat prior; inf for none."""
     if not ranges:
         return np.inf, 0.0
     shortest_s = max(0.0, *(own.range_s - own.exposure_s for own in ranges))

@@ -1,4 +1,4 @@
-"""Match the events of two sources whose clocks are unknown, or say why it cannot be done."""
+"""Match the events of two sources whose clocks are unknown, or give the reason of the refusal."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ from syncaudit.formatting import word_duration
 
 __all__ = ["match_events", "period_of"]
 
-# Runners-up that explain this share of the same events, or fail by fewer, are not excluded.
+# A runner-up casts doubt if it explains more than this share of the same events, or fewer than
+# `MIN_LEAD` less than the best. Where a train repeats itself, the lead must be this many sigmas.
 MAX_SHARED = 0.6
 MIN_REPEAT_Z = 4.0
 MIN_LEAD = 3
 
 
 MAX_DRIFT_PPM = 1000.0
-# Streams of one recording rarely lie further apart: drivers buffer some frames, and oscillators
-# are sold as within 50 or 100 ppm.
+# Streams of one recording rarely differ by more: drivers buffer some frames, and oscillators are
+# specified to within 50 or 100 ppm.
 USUAL_OFFSET_S = 1.0
 USUAL_DRIFT_PPM = 100.0
-# Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of
-# that is left for what no model of chance knows of real trains.
+# At most one in 1,000 pairs of unrelated trains may be matched; the limit is a third of that, to
+# allow for properties of real trains that no model of chance covers.
 MAX_CHANCE = 3e-4
-# Beyond this, no figure says more than that it is chance.
+# Above this, the message calls the match chance and gives no probability.
 USUAL_CHANCE = 0.5
-# Of the events of the shorter train, at least this part must match (a quarter seen by each, and
-# false ones, leave a fifth): less is luck among very many events.
+# At least this part of the shorter train's events must match (where each side sees a quarter, and
+# there are false events, a fifth remains): less is luck among very many events.
 MIN_MATCHED_SHARE = 0.1
 N_CANDIDATES = 6
 MIN_WINDOW_S = 1e-3
 MAX_WINDOW_S = 0.03
-# Of two recordings that share no epoch, at least this part of the shorter one must be in common.
+# Two recordings that share no epoch must overlap by at least this part of the shorter one.
 MIN_COMMON = 0.5
 
 
 def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     """Return the period of a source's own events where it is shorter than the search, or None.
 
-    What an unstated line delay may be off by is no part of the tolerance: a camera sees only what
-    falls into its read-outs, and these are periodic. Periods that hide behind it are left to the
-    test of the runner-up.
+    The tolerance does not include the uncertainty of an unstated line delay: a camera sees only
+    what falls into its readouts, and these are periodic. Periods hidden by that uncertainty are
+    left to the runner-up test.
     """
     if not events.n:
         return None
-    # A camera's frames are a grid that the middles of its intervals lie on.
+    # The middles of a camera's intervals lie on the grid of its frames.
     half_s, std_s = float(np.median(events.half_s)), float(np.median(events.std_s))
     tolerance_s = half_s + min(max(3e-4, 2.0 * std_s), 0.02)
     return find_period(events.alike_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
@@ -71,32 +72,34 @@ def match_events(
 ) -> EventMatch:
     """Match events by voting, a significance test and a runner-up test.
 
-    1. A train that is periodic in a source's own events is refused: any multiple of the period
-       would fit.
+    1. If a source's own events are periodic, the pair is refused: any multiple of the period would
+       fit.
     2. All pairs vote on the offset, for every drift of a grid (`vote`); no event is taken to be
        the same as another because of its position in the list.
     3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
-    4. The best must not be chance (`chance_of_match`): below 3e-4 over all distinct windows of the
-       search, and a tenth of the shorter train. Half of that is spent on the whole search and half
-       on the maps that the clocks of one recording usually have, where fewer events are enough
+    4. The best must not be chance (`chance_of_match`): its probability must be below 3e-4 over all
+       distinct windows of the search, and it must match a tenth of the shorter train. Half of the
+       probability is spent on the whole search and half on the maps that the clocks of one
+       recording usually have, where fewer events are enough
        (Genovese, Roeder & Wasserman, "False discovery control with p-value weighting", Biometrika
        93, 2006, doi:10.1093/biomet/93.3.509).
-    5. No other offset may explain nearly as many of the *same* events. That refuses trains that
-       are nearly periodic, whatever the reason. Offsets that explain *other* events, before or
-       after, are steps of one of the clocks (`join_steps`).
+    5. No other offset may explain nearly as many of the *same* events. This refuses nearly periodic
+       trains, whatever the reason. Offsets that explain *other* events, before or after, are steps
+       of one of the clocks (`join_steps`).
 
-    Of events known between two frames only, hundreds agree on any offset: where both trains have
-    sharp events, these alone propose it, and the intervals confirm it (`_by_sharp_events`).
+    Events known only to lie between two frames agree on any offset by the hundreds: where both
+    trains have sharp events, these alone propose the offset, and the intervals confirm it
+    (`_by_sharp_events`).
 
     Parameters
     ----------
     source, target : Instants
         Events of the two sources, n and m.
     max_offset_s : float
-        Largest offset of the stamps, either sign. Stamps without a common epoch are searched over
-        every offset that leaves half of the shorter train in common.
+        Largest offset of the timestamps, either sign. Timestamps without a common epoch are
+        searched over every offset at which half of the shorter train overlaps.
     check_periods : bool
-        False where the caller did step 1 already.
+        False where the caller has already done step 1.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def match_events(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """Clock maps that are searched, and which share of the chance to be wrong is spent on them."""
+    """Clock maps that are searched, and the share of `MAX_CHANCE` that is spent on them."""
 
     lowest_s: float
     highest_s: float
@@ -148,9 +151,9 @@ def _match_within(
     rivals: list[Hypothesis],
     repeat_range_s: float,
 ) -> tuple[EventMatch, list[Hypothesis]]:
-    """Match by one search, and return its hypotheses; `rivals` are those of another one.
+    """Match by one search, and return its hypotheses; `rivals` are those of another search.
 
-    Trains that repeat themselves within `repeat_range_s` must lead by more.
+    Where a train repeats itself within `repeat_range_s`, the best must lead by more.
     """
     window_s = float(np.clip(source.tolerance_s + target.tolerance_s, MIN_WINDOW_S, MAX_WINDOW_S))
     anchor_s = 0.5 * float(source.times_s[0] + source.times_s[-1])
@@ -191,7 +194,7 @@ def _match_within(
         return _refused(source, target, why, figures), hypotheses
     if probability > MAX_CHANCE and _repeat_of(source, target, repeat_range_s) is not None:
         judged = _without_runner_up(figures, best, others, repeat_range_s, window_s)
-        if judged.why is not None:  # no chance: a pattern that is played again and again
+        if judged.why is not None:  # not chance, but a pattern that is played repeatedly
             return judged, hypotheses
     if probability > MAX_CHANCE:
         by_chance = (
@@ -217,9 +220,9 @@ def _match_within(
 def _by_sharp_events(
     source: Instants, target: Instants, *, max_offset_s: float, check_periods: bool
 ) -> EventMatch | None:
-    """Return the match that sharp events tell and intervals confirm, None where they tell none.
+    """Return the match that sharp events give and intervals confirm, or None.
 
-    Both kinds are independent evidence for one offset, whose probabilities to come by chance are
+    The two kinds are independent evidence for one offset, and their chance probabilities are
     combined (Fisher, "Statistical methods for research workers", 1932, section 21.1).
     """
     if not (source.half_s.any() or target.half_s.any()):
@@ -269,7 +272,7 @@ def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> E
 def _searches(
     source: Instants, target: Instants, max_offset_s: float
 ) -> tuple[_Search, _Search | None]:
-    """Return the whole search and that of usual clocks, None where the whole is hardly larger.
+    """Return the whole search and that of usual clocks, None if the whole is hardly larger.
 
     Offsets are target minus source in the times of the two evidences.
     """
@@ -334,9 +337,9 @@ def _is_doubtful(
 ) -> bool:
     """Return whether the runner-up is too close.
 
-    Chance gives a runner-up a few events only. A train that repeats itself gives runners-up that
-    are wrong and as good but for luck (which pulses each source happened to see): there the lead
-    must be more than four sigmas of the events of either train that only one of both explains
+    Chance gives a runner-up only a few events. A train that repeats itself gives wrong runners-up
+    that are as good but for luck (which pulses each source happened to see). There, the lead must
+    exceed four sigmas of the number of events, of either train, that only one of the two explains
     (McNemar, "Note on the sampling error of the difference between correlated proportions or
     percentages", Psychometrika 12, 1947, doi:10.1007/BF02295996).
     """

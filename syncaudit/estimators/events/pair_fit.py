@@ -22,10 +22,10 @@ __all__ = [
     "residuals_s",
 ]
 
-# Drift is searched to 1000 ppm: two events alone must not make more of it.
+# One-sigma prior on the drift. It is searched to 1000 ppm: two events alone must not give more.
 DRIFT_PRIOR = 5e-4
 N_ITERATIONS = 6
-# Sigmas that an event may be off by, and what no detector's model covers.
+# Residual allowed to an event, in sigmas, plus an allowance for what no detector's model covers.
 GATE_SIGMAS = 4.5
 GATE_FLOOR_S = 1e-4
 # Variance of a uniform interval over the square of half its width.
@@ -43,7 +43,7 @@ class OffsetStep:
     after_s, before_s : float
         Source times of the matched events between which it happened.
     size_s, std_s : float
-        By how much, and its standard error.
+        Size of the step and its standard error.
     """
 
     after_s: float
@@ -53,7 +53,7 @@ class OffsetStep:
 
     @property
     def at_s(self) -> float:
-        """Return the middle of what is known of its time."""
+        """Return the midpoint of the interval in which it happened."""
         return 0.5 * (self.after_s + self.before_s)
 
 
@@ -70,7 +70,7 @@ class PairFit:
     source_line_s, target_line_s : float
         Corrections of the assumed line delays.
     steps : tuple of OffsetStep
-        Changes of the offset, in the order of time.
+        Changes of the offset, in order of time.
     covariance : ndarray, shape (4 + k, 4 + k)
         Of offset, drift, the two line delays and k steps; inflated by the reduced chi-square.
     chi2_reduced : float
@@ -100,7 +100,7 @@ class PairFit:
         return float(np.sqrt(self.covariance[1, 1]))
 
     def predict(self, source_s: Floats, source_row_px: Floats | float = 0.0) -> Floats:
-        """Return the target times of source times."""
+        """Return the target times that correspond to source times."""
         times = source_s + source_row_px * self.source_line_s
         predicted: Floats = times + self.offset_s + self.drift * (times - self.anchor_s)
         for step in self.steps:
@@ -108,7 +108,7 @@ class PairFit:
         return predicted
 
     def source_of(self, target_s: Floats) -> Floats:
-        """Return the source times that `predict` makes target times of."""
+        """Return the source times that `predict` maps to the target times."""
         found: Floats = self.anchor_s + (target_s - self.offset_s - self.anchor_s) / (
             1.0 + self.drift
         )
@@ -120,7 +120,7 @@ class PairFit:
 def gates_s(
     source: Instants, target: Instants, i: Ints, j: Ints, *, loose_s: float = 0.0
 ) -> Floats:
-    """Return how far each pair may be apart and still be one event, shape (n,)."""
+    """Return how far apart the events of each pair may lie and still match, shape (n,)."""
     gate: Floats = (
         source.half_s[i]
         + target.half_s[j]
@@ -149,9 +149,10 @@ def fit_pair(
 ) -> PairFit:
     """Fit the clock map to pairs by robust least squares.
 
-    Cauchy weights; intervals count as their middles with a third of the square of half their width
-    as variance. A line delay that is not stated is an unknown with a wide prior around what is
-    usual: where the pairs cannot tell it, the error of the offset grows by what it may be.
+    Uses Cauchy weights; intervals count as their middles, with a third of the square of half their
+    width as variance. A line delay that is not stated is an unknown with a wide prior around the
+    usual value: where the pairs do not determine it, its uncertainty enters the error of the
+    offset.
 
     Parameters
     ----------
@@ -160,14 +161,14 @@ def fit_pair(
     i, j : ndarray of int, shape (n,)
         Events that belong together.
     steps : sequence of OffsetStep
-        Source times from which on the offset may be another.
+        Source times from which on the offset may differ.
     n_iterations : int
         Of the robust weights.
 
     Returns
     -------
     PairFit
-        Anchored where offset and drift are hardly correlated: at the mean of the events.
+        Anchored at the mean of the events, where offset and drift are hardly correlated.
     """
     source_s = source.times_s[i]
     anchor_s = float(source_s.mean())
@@ -206,8 +207,8 @@ def fit_pair(
     measured = design.copy()
     for iteration in range(n_iterations):
         if rows and iteration:
-            # Derivatives at the fitted rows, or the errors of the rows would shrink line delays
-            # (structural errors-in-variables regression; Fuller, 1987).
+            # Take derivatives at the fitted rows; otherwise the errors of the rows would shrink the
+            # line delays (structural errors-in-variables regression; Fuller, 1987).
             for k in rows:
                 own, line_s, sign = (
                     (source.std_s[i], source.line_delay_s, -1.0)
@@ -221,7 +222,7 @@ def fit_pair(
         aim = values - (measured - design) @ x
         x = np.linalg.solve(design.T @ weighted + ridge, weighted.T @ aim)
         scaled = (values - measured @ x) / std
-        # Scatter beyond the stated errors widens everything but the priors of the line delays.
+        # Scatter beyond the stated errors widens everything except the priors of the line delays.
         excess = max(1.0, mad_std(scaled))
         robust = cauchy_weights(scaled / excess)
         weights = robust / (variance * excess**2)
@@ -252,7 +253,7 @@ def fit_pair(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EventMatch:
-    """Which events of two sources are the same, and the clock map that follows.
+    """Matched events of two sources, and the clock map that follows from them.
 
     Parameters
     ----------
@@ -265,11 +266,11 @@ class EventMatch:
     why : str, optional
         Reason of the refusal, in words.
     period_s : float, optional
-        Where the offset is known only modulo this.
+        Period, where the offset is known only modulo a period.
     chance : float
         Probability that chance matched as many.
     n_runner_up : int
-        Events that the next best offset explains as well.
+        Number of these events that the next best offset explains as well.
     """
 
     source: Instants

@@ -1,4 +1,4 @@
-"""Find out whether a source's own events lie on an even grid of time."""
+"""Detect whether a source's own events lie on an even time grid or repeat themselves."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ from syncaudit.model.arrays import Floats
 __all__ = ["find_period", "find_repeat"]
 
 MIN_EVENTS = 3
-# Share of the events that must lie on the grid, the others being false or of another light.
+# Share of the events that must lie on the grid; the others are false or belong to another light.
 MIN_SHARE = 0.6
-# So many irregular trains may be taken for periodic: a periodic one that is taken for irregular
-# gives a wrong offset, and of three events on a grid chance puts as many there.
+# Share of irregular trains that may be taken for periodic. It is large because a periodic train
+# taken for irregular gives a wrong offset, and because three events on a grid are hardly more than
+# chance gives.
 MAX_CHANCE = 0.05
 MAX_REPEAT_CHANCE = 1e-3
 MAX_LAGS = 6
-# Periods that are an integer part of the commonest distance (every second pulse may be unseen).
+# The period may be the commonest distance divided by these (every second pulse may be missed).
 DIVISORS = (1, 2, 3)
 MAX_STEPS = 4000
-# Events that tell whether a train is periodic; distances that tell whether it repeats itself.
+# Events used to detect a period; distances used to detect a repetition.
 MAX_EVENTS = 300
 MAX_LAGS_COUNTED = 200_000
-# Distances that occur this often, for this share of the events that they could occur for.
+# A repeated distance occurs at least this often, and for this share of the events that could have
+# a repetition.
 MIN_REPEATED = 3
 MIN_REPEAT_SHARE = 0.15
-# A repetition that most of the train lies before or after is none.
+# Share of the events that must be able to have a repetition: a shift that moves most of the train
+# beyond its end is not one.
 MIN_COULD = 0.4
 
 
 def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> float | None:
     """Return the period of a train, or None if it has none.
 
-    The commonest distances between the events propose periods. For each, a scan of the frequency
-    (Rayleigh's test of a common phase; Mardia & Jupp, "Directional statistics", 2000; in steps that
-    no period slips through) looks for a grid on which most events lie within the tolerance. Chance
-    must not explain it: k of n events fall into windows of a share q of the period with
+    The commonest distances between the events give candidate periods. For each, a frequency scan
+    (Rayleigh's test of a common phase; Mardia & Jupp, "Directional statistics", 2000; in steps
+    small enough to miss no period) looks for a grid on which most events lie within the tolerance.
+    Chance must not explain it: k of n events fall into windows of a share q of the period with
     probability about ``C(n, k) q^(k - 2)``, times the number of frequencies tried.
 
     Parameters
     ----------
     times_s : ndarray, shape (n,)
-        Sorted instants; the first 300 tell.
+        Sorted instants; only the first 300 are used.
     tolerance_s : float
         Distance from the grid that still counts as on it.
     max_period_s : float
@@ -70,7 +73,7 @@ def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> 
             if period_s <= 4.0 * tolerance_s:
                 continue
             found = _on_grid(times_s, period_s, width_s / divisor, tolerance_s, commonest.size)
-            # The longest period that holds: a grid of half the period holds as well.
+            # Prefer the longest period that fits: a grid of half the period fits as well.
             if found is not None and (best is None or found[1] > best[1] + 0.5):
                 best = found
     return None if best is None else best[0]
@@ -79,8 +82,8 @@ def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> 
 def find_repeat(times_s: Floats, *, tolerance_s: float, max_lag_s: float) -> float | None:
     """Return after how long a train repeats itself, or None if it does not.
 
-    A pattern that is played again and again need not be periodic inside. The commonest distance
-    between two of its events tells: chance (Poisson, all distances tried) must not explain it,
+    A pattern that is played repeatedly need not be periodic itself. It shows in the commonest
+    distance between two of its events: chance (Poisson, all distances tried) must not explain that,
     and a good share of the events that could have a repetition must have one.
 
     Parameters

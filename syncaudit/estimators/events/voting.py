@@ -1,4 +1,4 @@
-"""Vote on the differences between two trains: which offsets and drifts explain many events."""
+"""Find the offsets and drifts that explain many events, by voting on time differences."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["Candidate", "chance_of", "evenly_chosen", "vote"]
 
-# Drifts apart by this share of a window at the ends of the train share a ballot.
+# Drifts that differ by this share of a window at the ends of the train share a ballot.
 DRIFT_SHARE = 1.0
-# Ballots that hold fewer votes, or less than this share of the fullest, are not looked at.
+# Ballots with fewer votes, or less than this share of the fullest, are ignored.
 MIN_VOTES = 3
 MIN_SHARE = 0.35
 MAX_DRIFTS = 201
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-# Pairs that vote at most, and events that vote at least.
+# Largest number of pairs that vote, and smallest number of events that vote.
 MAX_PAIRS = 200_000
 MIN_VOTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An offset and a drift, and how many pairs of events voted for them.
+    """An offset and a drift, and the number of event pairs that voted for them.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Candidate:
     drift : float
         Change of the offset per second of source time.
     votes : int
-        Pairs within the window.
+        Number of pairs within the window.
     """
 
     offset_s: float
@@ -59,15 +59,15 @@ def vote(
     The cross-correlogram of two point processes (Perkel, Gerstein & Moore, "Neuronal spike trains
     and stochastic point processes II", Biophys. J. 7, 1967, doi:10.1016/S0006-3495(67)86597-4),
     once for every drift of a grid. Every event of one train votes with every event of the other,
-    so that missing and false events cost votes and nothing else. Of long trains a part of the
-    source's events votes: the true offset still gets its share of them.
+    so that missing and false events cost nothing but votes. In long trains, only a part of the
+    source's events votes: the true offset still gets its share of the votes.
 
     Parameters
     ----------
     source_s, target_s : ndarray, shape (n,) and (m,)
         Sorted instants.
     window_s : float
-        Width of half a ballot: pairs within one to two of it count together.
+        Width of half a ballot: pairs within one to two windows count together.
     lowest_s, highest_s : float
         Offsets searched.
     max_drift : float
@@ -118,7 +118,8 @@ def vote(
 def evenly_chosen(n: int, n_most: int) -> Ints:
     """Return up to `n_most` of n positions in order, spread evenly but not periodically.
 
-    Additive recurrence by the golden ratio: every n-th event of a camera may be the same row.
+    Uses an additive recurrence by the golden ratio, because every n-th event of a camera may lie on
+    the same row.
     """
     n_most = max(n_most, MIN_VOTERS)
     if n <= n_most:
@@ -144,7 +145,7 @@ def _drifts(max_drift: float, reach_s: float, window_s: float) -> Floats:
 def _distinct(
     offsets: Floats, drifts: Floats, counts: Ints, *, window_s: float, reach_s: float, n_best: int
 ) -> list[Candidate]:
-    """Return the fullest ballots, each once: neighbours on one ridge are the same events."""
+    """Return the fullest ballots, one per ridge: neighbours on a ridge hold the same events."""
     order = np.argsort(-counts, kind="stable")[:4000]
     offsets, drifts, counts = offsets[order], drifts[order], counts[order]
     is_left = np.ones(offsets.size, dtype=np.bool_)
@@ -162,7 +163,7 @@ def _distinct(
 
 
 def chance_of(n_matched: int, expected: float, n_trials: float) -> float:
-    """Return the probability that chance alone matches so many events somewhere in the search.
+    """Return the probability that chance alone matches this many events in the search.
 
     Pairs fall into a window as a Poisson process where the trains have nothing in common; every
     distinct window of the search is one trial (Bonferroni).

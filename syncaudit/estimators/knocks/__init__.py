@@ -1,4 +1,4 @@
-"""Knocks that a microphone hears and an accelerometer feels."""
+"""Measure a microphone against an accelerometer by common knocks."""
 
 from syncaudit.estimators.knocks.measure import METHOD, estimate_knocks
 

@@ -1,4 +1,4 @@
-"""Envelopes of a sound and an acceleration: single knocks, or the whole where none stands out."""
+"""Compute envelopes of a sound and an acceleration: onsets of knocks, or the whole envelope."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ __all__ = [
     "find_onsets",
 ]
 
-# The envelope path: grid, blur, what counts as slow, least height and runner-up of its peak.
-# Unrelated drives stay below 5.6 deviations (60 simulated pairs), related ones read 5 to 14.
+# The envelope path: grid, blur, slow limit, smallest height and largest runner-up of its peak.
+# Unrelated drives stay below 5.6 deviations (60 simulated pairs), related ones reach 5 to 14.
 ENVELOPE_GRID_S = 0.002
 ENVELOPE_BLUR_S = 0.015
 ENVELOPE_SLOW_S = 0.5
 ENVELOPE_MIN_HEIGHT = 6.0
 ENVELOPE_MAX_RUNNER_UP = 0.65
 ENVELOPE_MIN_BLOCKS = 3.5
-# A thud's energy lies 5 to 10 ms after its begin, an axle's acceleration at the blow.
+# A thud's energy comes 5 to 10 ms after its onset, an axle's acceleration at the impact.
 ENVELOPE_SYSTEMATIC_S = 0.005
 # Other lobes are counted outside this distance of the best (a knock and its own rattle).
 LOBE_S = 0.08
 N_BLOCKS = 10
-# Half of the offsets that people are shown.
+# Half the range of offsets that is shown.
 NEAR_S = 0.3
 # Rises of an envelope below this many robust deviations are noise.
 MIN_RISE = 4.0
 MIN_EVENTS = 5
 # Part of the rise (in nepers) at which a knock has begun: rattle makes its peak late.
 ONSET_SHARE = 0.5
-# A filter before the sampling and a case that rings up from rest let a knock show late, by nothing
-# to half a sample: the mean, which is the spread as well.
+# A filter before the sampling and a case that starts to ring make a knock appear late, by zero to
+# half a sample. This is the mean, used as the spread too.
 LATE_SAMPLES = 0.15
-# A rise must exceed the loudest of this span before it.
+# A rise is measured against the loudest value within this time before it.
 LOOK_BACK_S = 0.04
 
 
@@ -73,7 +73,7 @@ class Onsets:
 def correlate_envelopes(
     first: PairMeasurement, source: Activity, target: Activity, epochs_s: float, max_offset: float
 ) -> PairMeasurement:
-    """Correlate the envelopes; return `first`, the refusal of the knocks, where that fails too."""
+    """Correlate the envelopes; return `first`, the refusal by knocks, where that fails too."""
     sides = _both(source, target, epochs_s)
     if sides is None:
         return first
@@ -129,7 +129,7 @@ def _both(source: Activity, target: Activity, epochs_s: float) -> tuple[Floats, 
 
 
 def _envelope(activity: Activity, zero_s: float, n: int) -> Floats | None:
-    """Return the log energy on the grid, blurred, fast changes only, 0 beyond its ends."""
+    """Return the log energy on the grid, blurred and high-passed, 0 beyond its ends."""
     times, values = activity.times_s, activity.values
     if activity.quantity == "loudness":
         energy = np.exp(values[:, 0] - float(np.max(values)))
@@ -154,7 +154,7 @@ def _envelope(activity: Activity, zero_s: float, n: int) -> Floats | None:
 
 def _normalised(a: Floats, b: Floats, n_lags: int) -> Floats:
     """Return the correlation of a[i] with b[i + lag], by the energies in each lag's overlap."""
-    from scipy.signal import fftconvolve  # 25 MiB that clips without sound are spared
+    from scipy.signal import fftconvolve  # 25 MiB that clips without sound need not load
 
     pad = np.zeros(n_lags)
     live_a, live_b = (a != 0.0).astype(np.float64), (b != 0.0).astype(np.float64)
@@ -165,7 +165,7 @@ def _normalised(a: Floats, b: Floats, n_lags: int) -> Floats:
 
     energy = np.maximum(correlate(a**2, live_b), 0.0) * np.maximum(correlate(live_a, b**2), 0.0)
     overlap = correlate(live_a, live_b) * ENVELOPE_GRID_S
-    # The level of chance falls with the root of the overlap; so must the curve be weighted.
+    # The level of chance falls with the root of the overlap, so the curve is weighted by it.
     weight = np.sqrt(np.maximum(overlap, 0.0) / max(float(np.max(overlap)), 1e-9))
     curve = correlate(a, b) / np.sqrt(np.maximum(energy, 1e-12)) * weight
     return np.where(overlap >= 3.0, curve, 0.0)
@@ -187,10 +187,10 @@ def _block_curves(a: Floats, b: Floats, lag: int) -> Floats:
 
 
 def _peak(curve: Floats) -> float:
-    """Return the place of the maximum against the middle, in seconds, by a parabola.
+    """Return the position of the maximum relative to the middle, in seconds, by a parabola.
 
-    The curve is blurred over 20 ms and sampled every 2: a parabola through the top is exact to
-    microseconds here.
+    The curve is blurred over 20 ms and sampled every 2 ms, so a parabola through the top is exact
+    to microseconds.
     """
     k = int(np.clip(np.argmax(curve), 1, curve.size - 2))
     low, top, high = (float(v) for v in curve[k - 1 : k + 2])
@@ -200,13 +200,13 @@ def _peak(curve: Floats) -> float:
 
 
 def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
-    """Return the rises of the log energy above what came just before, or why there are none."""
+    """Return the rises of the log energy above its recent level, or why there are none."""
     times, values = activity.times_s, activity.values
     interval = float(np.median(np.diff(times)))
     if activity.quantity == "loudness":
         level = values[:, 0]
     else:
-        # Differences at the middle of their samples, less what they show late by; the floor is the
+        # Differences at the middle of their samples, less their mean latency; the floor is the
         # noise of the sensor itself.
         change = np.diff(values, axis=0)
         energy = np.sum(change**2, axis=1)
@@ -228,7 +228,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     if np.count_nonzero(is_peak) < MIN_EVENTS:
         return f"{np.count_nonzero(is_peak)} knocks are too few"
     found = times[_onsets(rise, is_peak, size // 2 + 1)]
-    # The square root keeps one crash from deciding alone.
+    # The square root keeps a single crash from dominating.
     weights = np.sqrt((rise[is_peak] - centre) / scatter)
     if clicks is not None and clicks.times_s.size:
         found = _sharpened(found, clicks, activity.epoch_ns)

@@ -1,4 +1,4 @@
-"""Measure a microphone against an accelerometer by bumps and knocks that both feel."""
+"""Measure a microphone against an accelerometer by bumps and knocks that both sense."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METHOD = "knocks"
 MAX_RUNNER_UP = 0.75
 # Height of the best lobe over the scatter of the curve.
 MIN_HEIGHT = 7.0
-# Unknown way of the sound (0.3 m: 1 ms).
+# Unknown path of the sound (0.3 m: 1 ms).
 SOUND_PATH_S = 0.0005
 GRID_S = 0.001
 MIN_BLUR_S = 0.002
@@ -46,24 +46,24 @@ def estimate_knocks(
     """Measure the offset between a sound and an acceleration, given in either order.
 
     Both signals become trains of onsets: rises of the log energy above the loudest of the 40 ms
-    before (the acceleration is differentiated first, which takes gravity and driving off, and a
-    difference belongs to the middle of its two samples). The trains, blurred to the sampling
-    interval of the accelerometer, are correlated over all offsets; the overlap of every lag
-    normalises it. The best lobe must stand out of the curve and of every other lobe more than
-    80 ms away. Then single knocks are paired, the sound's onset picked to a fraction of a
+    before (the acceleration is differentiated first, which removes gravity and driving; a
+    difference is dated at the middle of its two samples). The trains, blurred to the sampling
+    interval of the accelerometer, are correlated over all offsets, and each lag is normalised by
+    its overlap. The best lobe must stand out from the curve and from every other lobe more than
+    80 ms away. Then single knocks are paired, with the sound's onset picked to a fraction of a
     millisecond where clicks are given, and the offset is the robust mean of their differences.
 
     Its error is the greater of the scatter of the knocks and of a jackknife over ten blocks of
     time (Efron, Stein, "The jackknife estimate of variance", 1981,
     doi:10.1214/aos/1176345462; knocks that come in groups are not independent), with Student's t,
-    plus a systematic part: half a millisecond and 0.15 of the accelerometer's interval, by which
-    filters let knocks show late as a rule, and which is taken off. The offset contains the way of
-    the sound through air, 2.9 ms a metre, which makes the sound late.
+    plus a systematic part: half a millisecond, and 0.15 of the accelerometer's interval, by which
+    filters typically make knocks late, and which is subtracted. The offset contains the travel time
+    of the sound through air, 2.9 ms per metre, which makes the sound late.
 
     Where there are too few clear onsets (a car on a bad road thuds and rumbles rather than knocks),
-    the envelopes themselves are correlated: log energies, blurred by 15 ms, without what changes
-    over seconds. That peak must stand out in the same way and be carried by several blocks of
-    time. It is wide, and says when the energies meet, not when they begin: 5 ms are claimed as
+    the envelopes themselves are correlated: log energies, blurred by 15 ms, without changes over
+    seconds. That peak must stand out in the same way and be supported by several blocks of time. It
+    is wide, and gives the offset of the energies, not of their onsets: 5 ms are added as
     systematic. `diagnostics["is_envelope"]` is 1 there.
 
     Parameters
@@ -105,7 +105,7 @@ def estimate_knocks(
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
     if lobe.why is not None:
         first = refuse(at_ns, lobe.why, figures, evidence=lobe.agreement)
-        if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve mends that
+        if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve fixes that
             return first
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     measured = _matched(source, target, at_ns, (a, b), lobe.offset_s, figures)
@@ -188,7 +188,7 @@ def _matched(
     n = differences.size
     random = scatter / n**0.5 * student_widening(n - 1)
     random = max(random, _jackknife(times, differences))
-    # An onset of the accelerometer lies anywhere in its interval, whatever the scatter says.
+    # An onset of the accelerometer may lie anywhere in its interval, however small the scatter.
     interval = max(a.interval_s, b.interval_s)
     random = max(random, interval / (12.0 * n) ** 0.5)
     systematic = float(np.hypot(SOUND_PATH_S, LATE_SAMPLES * interval))
@@ -242,7 +242,7 @@ def _inside(a: Onsets, b: Onsets, offset: float) -> int:
 
 
 def _robust_mean(values: Floats) -> float:
-    """Return the mean, clipping what lies beyond 3 robust deviations (Huber)."""
+    """Return the mean, with values clipped to 3 robust deviations (Huber)."""
     level = float(np.median(values))
     reach = 3.0 * (spread(values, level) + 1e-6)
     for _ in range(20):
@@ -251,7 +251,7 @@ def _robust_mean(values: Floats) -> float:
 
 
 def _jackknife(times: Floats, values: Floats) -> float:
-    """Return the standard error from leaving out blocks of neighbouring knocks in turn."""
+    """Return the standard error by leaving out blocks of neighbouring knocks in turn."""
     blocks = np.array_split(np.argsort(times, kind="stable"), min(N_BLOCKS, values.size))
     means = np.array([_robust_mean(np.delete(values, block)) for block in blocks])
     n = means.size
@@ -259,7 +259,7 @@ def _jackknife(times: Floats, values: Floats) -> float:
 
 
 def _blur_of(a: Onsets, b: Onsets) -> float:
-    """Return the width by which onsets are blurred: what the slower side leaves open."""
+    """Return the width by which onsets are blurred: the resolution of the slower side."""
     return max(MIN_BLUR_S, 0.6 * max(a.interval_s, b.interval_s))
 
 
@@ -272,7 +272,7 @@ def _correlate_trains(
     if n > MAX_POINTS:
         return "the signals span more than five hours"
     trains = []
-    from scipy.signal import fftconvolve  # 25 MiB that clips without sound are spared
+    from scipy.signal import fftconvolve  # 25 MiB that clips without sound need not load
 
     for side in (a, b):
         grid = np.zeros(n)
@@ -282,7 +282,7 @@ def _correlate_trains(
     padded = np.concatenate((np.zeros(n_lags), trains[1], np.zeros(n_lags)))
     curve = fftconvolve(padded, trains[0][::-1], mode="valid")
     lags = np.arange(-n_lags, n_lags + 1, dtype=np.float64) * GRID_S
-    # Per lag: what unrelated trains would give in the overlap that is left.
+    # Per lag: the correlation of unrelated trains over the remaining overlap.
     overlap = np.minimum(a.stop_s, b.stop_s - lags) - np.maximum(a.start_s, b.start_s - lags)
     share = np.maximum(overlap, 1e-3) / (min(a.stop_s, b.stop_s) - max(a.start_s, b.start_s))
     curve = np.where(overlap > 1.0, curve / np.sqrt(np.clip(share, 0.25, None)), 0.0)

@@ -20,23 +20,23 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
 
-# Gain of image rotation over gyro rotation: near 1 where the focal length is stated (a lens that
-# nobody states and that turns too little to be found takes off up to a half), and within what
-# fields of view from 25 to 150 degrees make of an assumed one where it is not. Whether the camera
-# is fixed to the gyroscope is tested by itself.
+# Gain of image rotation over gyro rotation. Near 1 where the focal length is stated (an unstated
+# lens distortion that too little rotation reveals takes off up to half); otherwise the range that
+# true fields of view from 25 to 150 degrees give with an assumed one. Whether the camera is fixed
+# to the gyroscope is tested separately.
 GAIN_KNOWN_FOCAL = (0.5, 2.0)
 GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
-# Rotation between frames holds nothing faster than a few hertz: lobes are 50 ms wide and more.
+# Rotation between frames contains nothing faster than a few hertz: lobes are at least 50 ms wide.
 SEARCH_STEP_S = 0.01
 # A camera's rotation is interpolated between at least this many instants.
 MIN_INCREMENTS = 8
-# What images do besides, one sigma: offsets of the simulator's cameras come out 0.2 ms too small
-# on average, those of front cameras 0.35 ms, and half as much where H.264 keeps more.
+# Remaining bias from images, one sigma: offsets of the simulator's cameras come out 0.2 ms too
+# small on average, those of front cameras 0.35 ms, and half as much at higher H.264 quality.
 PICTURES_STD_S = 2e-4
-# Part of the read-out by which the correction of a rolling shutter may be wrong, one sigma: in
-# simulation -0.14 ms were left at 9 ms, and nothing with global shutters.
+# Part of the readout by which the correction of a rolling shutter may be wrong, one sigma: in
+# simulation -0.14 ms remained at 9 ms, and nothing with global shutters.
 READOUT_STD = 0.015
-# A camera's rotation is smoothed over this: what is faster than 5 Hz is mostly noise.
+# Smoothing of a camera's rotation: anything faster than 5 Hz is mostly noise.
 SMOOTHING_S = 0.08
 # Interpolating between frames costs this part of a frame period (band limit), one sigma.
 FRAME_INTERPOLATION = 0.01
@@ -104,12 +104,12 @@ def measure_camera_gyro(
 
 
 def _stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
-    """Return which part of the jitter's variance is of the stamps, and its standard error.
+    """Return the share of the jitter's variance due to timestamping, and its standard error.
 
-    Jitter is sampling plus stamping, independent of each other. If stamps are moved towards an even
-    clock by a part ``a`` of their distance from it, the errors that are left are smallest where
-    ``a`` is the part of the variance that is of the stamps (a regression). To first order they
-    enter the residuals' sum of squares as a parabola, which three points make known.
+    Jitter is sampling jitter plus timestamp jitter, independent of each other. If timestamps are
+    moved towards an even clock by a part ``a`` of their distance from it, the remaining errors are
+    smallest where ``a`` is the share of the variance due to timestamping (a regression). To first
+    order they enter the residuals' sum of squares as a parabola, which three points determine.
     """
     best = max(log_likelihoods)
     stamped, between, even = (math.exp(2.0 * (best - x) / n_values) for x in log_likelihoods)
@@ -125,9 +125,9 @@ def _stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[fl
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:
-    """Return the dating of a jittering camera that the content speaks for.
+    """Return the measurement whose dating of a jittering camera the content supports.
 
-    With regular times the offset is that of the median stamp, which is what the contract asks for.
+    With regular times the offset is that of the median timestamp, as the contract requires.
     """
     gain = regular.diagnostics.get("log_likelihood", 0.0) - stamped.diagnostics.get(
         "log_likelihood", 0.0
@@ -146,8 +146,8 @@ def measure_camera_camera(
 ) -> PairMeasurement:
     """Measure two cameras on one rigid body against each other by their rotation.
 
-    The target's rotation is summed up and smoothed; motion faster than half its frame rate is lost
-    to that.
+    The target's rotation is summed up and smoothed, which loses motion faster than half its frame
+    rate.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
 
 
 def _at_middle_row(camera: RotationIncrements) -> Floats:
-    """Return the increments as the middle row sees them, by the camera's own rates."""
+    """Return the increments as seen by the middle row, using the camera's own rates."""
     shutter = from_rotation(camera).shutter
     if shutter is None or not shutter.line_delay_s:
         return camera.angles_rad

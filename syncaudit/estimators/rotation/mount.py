@@ -1,13 +1,15 @@
-"""Whether two sensors of rotation are fixed to one body.
+"""Test whether two rotation sensors are fixed to one body.
 
-Seen from a rigid mount, rotation is a rotation of the gyroscope's: the mixing matrix of the fit is
-``diag(g, g, 1) R``, with R a rotation and g the focal length over the true one. Turns about the
-optical axis depend on no focal length and on no radial distortion. A gimbal or a stabilised image
-takes off part of the motion, of each axis another, and of slow motion another than of fast. What
-merely scales all of it, a wrong focal length or a lens, is no reason to doubt the delay.
+On a rigid mount, the camera's rotation is the gyroscope's in rotated axes: the mixing matrix of the
+fit is ``diag(g, g, 1) R``, with R a rotation and g the focal length over the true one. Rotations
+about the optical axis depend neither on the focal length nor on radial distortion. A gimbal or a
+stabilised image removes part of the motion, a different part for each axis, and for slow and fast
+motion. A cause that merely scales all motion, such as a wrong focal length or a lens, is not a
+reason to doubt the delay.
 
-Of two gyroscopes the matrix is a rotation (left-handed axes are met too) times a unit. Where noise
-hides the motion about an axis, it takes off what it will; so the sums of squares are compared.
+For two gyroscopes the matrix is a rotation (left-handed axes occur too) times a unit. Where noise
+hides the motion about an axis, the entries for that axis are arbitrary; so the sums of squares are
+compared.
 """
 
 from __future__ import annotations
@@ -24,25 +26,25 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["why_not_fixed", "why_not_turned"]
 
-# What else bends a mixing matrix, one sigma of an entry by camera axis. Turns to a side look like
-# travel, and vehicles that move along take up to a third off them (on simulated highways); about
-# the optical axis a gyroscope's misalignment is left, and what a lens does not undo.
+# Other distortions of a mixing matrix, one sigma of an entry by camera axis. Turns to a side look
+# like travel, and vehicles moving alongside take up to a third off them (on simulated highways);
+# about the optical axis, a gyroscope's misalignment and uncorrected lens effects remain.
 MODEL_STD = (0.15, 0.15, 0.05)
-# Six degrees of freedom, five of the matrix and the gains of slow and fast motion: chance exceeds
-# it once in 100, were the model's errors as large as allowed for. Of 393 simulated cameras 99 %
-# stay below 11 and all below 15, phones in the hand below 3; a drone gives 18 to 74 in 24 of 25
-# codings of its video.
+# Six degrees of freedom, five of the matrix and one of the gains of slow and fast motion: chance
+# exceeds this once in 100 if the model's errors are as large as allowed for. Of 393 simulated
+# cameras 99 % stay below 11 and all below 15, hand-held phones below 3; a drone gives 18 to 74 in
+# 24 of 25 encodings of its video.
 MAX_CHI2 = 16.8
 MAX_STEPS = 30
-# Slow and fast motion may differ in gain by this, one sigma (logarithm): rigid mounts, through
-# whatever lens, by up to 0.014, and a smoothing of 0.1 s of motion below 1.5 Hz by 0.08. Noise of a
-# gyroscope takes from fast motion what it adds to what is not explained, at most twice its share.
+# Allowed difference in gain of slow and fast motion, one sigma (logarithm): rigid mounts, through
+# any lens, give up to 0.014, and smoothing motion below 1.5 Hz over 0.1 s gives 0.08. A gyroscope's
+# noise reduces the gain of fast motion by at most twice the unexplained share that it adds.
 BAND_STD = 0.015
-# Two gyroscopes share at least so much of what they measure: the noise of both stays below the
-# motion. Of 150 pairs without anything in common that no other test, or that of chance alone,
-# refuses, one in twenty reaches 0.5 at its best delay; on one body 95 % of pairs reach 0.93.
+# Two gyroscopes share at least this much of what they measure: the noise of both stays below the
+# motion. Of 150 unrelated pairs that no other test, or only the chance test, refuses, one in twenty
+# reaches 0.5 at its best delay; on one body 95 % of pairs reach 0.93.
 MIN_COMMON = 0.5
-# Motion about an axis with less than this part of the power of the most moved one is not missed.
+# An axis with less than this part of the power of the most active one counts as dead.
 LIVE_SHARE = 0.01
 
 
@@ -52,7 +54,7 @@ def why_not_fixed(fit: DelayFit) -> str | None:
     Parameters
     ----------
     fit : DelayFit
-        Of a camera's three angles against a gyroscope's three rates.
+        Fit of a camera's three angles against a gyroscope's three rates.
     """
     mixing, weight = fit.linear.mixing, _weights(fit)
     scale, turned = _nearest_mount(mixing, weight)
@@ -81,12 +83,12 @@ def why_not_fixed(fit: DelayFit) -> str | None:
 
 
 def why_not_turned(fit: DelayFit) -> str | None:
-    """Return why two gyroscopes cannot ride on one body, or None.
+    """Return why two gyroscopes cannot be fixed to one body, or None.
 
-    Of all rotations, the best one makes the sum of the singular values of the products of both
-    sides common to them (Schoenemann, "A generalized solution of the orthogonal Procrustes
-    problem", Psychometrika 31, 1966, doi:10.1007/BF02289451). Its square over the product of the
-    sums of squares is what they share. Axes that are dead are left out on either side.
+    The best of all rotations explains the sum of the singular values of the cross products of both
+    sides (Schoenemann, "A generalized solution of the orthogonal Procrustes problem",
+    Psychometrika 31, 1966, doi:10.1007/BF02289451). Its square over the product of the sums of
+    squares is the share they have in common. Dead axes are left out on either side.
     """
     root = np.sqrt(fit.robust.mean(axis=1, keepdims=True))
     change, seen = (root * side for side in fit.model.fast(fit.linear))
@@ -104,9 +106,9 @@ def why_not_turned(fit: DelayFit) -> str | None:
 
 
 def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
-    """Return the gains of slow and of fast motion over that of both, and the error of the ratio."""
+    """Return the gains of slow and fast motion over that of both, and the error of the ratio."""
     fitted = fit.linear.fitted
-    # The blur that the fit allows for is what a filter does.
+    # The blur that the fit allows for is the effect of a filter, so it is kept in.
     both = np.stack([fitted, fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)])
     slow = slow_motion(both, fit.weights)
     gains, variance = [], 0.0

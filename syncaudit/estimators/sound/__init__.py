@@ -1,4 +1,4 @@
-"""Two microphones that hear the same sounds."""
+"""Measure two microphones that record the same sounds."""
 
 from syncaudit.estimators.sound.measure import METHOD, estimate_microphones
 

@@ -29,26 +29,26 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["MIN_BLOCKS", "TRACK_DRIFT", "TRACK_S", "Blocks", "fitting_offset", "measure_blocks"]
 
-# Blocks may have taken lobes of a room that lie this far apart (2 m of way).
+# Blocks may lie on lobes of a room that are this far apart (2 m of path).
 LOBES_REACH_S = 0.006
-# Reflections that compete with the direct sound lie this close to it (7 m of way).
+# Reflections that compete with the direct sound lie this close to it (7 m of path).
 ECHO_S = 0.02
-# Blocks this close to one line have taken the same lobe; no clock drifts more than the slope.
+# Blocks this close to one line lie on the same lobe; no clock drifts more than the slope.
 SAME_LOBE_S = 1e-4
 MAX_SLOPE = 5e-4
-# Coherence from which on a bin tells how the two responses compare.
+# Smallest coherence of a bin used to compare the two responses.
 MIN_COHERENCE = 0.02
 BLOCK_S = 1.0
 MAX_BLOCKS = 120
 MIN_BLOCKS = 3
-# The coarse search may have found a reflection that is this far (7 m of way) from the direct sound.
+# The coarse search may have found a reflection this far (7 m of path) from the direct sound.
 START_S = 0.02
 # Search of one block around the track of its neighbours, and more for every second from them.
 TRACK_S = 0.003
 TRACK_DRIFT = 2e-4
-# Fewer blocks that agree are chance: pauses are long, but not that long.
+# If fewer blocks agree, that is chance: pauses are long, but not that long.
 MIN_SHARE = 0.1
-# Search of a block around the chosen lobe: reflections from 9 cm of way on lie beyond.
+# Search of a block around the chosen lobe: reflections with at least 9 cm of extra path lie beyond.
 LOBE_S = 2.5e-4
 
 
@@ -62,7 +62,7 @@ class _Pool:
     spectrum : ndarray of complex, shape (n_bins,)
         Sum of the blocks, each on its own scale.
     coherence : ndarray, shape (n_bins,)
-        Squared coherence, zero where it is chance.
+        Squared coherence, zero where it is due to chance.
     level : ndarray, shape (n_bins,)
         Logarithm of the target's amplitude over the source's.
     """
@@ -74,7 +74,7 @@ class _Pool:
 
     @classmethod
     def of(cls, found: list[CrossSpectrum], freq: Floats) -> _Pool:
-        """Add up blocks."""
+        """Sum the blocks."""
         spectrum = np.zeros(freq.size, dtype=np.complex128)
         power_a, power_b = np.full(freq.size, 1e-30), np.full(freq.size, 1e-30)
         for c in found:
@@ -96,29 +96,29 @@ class _Pool:
     def weight(self) -> Floats:
         """Return the weight by which lobes are compared.
 
-        Low frequencies cohere best, but their lobes are wide: reflections that lie close together
-        add up there and not above. Hence the root of the frequency.
+        Low frequencies are the most coherent, but their lobes are wide: reflections that lie close
+        together merge there, but not at higher frequencies. Hence the root of the frequency.
         """
         return np.asarray(self.coherence * np.sqrt(self.freq))
 
     def level_phases(self) -> NDArray[np.complex128]:
-        """Return the phases without those that the levels of the two responses explain.
+        """Return the phases, less those that the levels of the two responses explain.
 
         An echo weaker than the direct sound leaves a response of minimum phase, whose phase is the
         Hilbert transform of its log amplitude. The ratio of the two levels is free of the sound
-        itself; so its transform takes the echoes of either room out of the cross-spectrum, on the
-        side where they are. That tells an early echo in the source from a late one in the target,
-        which the correlation alone cannot. (Stephenne, Champagne, "A new cepstral prefiltering
-        technique for estimating time delay under reverberant conditions", Signal Processing 59,
-        1997, subtract the minimum-phase part of either microphone.) Fails where an echo is louder
-        than the direct sound.
+        itself; so its transform removes the echoes of either room from the cross-spectrum, on the
+        side where they are. That distinguishes an early echo in the source from a late one in the
+        target, which the correlation alone cannot. (Stephenne, Champagne, "A new cepstral
+        prefiltering technique for estimating time delay under reverberant conditions", Signal
+        Processing 59, 1997, subtract the minimum-phase part of either microphone.) Fails where an
+        echo is louder than the direct sound.
         """
         is_known = smoothed(self.coherence, band_of(self.freq)) > MIN_COHERENCE
         if not np.any(is_known):
             return phases_of(self.spectrum)
         level = np.where(is_known, self.level - float(np.mean(self.level[is_known])), 0.0)
         cepstrum = irfft(level)
-        # Twice the causal half; the phase of what is causal and of minimum phase.
+        # Twice the causal half: the phase of the causal, minimum-phase part.
         n = min(round(ECHO_S * 2.0 * self.freq[-1]), cepstrum.size // 2)
         cepstrum[1:n] *= 2.0
         cepstrum[n:] = 0.0
@@ -126,7 +126,7 @@ class _Pool:
         return np.asarray(phases_of(self.spectrum) * np.exp(-1j * turn))
 
     def direct_delay(self) -> float | None:
-        """Return where the lobe of the direct sound lies."""
+        """Return the delay of the direct sound's lobe."""
         return peak_delay(self.level_phases(), self.freq, self.weight, ECHO_S)
 
     def side_lobe(self) -> float:
@@ -145,10 +145,10 @@ class _Pool:
 def _on_one_lobe(found: list[CrossSpectrum], freq: Floats) -> list[CrossSpectrum]:
     """Align all blocks to the same lobe.
 
-    A room makes a pattern of lobes, the same in all blocks while nothing moves. Most blocks agree
-    on one lobe; the others are laid on the pattern of these. Then one lobe is chosen for all from
-    their sum (pooling: Matassoni, Svaizer, "Efficient time delay estimation based on cross-power
-    spectrum phase", EUSIPCO 2006), with the echoes taken out that the levels explain.
+    A room produces a pattern of lobes, the same in all blocks while nothing moves. Most blocks
+    agree on one lobe; the others are aligned with the pattern of these. Then one lobe is chosen for
+    all from their sum (pooling: Matassoni, Svaizer, "Efficient time delay estimation based on
+    cross-power spectrum phase", EUSIPCO 2006), after removing the echoes that the levels explain.
     """
     is_agreed = _agreed(found)
     kept = [cross for cross, is_in in zip(found, is_agreed, strict=True) if is_in]
@@ -163,7 +163,7 @@ def _on_one_lobe(found: list[CrossSpectrum], freq: Floats) -> list[CrossSpectrum
 
 
 def _agreed(found: list[CrossSpectrum]) -> Bools:
-    """Tell which blocks lie on the line, through two of them, that most lie on."""
+    """Return which blocks lie on the line, through two of them, that fits the most blocks."""
     times = np.array([cross.middle_s for cross in found])
     offsets = np.array([cross.offset_s for cross in found])
     best = np.zeros(times.size, dtype=np.bool_)
@@ -185,7 +185,7 @@ class Blocks:
     Parameters
     ----------
     times_s, offsets_s, bound_s : ndarray, shape (n,)
-        Middles on the pair's axis, offsets, their bounds; in order of time.
+        Middles on the pair's axis, offsets and their error bounds, in order of time.
     coherence, side_lobe : float
         Of all blocks together.
     tried_s : ndarray, shape (m,)
@@ -253,7 +253,7 @@ def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
 def fitting_offset(
     pair: SoundPair, at_s: float, offsets_s: tuple[float, ...], length_s: float
 ) -> int | None:
-    """Return which of several offsets a short piece around `at_s` agrees with, or None."""
+    """Return the offset, of several, with which a short piece around `at_s` agrees, or None."""
     rate = shared_rate_hz(pair)
     freq = frequencies(rate)
     n = max(2 * segment_of(freq), round(length_s * rate))
@@ -281,7 +281,7 @@ def _predict(found: list[CrossSpectrum], coarse: CoarseOffset, middle: float) ->
 def _weighted(
     found: list[CrossSpectrum], freq: Floats, tried_s: Floats, figures: dict[str, float]
 ) -> Blocks | Refusal:
-    """Measure the blocks again with the weights that their pooled coherence asks for."""
+    """Measure the blocks again with the weights that follow from their pooled coherence."""
     pool = _Pool.of(found, freq)
     if not np.any(pool.coherence > 0.0):
         return Refusal(why="no coherence in any band", figures=figures)

@@ -1,4 +1,4 @@
-"""Lay a robust line, with at most one step, through the offsets of blocks of sound."""
+"""Fit a robust line, with at most one step, to the offsets of blocks of sound."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["BlockLine", "fit_blocks"]
 
-# A speaker who moves by 1.7 m, or another one who talks, changes the offset by 5 ms: no step.
+# A speaker who moves by 1.7 m, or a change of speaker, changes the offset by 5 ms, which is not a
+# step.
 MIN_STEP_S = 5e-3
-# A step must cut the mean deviation from the line to this share of what it is without.
+# A step must reduce the mean deviation from the line to this share of that without a step.
 STEP_GAIN = 0.6
-# Bends of the track below this are the rooms' own (reflections that come and go).
+# Smaller bends of the track are due to the rooms (reflections that come and go).
 STEADY_S = 5e-5
-# Blocks this close to the line err, and are not elsewhere.
+# Blocks this close to the line have errors, but lie on it.
 NEAR_S = 1e-4
 
 
@@ -33,15 +34,15 @@ class BlockLine:
     level_std_s, slope_std : float
         Standard errors for scatter 1, to be multiplied.
     scatter_s : float
-        Of the kept blocks about the line.
+        Scatter of the kept blocks about the line.
     kinship : float
-        Factor by which errors grow since neighbouring residuals are alike.
+        Factor by which errors grow because neighbouring residuals are correlated.
     unsteady_s : float
-        Half of a jump too small to be called a step.
+        Half of a jump too small to be reported as a step.
     is_kept : ndarray of bool, shape (n,)
-        Blocks that are no outliers.
+        Blocks that are not outliers.
     is_near : ndarray of bool, shape (n,)
-        Those, and blocks that err by less than a lobe.
+        Those, and blocks whose error is less than a lobe.
     n_free : int
         Parameters fitted.
     step_s, step_std : float, optional
@@ -71,12 +72,12 @@ def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
     Parameters
     ----------
     x : ndarray, shape (n,)
-        Times in order, zero where the offset is asked for.
+        Times in order, zero where the offset is wanted.
     y : ndarray, shape (n,)
         Offsets in seconds.
     with_drift : bool
-        Whether a drift is asked for; shorter spans with many blocks get a slope all the same,
-        since the drift is real there too.
+        Whether a drift is wanted; shorter spans with many blocks get a slope all the same, since
+        the drift is real there too.
     """
     is_kept = np.ones(x.size, dtype=bool)
     slopes = with_drift or x.size >= 8
@@ -122,7 +123,7 @@ def _design(x: Floats, slopes: bool, split: int | None) -> Floats:
 
 
 def _least_squares(design: Floats, y: Floats, is_kept: Bools) -> tuple[Floats, Floats, Floats]:
-    """Return parameters, unit covariance and the residuals of all rows."""
+    """Return the parameters, their unit covariance and the residuals of all rows."""
     used = design[is_kept]
     inverse = np.linalg.pinv(used.T @ used)
     centre = float(np.mean(y[is_kept]))
@@ -148,7 +149,7 @@ def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float]:
 
 
 def _least_deviation(design: Floats, y: Floats) -> tuple[float, Floats]:
-    """Return mean absolute deviation and parameters (L1 by reweighting)."""
+    """Return the mean absolute deviation and the parameters (L1 by reweighting)."""
     centre = float(np.median(y))
     z = y - centre
     weight = np.ones(y.size)
@@ -161,7 +162,7 @@ def _least_deviation(design: Floats, y: Floats) -> tuple[float, Floats]:
 
 
 def _kinship(residual: Floats) -> float:
-    """Return by how much the errors of sums grow, from the correlation of neighbours.
+    """Return the factor by which errors of sums grow, from the correlation of neighbours.
 
     First-order autoregression: ``sqrt((1 + r) / (1 - r))``, where r exceeds chance (2 / sqrt(n)).
     """

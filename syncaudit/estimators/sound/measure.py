@@ -32,18 +32,18 @@ MIN_DRIFT_SPAN_S = 25.0
 SYSTEMATIC_S = 1e-5
 # Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
 FILTER_SHARE = 1.0
-# Offsets of blocks that scatter more than this are not one offset and one drift.
+# If offsets of blocks scatter more than this, one offset and one drift do not describe them.
 MAX_SCATTER_S = 2e-3
-# Blocks that scatter by more than this hear different ways of the sound.
+# Blocks that scatter by more than this received the sound along different paths.
 LOBES_S = 1e-4
 # Share of the blocks that must lie on the line: an eighth elsewhere is a second stretch of time.
 MIN_KEPT = 0.8
-# Share of the time with a common sound that may agree at no single offset.
+# Share of the time with a common sound that may have no consistent offset.
 MAX_UNCLEAR = 0.3
-# Silent agreement is no news: only stretches this long without a measured block are looked into.
+# Only stretches at least this long without a measured block are searched anew.
 MIN_STRETCH_S = 3.0
 MAX_STRETCHES = 6
-# Length of the pieces that narrow a step down, and how close it is narrowed.
+# Length of the pieces that locate a step, and the largest number of halvings.
 PIECE_S = 0.5
 MAX_HALVINGS = 8
 
@@ -51,37 +51,37 @@ MAX_HALVINGS = 8
 def estimate_microphones(
     source: AudioStream, target: AudioStream, *, max_offset_s: float = 5.0
 ) -> PairMeasurement:
-    """Measure offset and drift between two microphones that hear the same sounds.
+    """Measure offset and drift between two microphones that record the same sounds.
 
     A coarse search correlates whitened, amplitude-limited pieces of 2.5 s over all offsets and
-    adds up the squares (so that drift between pieces does no harm). Then up to 120 disjoint
+    sums the squares (so that drift between pieces does no harm). Then up to 120 disjoint
     blocks of 1 s are aligned, and the phase of their cross-spectra (PHAT; Knapp, Carter, "The
     generalized correlation method for estimation of time delay", IEEE Trans. ASSP 24, 1976,
     doi:10.1109/TASSP.1976.1162830) is pooled. The lobe of the direct sound is chosen once for all
-    blocks, with those echoes of rooms taken out that the levels of the two tell
-    (`blocks`). Each block is then measured on that lobe, weighted by the pooled coherence. The
-    peak is refined on the continuous sum of cosines, which is exact band-limited interpolation. A
-    robust line through the blocks gives offset and drift.
+    blocks, after removing the room echoes that the two levels reveal (`blocks`). Each block is then
+    measured on that lobe, weighted by the pooled coherence. The peak is refined on the continuous
+    sum of cosines, which is exact band-limited interpolation. A robust line through the blocks
+    gives offset and drift.
 
     A stretch with sound in both that leaves this track is searched anew: a lost buffer shows as a
-    step of at least 5 ms, which is fitted along and located to half a second. Smaller jumps may
-    be people who move; they widen the error. More than one step is refused.
+    step of at least 5 ms, which is fitted too and located to half a second. Smaller jumps may be
+    due to moving people; they widen the error. More than one step is refused.
 
     The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
-    where neighbouring residuals are alike) and the bound of Knapp and Carter,
-    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and 70 % of what
-    a low-pass filter of order two delays at the lower sampling rate (microphones differ). The
-    offset contains the way of the sound: 2.9 ms for every metre that the target is farther from
-    the source of the sound than the source microphone is. Encoder delay that no container states
-    is part of the file and so of the offset.
+    where neighbouring residuals are correlated) and the bound of Knapp and Carter,
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and 70 % of the delay
+    of a second-order low-pass filter at the lower sampling rate (microphones differ). The offset
+    contains the travel time of the sound: 2.9 ms for every metre that the target is farther from
+    the origin of the sound than the source microphone is. Encoder delay that the container does not
+    state is part of the file and so of the offset.
 
     Parameters
     ----------
     source, target : AudioStream
         Sounds at any sampling rates, with any epochs.
     max_offset_s : float
-        Largest offset searched for, either sign; where nothing is shared within, all offsets are
-        tried at which the sounds overlap, up to six minutes.
+        Largest offset searched for, either sign; if no common sound is found within, all offsets at
+        which the sounds overlap are tried, up to six minutes.
 
     Returns
     -------
@@ -116,13 +116,13 @@ def _answer(
     n = int(np.count_nonzero(line.is_kept))
     wide = line.kinship * student_widening(max(1, n - line.n_free))
     bound = float(np.median(blocks.bound_s))
-    # The bound at its own share of each parameter: scatter may be small by luck.
+    # At least the bound, in the same way for each parameter: scatter may be small by luck.
     share = wide * max(line.scatter_s, bound, 1e-12)
     random = share * line.level_std_s
-    # Ways of the sound that come and go do not average out.
+    # Sound paths that come and go do not average out.
     lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
     systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
-    # A jump that is not told as a step bends the line by up to 1.5 jumps over its span.
+    # A jump that is not reported as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
     drift_std = float(np.hypot(share * line.slope_std, bend)) * 1e6
     figures = coarse.figures | {
@@ -156,7 +156,7 @@ def _answer(
 
 
 def _filter_std_s(pair: SoundPair) -> float:
-    """Return what filters that differ between microphones may shift."""
+    """Return the offset error due to filters that differ between microphones."""
     edge_hz = 0.45 * min(pair.a.rate_hz, pair.b.rate_hz)
     return float(np.hypot(SYSTEMATIC_S, FILTER_SHARE / (2.0 * np.pi * edge_hz)))
 
@@ -175,7 +175,7 @@ def _step(
     at_s = _locate_step(
         pair, float(blocks.times_s[k - 1]), float(blocks.times_s[k]), (before, before + line.step_s)
     )
-    # The instant that is told decides which of the two offsets holds in the middle.
+    # The reported instant decides which of the two offsets holds in the middle.
     return level_s + (line.step_s if at_s <= pair.middle_s else 0.0), {
         "step_s": line.step_s,
         "step_std_s": float(np.hypot(share * line.step_std, SYSTEMATIC_S)),
@@ -214,10 +214,10 @@ def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float)
 
 
 def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
-    """Return the blocks with those of stretches that follow another offset.
+    """Return the blocks, and those of stretches that follow another offset.
 
-    Where a microphone loses a buffer, everything after it leaves the track of what came before.
-    Stretches with sound in both but without a measured block are searched anew over all offsets.
+    Where a microphone loses a buffer, everything after it leaves the previous track. Stretches with
+    sound in both but without a measured block are searched anew over all offsets.
     """
     seen: set[float] = set()
     unclear_s = 0.0
@@ -230,7 +230,7 @@ def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
         coarse = search_coarsely(part)
         best_s = coarse.figures.get("coarse_offset_s")
         if best_s is None or _is_on_track(blocks, 0.5 * sum(stretch), best_s):
-            continue  # nothing in common there, or too faint for blocks of its own
+            continue  # nothing in common there, or too faint for its own blocks
         if isinstance(coarse, Refusal):
             unclear_s += (stretch[1] - stretch[0]) * bool(coarse.figures.get("is_ambiguous"))
             continue
@@ -245,7 +245,7 @@ def _with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
 def _locate_step(
     pair: SoundPair, early_s: float, late_s: float, offsets_s: tuple[float, float]
 ) -> float:
-    """Return when the offset changes, by halving the time between two blocks."""
+    """Return when the offset changes, by bisecting the time between two blocks."""
     for _ in range(MAX_HALVINGS):
         if late_s - early_s <= PIECE_S:
             break
@@ -276,7 +276,7 @@ def _stretches(blocks: Blocks) -> list[tuple[float, float]]:
 
 
 def _is_on_track(blocks: Blocks, at_s: float, offset_s: float) -> bool:
-    """Tell whether an offset is that of the nearest block, within what drifts and blurs."""
+    """Return whether an offset is that of the nearest block, within drift and blur."""
     nearest = int(np.argmin(np.abs(blocks.times_s - at_s)))
     reach = TRACK_S + TRACK_DRIFT * abs(float(blocks.times_s[nearest]) - at_s)
     return abs(offset_s - float(blocks.offsets_s[nearest])) < reach

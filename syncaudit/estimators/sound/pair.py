@@ -1,4 +1,4 @@
-"""Two sounds on one time axis."""
+"""Put two sounds on one time axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Refusal", "SoundPair", "ratio_of_rates"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why two sounds cannot be measured, and the figures behind it."""
+    """Reason why two sounds cannot be measured, and the figures behind it."""
 
     why: str
     figures: dict[str, float]
@@ -37,12 +37,12 @@ class SoundPair:
 
     @property
     def middle_s(self) -> float:
-        """Return the middle of what both can hold."""
+        """Return the middle of the span that both can hold."""
         return 0.5 * (self.start_s + self.stop_s)
 
     @property
     def at_ns(self) -> int:
-        """Return the source's stamp of that middle."""
+        """Return the source's timestamp of that middle."""
         return self.clock_a.epoch_ns + round(self.middle_s * 1e9)
 
     def part(self, start_s: float, stop_s: float) -> SoundPair:
@@ -54,7 +54,7 @@ class SoundPair:
         return self.part(self.start_s, self.middle_s), self.part(self.middle_s, self.stop_s)
 
     def widened(self, limit_s: float) -> SoundPair | None:
-        """Return the pair with all offsets at which a second is shared; None where it has them.
+        """Return the pair with all offsets at which a second overlaps; None if it has them.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class SoundPair:
 
     @classmethod
     def of(cls, a: AudioStream, b: AudioStream, max_offset_s: float) -> SoundPair | str:
-        """Lay two sounds on one axis, or return why that cannot be."""
+        """Put two sounds on one axis, or return why that is impossible."""
         for stream in (a, b):
             if stream.rate_hz <= 0.0 or stream.samples.size == 0:
                 return f"{stream.name} holds no sound"

@@ -26,15 +26,15 @@ COARSE_BLOCKS = 8
 # Peaks closer than this to the best one are its own lobes and echoes (17 m of path).
 OWN_ECHO_S = 0.05
 # Height of the coarse peak over the scatter of the curve: independent noise stays below 9 in
-# 1e3 trials (largest of 1.6e5 lags), a shared sound at -10 dB reads hundreds.
+# 1e3 trials (largest of 1.6e5 lags), a shared sound at -10 dB reaches hundreds.
 MIN_COARSE = 14.0
-# Runner-up beyond OWN_ECHO_S against the best: repetition (music loops, ticking) reaches 1.
+# Runner-up beyond OWN_ECHO_S relative to the best: repetition (music loops, ticking) reaches 1.
 MAX_RUNNER_UP = 0.7
-# Half of the offsets that people are shown: lobes of sounds are as narrow as their waves.
+# Half the range of offsets that is shown: lobes of sounds are as narrow as their waves.
 NEAR_S = 0.05
 
-# Largest offset of the wide search, and the parts of the source whose middles it tries, of a
-# region each: at an offset of 3/4 of a long sound the first or the last still has its partner.
+# Largest offset of the wide search, and the number of parts of the source whose middles it tries,
+# one region each: at an offset of 3/4 of a long sound the first or the last still has its partner.
 WIDE_S = 360.0
 MAX_WIDE_PARTS = 4
 # Regions that are tried until one shows a common sound (a microphone may be silent in the first).
@@ -54,8 +54,8 @@ class CoarseOffset:
 def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
     """Search all offsets on the loudest quarter minute, then on the next loudest ones.
 
-    Where two offsets fit alike the two halves are searched alone: a clock that steps has one
-    offset in either, a sound that repeats itself has two in both.
+    Where two offsets fit equally well, the two halves are searched alone: a clock that steps has
+    one offset in each, a sound that repeats itself has two in both.
     """
     found = _search_regions(pair)
     if isinstance(found, CoarseOffset) or not found.figures.get("is_ambiguous"):
@@ -73,12 +73,12 @@ def search_widely(pair: SoundPair) -> tuple[SoundPair, CoarseOffset] | None:
     Parameters
     ----------
     pair : SoundPair
-        In whose own range nothing was found.
+        Pair in whose own range nothing was found.
 
     Returns
     -------
     tuple or None
-        What both hold at the offset found, and that; None where no offset stands out.
+        The part that both hold at the offset found, and that offset; None where none stands out.
     """
     wide = pair.widened(WIDE_S)
     if wide is None:
@@ -106,7 +106,7 @@ def _search_regions(pair: SoundPair) -> CoarseOffset | Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Correlation:
-    """Squared correlations at every lag, added up over pieces."""
+    """Squared correlations at every lag, summed over pieces."""
 
     rate_hz: float
     n_lags: int
@@ -134,7 +134,7 @@ def _correlated(pair: SoundPair, starts: list[float], block_s: float) -> _Correl
     used = 0
     for start in starts:
         first_a = round(pair.clock_a.sample(start))
-        # The target's piece begins max_offset_s before the same reading of its own clock.
+        # The target's piece begins max_offset_s before the same time on its own clock.
         at = pair.clock_a.at(first_a) - pair.epochs_s - n_lags / rate
         first_b = round(pair.clock_b.sample(at))
         a = _whitened(cut_piece(pair.a, first_a, n_a, ratio_a), rate)
@@ -142,7 +142,7 @@ def _correlated(pair: SoundPair, starts: list[float], block_s: float) -> _Correl
         if a is None or b is None:
             continue
         curve = irfft(np.conj(rfft(a, size)) * rfft(b, size), size)[: 2 * n_lags + 1]
-        # Lags where the target has no sound say nothing; elsewhere each lag has its own noise.
+        # Lags where the target has no sound are left out; elsewhere each lag has its own noise.
         energy = np.concatenate(([0.0], np.cumsum(b**2)))
         local = (energy[n_a:] - energy[:-n_a])[: 2 * n_lags + 1]
         is_live = local > 0.2 * n_a
@@ -150,7 +150,7 @@ def _correlated(pair: SoundPair, starts: list[float], block_s: float) -> _Correl
         noise = float(np.median(square[is_live])) if np.any(is_live) else 0.0
         if noise > 0.0:
             total += np.minimum(square / noise, 400.0)
-            # Not capped: a melody's other notes must not look as alike as the same note.
+            # Not capped: a melody's other notes must not look as similar as the same note.
             likeness += square / float(np.sum(a**2))
             possible |= is_live
             used += 1
@@ -231,7 +231,7 @@ def _loud_starts(pair: SoundPair, block_s: float) -> Iterator[list[float]]:
     shift = int(np.ceil(pair.max_offset_s / block_s))
     first_b = pair.clock_b.sample(pair.clock_a.at(low) - pair.epochs_s)
     n_b = block_s * pair.b.rate_hz
-    # The logarithm keeps one bang from beating a minute of talk; both must have sound.
+    # The logarithm keeps one bang from outweighing a minute of talk; both must have sound.
     level = _levels(a.samples, low, n, n_blocks) + maximum_filter1d(
         _levels(pair.b.samples, first_b, n_b, n_blocks), size=2 * shift + 1, mode="nearest"
     )

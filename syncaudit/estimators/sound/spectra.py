@@ -1,4 +1,4 @@
-"""Cross-spectra of short blocks of two sounds, and where their phases agree."""
+"""Compute cross-spectra of short blocks of two sounds, and the delay where phases agree."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
     "smoothed",
 ]
 
-# Segments hold the early reflections of a room; a power of two near this.
+# Segments contain the early reflections of a room; their length is a power of two near this.
 SEGMENT_S = 0.1
 # Samples of a correlation curve per sample of sound.
 FINE = 4
-# Sound this much weaker than the mean of all frequencies (60 dB) is not of the air: converters and
-# codecs leave images and rounding there that cohere between microphones at no delay at all.
+# Power this much below the mean of all frequencies (60 dB) is not airborne sound: converters and
+# codecs leave images and rounding errors there that are coherent between microphones at zero delay.
 HUSH = 1e-6
 # Phases must add up to this many standard deviations of random phases.
 MIN_PEAK = 5.0
@@ -48,11 +48,11 @@ class CrossSpectrum:
     Parameters
     ----------
     middle_s, offset_s : float
-        Where the energy of the block is on the pair's axis, and the offset that it is aligned to.
+        Centre of the block's energy on the pair's axis, and the offset to which it is aligned.
     spectrum : ndarray of complex, shape (n_bins,)
         Sum of ``conj(A) * B`` over the segments.
     power_a, power_b : ndarray, shape (n_bins,)
-        Sums of the squares, over what no microphone hears (`HUSH`).
+        Sums of the squares, plus a floor below which no microphone picks up sound (`HUSH`).
     n_segments : int
     duration_s : float
     """
@@ -67,11 +67,11 @@ class CrossSpectrum:
 
     @property
     def n_free(self) -> float:
-        """Return the independent averages: 0.53 for each Hann window with half overlap."""
+        """Return the number of independent averages: 0.53 per Hann window with half overlap."""
         return max(2.0, 0.53 * self.n_segments)
 
     def even(self) -> Spectrum:
-        """Return the spectrum on its own scale, so that a bang does not drown the rest."""
+        """Return the spectrum on its own scale, so that a bang does not mask the rest."""
         scale = float(np.mean(self.power_a)) * float(np.mean(self.power_b))
         return np.asarray(self.spectrum / np.sqrt(scale))
 
@@ -95,23 +95,23 @@ def shared_rate_hz(pair: SoundPair) -> float:
 
 
 def frequencies(rate_hz: float) -> Floats:
-    """Return the frequencies of the bins, of segments of a power of two samples."""
+    """Return the frequencies of the bins, for segments of a power of two samples."""
     n = 2 ** round(np.log2(SEGMENT_S * rate_hz))
     return np.asarray(np.arange(n // 2 + 1, dtype=np.float64) * (rate_hz / n))
 
 
 def segment_of(freq: Floats) -> int:
-    """Return the samples of a segment."""
+    """Return the number of samples in a segment."""
     return 2 * (freq.size - 1)
 
 
 def band_of(freq: Floats) -> Floats:
-    """Return start weights: leave out hum, wind and the filter's edge."""
+    """Return initial weights, which exclude hum, wind and the filter's edge."""
     return np.where((freq > 150.0) & (freq < 0.45 * 2.0 * freq[-1]), 1.0, 0.0)
 
 
 def smoothed(coherence: Floats, band: Floats) -> Floats:
-    """Return a coherence averaged over nine bins, zero outside of the band."""
+    """Return a coherence averaged over nine bins, zero outside the band."""
     return np.asarray(uniform_filter1d(coherence, size=9, mode="nearest") * band)
 
 
@@ -124,7 +124,7 @@ def phases_of(spectrum: Spectrum) -> Spectrum:
 def cross_spectrum(
     pair: SoundPair, start_s: float, n: int, offset_s: float
 ) -> CrossSpectrum | None:
-    """Cut `n` samples from `start_s` on out of both, and average; None where one is silent."""
+    """Average the cross-spectrum of `n` samples from `start_s` on; None where one is silent."""
     rate = shared_rate_hz(pair)
     size = segment_of(frequencies(rate))
     ratios = ratio_of_rates(pair.a, rate), ratio_of_rates(pair.b, rate)
@@ -142,11 +142,11 @@ def cross_spectrum(
     power_a, power_b = np.sum(np.abs(fa) ** 2, axis=0), np.sum(np.abs(fb) ** 2, axis=0)
     if float(np.max(power_a)) <= 0.0 or float(np.max(power_b)) <= 0.0:
         return None
-    # Speech sits anywhere in its second: under drift the offset belongs to where the energy is.
+    # Speech may lie anywhere in its second: under drift the offset refers to the energy's centre.
     share = np.sum(np.abs(fa) * np.abs(fb), axis=1)
     middles = np.array(segments) + 0.5 * (size - 1)
     centre = float(np.dot(share, middles) / np.sum(share))
-    # There the two sample clocks are compared; they need not tick alike within the block.
+    # There the two sample clocks are compared; their rates may differ within the block.
     time_a = pair.clock_a.at(first_a + centre / float(ratios[0]))
     time_b = pair.clock_b.at(first_b + centre / float(ratios[1])) + pair.epochs_s
     return CrossSpectrum(
@@ -161,7 +161,7 @@ def cross_spectrum(
 
 
 def agreement(phases: Spectrum, weight: Floats, n_reach: int) -> Floats:
-    """Return the correlation at ``2 * n_reach + 1`` lags, `FINE` to a sample; 1 is full."""
+    """Return the correlation at ``2 * n_reach + 1`` lags, `FINE` per sample; 1 is perfect."""
     size = FINE * 2 * (phases.size - 1)
     n_reach = min(n_reach, size // 4)
     curve = irfft(weight * phases, size) * size / 2.0 / float(np.sum(weight))
@@ -169,7 +169,7 @@ def agreement(phases: Spectrum, weight: Floats, n_reach: int) -> Floats:
 
 
 def peak_delay(phases: Spectrum, freq: Floats, weight: Floats, reach_s: float) -> float | None:
-    """Return the delay within `reach_s` at which phases agree best, None where chance would do."""
+    """Return the delay within `reach_s` at which phases agree best, None where it may be chance."""
     total = float(np.sum(weight))
     if total <= 0.0:
         return None
@@ -191,7 +191,7 @@ def measured_alone(cross: CrossSpectrum, freq: Floats, reach_s: float) -> CrossS
 
 
 def _refine(phases: Spectrum, freq: Floats, weight: Floats, delay: float) -> float:
-    """Climb to the maximum of ``sum w cos(2 pi f d + phase)`` by Newton steps."""
+    """Find the maximum of ``sum w cos(2 pi f d + phase)`` by Newton steps."""
     omega = 2.0 * np.pi * freq
     limit = 1.0 / (4.0 * freq[-1])
     for _ in range(6):

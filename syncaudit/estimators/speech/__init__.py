@@ -1,4 +1,4 @@
-"""How far a tier of words or phones is off its audio: search, fit, refuse."""
+"""Measure the offset of a tier of words or phones from its audio: search, fit, refuse."""
 
 from syncaudit.estimators.speech.measure import METHOD, measure_speech
 

@@ -1,4 +1,4 @@
-"""Turn a fitted course into a measurement: what is known to shift it, and how well."""
+"""Convert a fitted course into a measurement: known biases and standard errors."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 __all__ = ["METHOD", "answer"]
 
 METHOD = "speech"
-# The logarithm of energy rises as soon as the window touches a louder sound, half a window early,
-# and falls late by less, since sounds fade: borders of phones are found early by this much, in
-# synthetic speech with exact times and by hand-made labels alike.
+# The log energy rises as soon as the window touches a louder sound, half a window early, and falls
+# late by less, since sounds fade: phone boundaries are found early by this much, both in synthetic
+# speech with exact times and against hand-made labels.
 EARLY_S = 0.0013
-# Words that begin with a stop begin in a hush that the silence before hides: words are found late.
+# Words that begin with a stop begin in a closure that cannot be separated from the silence before:
+# words are found late.
 WORDS_LATE_S = 0.0009
-# Where on a border people and aligners put the label: phones, words.
+# Uncertainty of where on a boundary people and aligners put the label: phones, words.
 PHONE_FLOOR_S = 0.001
 WORD_FLOOR_S = 0.0018
-# Noise hides how sounds fade: borders are found still earlier, words no longer late. Speech in
-# quiet has a contrast above the first, under noise of equal power one below the second.
+# Noise masks the fading of sounds: boundaries are found still earlier, and words no longer late.
+# Speech in quiet has a contrast above the first, under noise of equal power one below the second.
 QUIET_CONTRAST, NOISE_CONTRAST = 3.3, 1.0
 NOISE_EARLY_S = 0.0025
 NOISE_STD_S = 0.0025
 NOISE_WORDS_EARLY_S = 0.0028
 NOISE_WORDS_STD_S = 0.0045
-# How far labels and sounds move against each other, and for how long: drifts of real speech scatter
-# by 40 ppm over 60 s and by 250 over 20 s, which random errors alone put at 26 and 100. Words,
-# whose sounds are guessed, move twice as far.
+# How far labels wander relative to sounds, and for how long: drifts of real speech scatter by
+# 40 ppm over 60 s and by 250 over 20 s, where random errors alone would give 26 and 100. Words,
+# whose sounds are guessed, wander twice as far.
 WANDER_S = 0.0018
 WANDER_WORDS_S = 0.0036
 WANDER_FOR_S = 5.0
 # Recognisers put whole phrases early or late. Where nine words of ten settle between their
-# neighbours, their times are those of the sound; with times off by 20, 50 and 80 ms seven, six and
-# five do, and the whole tier was 12, 26 and 35 ms off (rmse of 12 to 50 s, 146 simulated tiers).
-# Recognisers look at 30 s together.
+# neighbours, their times are those of the sound; with times off by 20, 50 and 80 ms, seven, six and
+# five do, and the whole tier was off by 12, 26 and 35 ms (rmse of 12 to 50 s, 146 simulated tiers).
+# Recognisers process 30 s at a time.
 LOOSE_S = 0.06
 SETTLED = 0.85
 LOOSE_FOR_S = 30.0
-# Tails hide the borders of words, whose inner sounds do not count, more than those of phones, and
-# noise hides the fall by which a room is known: variance of what is left of a shift, over phones'
-# in quiet.
+# Reverberation masks the boundaries of words, whose inner sounds do not count, more than those of
+# phones, and noise masks the decay by which a room is detected: variance of the remaining shift,
+# relative to that of phones in quiet.
 ROOM_WORDS, ROOM_NOISE = 3.0, 1.5
 
 
@@ -57,16 +58,16 @@ def answer(
     drift_span_s: float | None,
     figures: Mapping[str, float],
 ) -> PairMeasurement:
-    """Return the measurement.
+    """Return the measurement of a fitted course.
 
     Parameters
     ----------
     spoken, sound
         Tier and audio.
     fit : CourseFit
-        To the sound as it is.
+        Fit to the sound as it is.
     bare_fit : CourseFit, optional
-        To the sound without the tails of its room.
+        Fit to the sound without the reverberation of its room.
     drift_span_s : float, optional
         Seconds over which a drift was fitted; None where none was.
     figures : mapping of str to float
@@ -95,7 +96,7 @@ def answer(
     hidden = (ROOM_WORDS if spoken.is_words else 1.0) * (1.0 + ROOM_NOISE * noise)
     floor_s = math.hypot(floor_s, math.sqrt(hidden) * shift_std_s)
     course = fit.course
-    # At the anchor the step counts already where it lies before.
+    # At the anchor the step already counts if it lies before it.
     on = np.array([1.0, 0.0, 1.0 if anchor[0] >= course.step_at_s else 0.0])
     random_s = math.sqrt(max(0.0, float(on @ fit.covariance @ on)))
     drift_std = 0.0
@@ -130,20 +131,20 @@ def answer(
 
 
 def _looseness_s(spoken: SpokenTier, fit: CourseFit) -> float:
-    """Return how far a whole tier of words may be off for the looseness of its times."""
+    """Return how far off a whole tier of words may be because its times are loose."""
     return LOOSE_S * max(0.0, SETTLED - fit.settled) if spoken.is_words else 0.0
 
 
 def _wander(spoken: SpokenTier, fit: CourseFit, span_s: float) -> float:
-    """Return the standard error of a drift (as a ratio) by slow moves of labels against sounds.
+    """Return the standard error of a drift (as a ratio) due to slow wander of the labels.
 
-    It is the slope of a line through independent moves, spread evenly over the span.
+    It is that of the slope of a line through independent moves, spread evenly over the span.
     """
     return math.sqrt(12.0) * _moves_s(spoken, fit, span_s) / span_s
 
 
 def _step_std_s(spoken: SpokenTier, fit: CourseFit) -> float:
-    """Return the standard error of a step: at random, and by slow moves of either side of it."""
+    """Return the standard error of a step: random, and due to slow wander on either side."""
     sides_s = (
         fit.course.step_at_s - float(spoken.start_s[0]),
         float(spoken.stop_s[-1]) - fit.course.step_at_s,
@@ -153,7 +154,7 @@ def _step_std_s(spoken: SpokenTier, fit: CourseFit) -> float:
 
 
 def _moves_s(spoken: SpokenTier, fit: CourseFit, span_s: float) -> float:
-    """Return by how much labels move against sounds together, on average over a span."""
+    """Return by how much labels wander together relative to sounds, averaged over a span."""
     usual_s = WANDER_WORDS_S if spoken.is_words else WANDER_S
     return math.hypot(
         usual_s * math.sqrt(min(1.0, WANDER_FOR_S / span_s)),

@@ -1,4 +1,4 @@
-"""Weigh where the borders of a tier lie in its sound, by the classes on either side."""
+"""Compute the likelihood of a tier's boundaries in its sound, from the classes on either side."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["PhoneBoundaries", "weigh_boundaries"]
 
 # Weight of the pooled covariance against a class's own, in frames (one second).
 POOLED_FRAMES = 200.0
-# A frame speaks against a class by at most this many nats: wrong labels do no more.
+# A frame counts against a class by at most this many nats, which limits the effect of wrong labels.
 MAX_AGAINST = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PhoneBoundaries:
-    """Stated borders between unlike sounds, and the evidence on where each lies.
+    """Stated boundaries between different sounds, and the evidence on where each lies.
 
     Parameters
     ----------
     times_s : ndarray, shape (n,)
         Tier times, in order.
     room_s : ndarray, shape (n,)
-        How far each may be off before it meets a neighbour: the shorter of the sounds beside it.
+        How far each may move before it meets a neighbour: the shorter of the sounds beside it.
     before, after : ndarray of int, shape (n,)
         Classes on either side.
     sums : ndarray, shape (n_classes, n_frames + 1)
-        Log-likelihood of every class, added up from the start of the sound.
+        Log-likelihood of every class, summed from the start of the sound.
     start_s, hop_s : float
-        Time of the first sum, and from one to the next.
+        Time of the first sum, and the interval from one to the next.
     """
 
     times_s: Floats
@@ -48,19 +48,19 @@ class PhoneBoundaries:
     hop_s: float
 
     def evidence(self, offsets_s: Floats, moves_s: Floats) -> Floats:
-        """Return the log-likelihood of every border at its offset and moves around it.
+        """Return the log-likelihood of every boundary at its offset and moves around it.
 
         Parameters
         ----------
         offsets_s : ndarray, shape (n,)
-            Added to the borders' times.
+            Added to the boundaries' times.
         moves_s : ndarray, shape (m,)
-            Added to that in turn.
+            Moves added to that, one at a time.
 
         Returns
         -------
         ndarray, shape (n, m)
-            But for a constant of each border.
+            Up to a constant for each boundary.
         """
         at = (self.times_s + offsets_s)[:, None] + moves_s
         position = np.clip((at - self.start_s) / self.hop_s, 0.0, self.sums.shape[1] - 1.000001)
@@ -73,11 +73,11 @@ class PhoneBoundaries:
 
 
 def weigh_boundaries(spoken: SpokenTier, sound: BandEnergies, course: Course) -> PhoneBoundaries:
-    """Learn the classes from the sound at a course, and return what they say of the borders.
+    """Learn the classes from the sound at a course, and return the evidence on the boundaries.
 
-    Every class is a normal distribution of band energies: its mean drawn to the template, its
-    covariance to that of all classes. Borders that the tier does not state itself, and those
-    between sounds of one class, have no vote.
+    Every class is a normal distribution of band energies: its mean is shrunk towards the template,
+    its covariance towards that of all classes. Boundaries that the tier does not state, and those
+    between sounds of one class, are not used.
     """
     codes = class_codes(spoken.classes)
     start_s = spoken.start_s + course.at(spoken.start_s)

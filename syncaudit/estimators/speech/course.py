@@ -1,4 +1,4 @@
-"""How far a tier is off its sound, as a function of the tier's time."""
+"""Describe the offset of a tier from its sound, as a function of the tier's time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Course:
     Parameters
     ----------
     anchor_s : float
-        Tier time at which `offset_s` holds but for the step.
+        Tier time at which `offset_s` holds, except for the step.
     offset_s : float
-        What is added to tier times before the step.
+        Added to tier times before the step.
     drift : float
         Change of the offset per second.
     step_s, step_at_s : float
@@ -44,7 +44,7 @@ class Course:
         return bool(np.isfinite(self.step_at_s))
 
     def without_step(self) -> Course:
-        """Return the line nearest to a course of two levels, were it a drift."""
+        """Return the line, a drift, nearest to a course of two levels."""
         return replace(
             self, offset_s=self.offset_s + 0.5 * self.step_s, step_s=0.0, step_at_s=np.inf
         )

@@ -1,4 +1,4 @@
-"""Fit offset, drift and step to the borders of a tier, with honest errors."""
+"""Fit offset, drift and step to the boundaries of a tier, with realistic errors."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["TEMPER", "CourseFit", "fit_course"]
 
-# Moves around the present course over which the evidence is taken as a parabola: wide while the
-# course is rough, then narrow.
+# Moves around the current course over which the evidence is approximated by a parabola: wide while
+# the course is rough, then narrow.
 REACHES_S = (0.030, 0.015, 0.010, 0.010, 0.010)
-# Standard deviations of single borders that are tried: hand-made labels scatter by 5 to 10 ms,
-# times of recognisers by up to 100.
+# Standard deviations of single boundaries that are tried: hand-made labels scatter by 5 to 10 ms,
+# times of recognisers by up to 100 ms.
 SCATTERS_S = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08)
-# Neighbouring frames say the same thing more than once; at 0.3 real labels were followed to their
-# local whims (drift over 60 s 45 ppm rmse instead of 24).
+# Weight of the log-likelihood, because neighbouring frames are redundant; at 0.3 the fit followed
+# local deviations of real labels (drift over 60 s 45 ppm rmse instead of 24).
 TEMPER = 0.1
-# However short the sounds beside a border, it may be off by this much.
+# However short the sounds beside a boundary, it may be off by this much.
 MIN_ROOM_S = 0.02
 MOVE_S = 0.001
-# Moves over which a border's own best place is looked for.
+# Moves over which a boundary's own best place is searched.
 SETTLED_S = 0.3
 SETTLED_MOVE_S = 0.002
-# Borders closer than this share frames and whims of the speaker: they count as one piece. Those
-# who label wander more slowly too, and recognisers put whole phrases early or late: no more pieces
-# than tell their own scatter.
+# Boundaries closer than this share frames and habits of the speaker: they count as one piece.
+# Labellers also wander more slowly, and recognisers put whole phrases early or late: so the number
+# of pieces is limited to what is needed to estimate their scatter.
 PIECE_S = 0.8
 MAX_PIECES = 12
 # Converged: far below any error.
@@ -46,15 +46,15 @@ class CourseFit:
     Parameters
     ----------
     course : Course
-        Anchored where the evidence lies.
+        Anchored at the centre of the evidence.
     covariance : ndarray, shape (3, 3)
         Of offset, drift and step; zero where one was not fitted.
     scatter_s : float
-        How far single borders are off at random.
+        Random error of single boundaries.
     n_borders, n_pieces : int
-        Borders that voted, and the disjoint pieces whose scatter gave the errors.
+        Boundaries used, and the disjoint pieces whose scatter gave the errors.
     settled : float
-        Share of the borders that fit best somewhere between their neighbours.
+        Share of the boundaries that fit best somewhere between their neighbours.
     """
 
     course: Course
@@ -70,13 +70,13 @@ def fit_course(
 ) -> CourseFit | None:
     """Fit offset, and drift and step where there are any, starting from a rough course.
 
-    For every stated border there is a curve, the likelihood over its place in the sound. People,
-    aligners and recognisers put borders a little off, at random: the curve is smeared by a normal
+    For every stated boundary there is a curve, the likelihood over its place in the sound. People,
+    aligners and recognisers place boundaries with random errors: the curve is smeared by a normal
     distribution whose width is the likeliest of a few (`SCATTERS_S`). The sum of the logarithms
-    over all borders is a smooth hill of which Newton's method finds the top. The classes are
-    learnt anew at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977).
-    Errors come from the scatter of the slopes of disjoint
-    pieces of the tier (a sandwich estimate by clusters), with Student's t for few pieces.
+    over all boundaries is a smooth hill whose top Newton's method finds. The classes are relearnt
+    at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977). Errors come from the
+    scatter of the slopes of disjoint pieces of the tier (a cluster sandwich estimate), with
+    Student's t for few pieces.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def fit_course(
     Returns
     -------
     CourseFit or None
-        None where too few borders lie in the sound, or they make no hill.
+        None where too few boundaries lie in the sound, or they form no hill.
     """
     course = start if with_drift else replace(start, drift=0.0)
     fit: CourseFit | None = None
@@ -109,7 +109,7 @@ def fit_course(
 def _newton(
     borders: PhoneBoundaries, course: Course, reach_s: float, *, with_drift: bool
 ) -> tuple[Floats, CourseFit] | None:
-    """Return the move of the offset at every border, and the fit after one step."""
+    """Return the move of the offset at every boundary, and the fit after one step."""
     times_s = borders.times_s
     span_s = float(np.ptp(times_s)) if times_s.size else 0.0
     piece_s = max(PIECE_S, span_s / MAX_PIECES)
@@ -168,10 +168,10 @@ def _newton(
 
 
 def _settled(borders: PhoneBoundaries, course: Course) -> float:
-    """Return the share of borders whose own best place is not as far off as they may be.
+    """Return the share of boundaries whose best place lies within their limits, not at them.
 
-    Times that are wrong by as much as sounds are long put borders beside other sounds than they
-    name, which then fit best as far away as their neighbours let them.
+    Times that are off by the length of a sound put boundaries beside sounds other than those named;
+    they then fit best as far away as their neighbours allow.
     """
     n = round(SETTLED_S / SETTLED_MOVE_S)
     moves_s = SETTLED_MOVE_S * np.arange(-n, n + 1, dtype=np.float64)
@@ -184,7 +184,7 @@ def _settled(borders: PhoneBoundaries, course: Course) -> float:
 def _hills(
     borders: PhoneBoundaries, course: Course, reach_s: float
 ) -> tuple[Floats, Floats, float]:
-    """Return slope and bend of every border's log-likelihood, and the likeliest scatter."""
+    """Return slope and bend of every boundary's log-likelihood, and the likeliest scatter."""
     wide_s = reach_s + 2.0 * SCATTERS_S[-1]
     n = round(wide_s / MOVE_S)
     moves_s = MOVE_S * np.arange(-n, n + 1, dtype=np.float64)

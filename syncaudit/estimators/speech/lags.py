@@ -1,4 +1,4 @@
-"""Compare a piece of a tier with the sound at every lag, by what its classes explain."""
+"""Compare a piece of a tier with the sound at every lag, by how much its classes explain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = ["class_tracks", "explained"]
 
-# Added to every variance (nepers squared): two classes that differ by less than this do not.
+# Added to every variance (nepers squared): differences between classes below this do not count.
 MIN_VARIANCE = 0.3
 
 
 def class_tracks(
     start_s: Floats, stop_s: Floats, classes: Ints, n_classes: int, frame_s: Floats, hop_s: float
 ) -> Floats:
-    """Return how much of every frame belongs to every class, shape (n_classes, n_frames).
+    """Return the share of every frame in every class, shape (n_classes, n_frames).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def class_tracks(
     for manner in range(n_classes):
         own = classes == manner
         if own.any():
-            # Seconds of this class before every edge: piecewise linear between its borders.
+            # Seconds of this class before every edge: piecewise linear between its boundaries.
             x = np.column_stack((start_s[own], stop_s[own])).ravel()
             length = np.cumsum(stop_s[own] - start_s[own])
             y = np.column_stack((length - (stop_s[own] - start_s[own]), length)).ravel()
@@ -48,9 +48,9 @@ def class_tracks(
 def explained(
     values: Floats, is_valid: Bools, tracks: Floats, priors: Floats
 ) -> tuple[Floats, Floats]:
-    """Return what the classes explain of the sound at every lag, in nats, and the frames used.
+    """Return how much of the sound the classes explain per lag, in nats, and the frames used.
 
-    At each lag every class has a mean, drawn to its prior with the weight of `PRIOR_FRAMES`, and
+    At each lag every class has a mean, shrunk to its prior with the weight of `PRIOR_FRAMES`, and
     all share one covariance. Half the number of frames times the logarithm of Wilks' lambda, the
     ratio of the determinants of scatter within the classes and in total (S. S. Wilks, "Certain
     generalizations in the analysis of variance", Biometrika 24, 1932), is the

@@ -1,4 +1,4 @@
-"""Measure a tier against its audio, or say why that cannot be done."""
+"""Measure a tier against its audio, or refuse with the reason."""
 
 from __future__ import annotations
 
@@ -20,47 +20,49 @@ from syncaudit.model.arrays import Floats, Ints
 
 __all__ = ["METHOD", "measure_speech", "why_not_followed"]
 
-# Less says nothing, however clear.
+# Shorter tiers are not evidence, however clear.
 MIN_PHONE_TIER_S = 2.0
 MIN_WORD_TIER_S = 10.0
 MIN_LABELS = 8
-# Best lag over the second in robust deviations, and what the classes explain in all. Of 5,700 tiers
-# of other speech (3 to 30 s; quiet, babble, rooms) two stood out by more than 6, and of those that
-# did by more than 3.5 none explained more than 380 nats, whatever their length. Right tiers
-# reach 8 and 390 in quiet from 5 s on, and 6 or 450 in rooms and noise of equal power from 12 s on.
+# Lead of the best lag over the second in robust deviations, and how much the classes explain in
+# total. Of 5,700 tiers of other speech (3 to 30 s; quiet, babble, rooms) two led by more than 6,
+# and of those that led by more than 3.5 none explained more than 380 nats, whatever their length.
+# Right tiers reach 8 and 390 in quiet at 5 s or longer, and 6 or 450 in rooms and noise of equal
+# power at 12 s or longer.
 CERTAIN_MARGIN = 6.0
 MIN_MARGIN = 3.5
 MIN_NATS = 450.0
-# Phones of this length whose classes explain less of clear sound (nats a frame; contrast: the loud
-# tenth over the quiet tenth of its frames, in nepers) are of other speech: right ones explain 0.38
-# and more under another talker of equal power, 0.6 in rooms, 0.9 in quiet. Words are put so
-# loosely by recognisers that the same of them is no evidence.
+# Phone tiers of this length whose classes explain less of clear sound (nats per frame; contrast:
+# the loud tenth over the quiet tenth of its frames, in nepers) belong to other speech: right ones
+# explain at least 0.38 under another talker of equal power, 0.6 in rooms, 0.9 in quiet. Recognisers
+# place words so loosely that the same is not evidence for words.
 FOREIGN_GAIN = 0.2
 CLEAR_CONTRAST = 2.6
 FOREIGN_MARGIN = 3.0
 FOREIGN_SPAN_S = 11.0
 FRAMES_HZ = 100.0
-# Share of borders that fit best between their neighbours: 54 % and more of right phones in rooms
+# Share of boundaries that fit best between their neighbours: at least 54 % of right phones in rooms
 # and noise of equal power, 40 to 60 % of words that a recogniser puts 50 to 80 ms off, 25 % of an
 # alignment of the right words that is locally wrong by half a second.
 MIN_SETTLED_PHONES, MIN_SETTLED_WORDS = 0.45, 0.35
 
-# A drift over less is not told from the scatter of single labels (1 ms over 5 s: 700 ppm).
+# A drift over a shorter span cannot be separated from the scatter of single labels (1 ms over 5 s:
+# 700 ppm).
 MIN_DRIFT_SPAN_S = 5.0
-# Sound that falls so much more slowly than it rises is searched without the tails of its room.
+# Sound whose fall-to-rise ratio is below this is searched without the reverberation of its room.
 MAX_ROOM_RATIO = 0.8
-# A step must be so many of its standard errors, and so large: people pause and labels wander.
+# A step must be this many of its standard errors, and this large: people pause and labels wander.
 MIN_STEP_STDS = 4.0
 MIN_STEP_S = 0.04
-# Levels that are tried on either side of a step, about the line at its middle. Larger steps jump in
-# the search already.
+# Levels tried on either side of a step, about the line at its middle. Larger steps already show as
+# jumps in the search.
 REACH_S = 0.16
-# Of the tier on either side of a step: less is the whim of a few labels.
+# Duration of the tier on either side of a step: on less, a few labels would decide.
 MIN_SIDE_S = 3.0
 # Two levels must beat the line by as much as four standard errors do.
 MIN_GAIN = 8.0
-# ... and by so many times what a second step on either side gains. One jump of a clock leaves noise
-# and drift to the others (30 tiers: 8 times and more; 5 in words of 20 s); recognisers put whole
+# ... and by this many times the gain of a second step on either side. After one clock step only
+# noise and drift remain (30 tiers: at least 8 times; 5 in words of 20 s); recognisers put whole
 # phrases early or late, where the first step gains 1 to 5 times what the second does (24 tiers).
 TIMES_A_SECOND = 6.0
 
@@ -70,25 +72,25 @@ def measure_speech(
 ) -> PairMeasurement:
     """Measure offset, drift and step of a tier of phones or words against its audio.
 
-    No model of a language is needed: the tier says when which broad class of sound (vowel,
-    sibilant, silence ...) is heard, and where it fits, the classes explain the band energies of the
-    sound best. The classes are learnt from the clip itself.
+    No language model is needed: the tier gives the broad class of sound (vowel, sibilant,
+    silence ...) at each time, and where it fits, the classes explain the band energies of the sound
+    best. The classes are learnt from the clip itself.
 
     Parameters
     ----------
     spoken : SpokenTier
-        What the transcript says.
+        Tier of the transcript.
     sound : BandEnergies
-        What the microphone heard.
+        Sound of the microphone.
     max_offset_s : float
         Largest offset searched for, either sign.
 
     Returns
     -------
     PairMeasurement
-        Method ``speech``, from the transcript to its audio: `offset_s` is what is added to the
-        tier's times. Refused, with a reason, where the tier is too short or no lag stands out; the
-        diagnostics tell ``margin``, ``height``, ``gain`` and ``seconds``.
+        Method ``speech``, from the transcript to its audio: `offset_s` is added to the tier's
+        times. Refused, with a reason, where the tier is too short or no lag stands out; the
+        diagnostics contain ``margin``, ``height``, ``gain`` and ``seconds``.
     """
     refuse = partial(PairMeasurement.refused, spoken.source, spoken.audio, METHOD, sound.epoch_ns)
     if not spoken.classes:
@@ -134,7 +136,7 @@ def measure_speech(
 def _fitted(
     spoken: SpokenTier, sound: BandEnergies, course: Course, *, with_drift: bool
 ) -> CourseFit | None:
-    """Fit a course; a step stays where the borders bear it out."""
+    """Fit a course; a step is kept where the boundaries confirm it."""
     if course.has_step:
         window_s = WORD_WINDOW_S if spoken.is_words else PHONE_WINDOW_S
         stepped = _place_step(spoken, sound, course, 1.5 * window_s)
@@ -156,7 +158,7 @@ def _is_step(fit: CourseFit) -> bool:
 
 
 def _near(spoken: SpokenTier, sound: BandEnergies, max_offset_s: float) -> SpokenTier:
-    """Return the part of a tier that can lie in the sound: a window may hold little of it."""
+    """Return the part of a tier that can lie in the sound, which may hold little of it."""
     low_s = sound.start_s - max_offset_s
     high_s = sound.start_s + sound.hop_s * len(sound.values) + max_offset_s
     keep = (spoken.stop_s > low_s) & (spoken.start_s < high_s)
@@ -178,7 +180,7 @@ def _contrast(sound: BandEnergies) -> float:
 
 
 def why_not(spoken: SpokenTier, match: Match, shared_s: float, max_offset_s: float) -> str | None:
-    """Return why the match is not to be believed, or None."""
+    """Return why the match is refused, or None."""
     needed_s = MIN_WORD_TIER_S if spoken.is_words else MIN_PHONE_TIER_S
     what = "words" if spoken.is_words else "phones"
     is_clear = match.margin >= MIN_MARGIN
@@ -203,7 +205,7 @@ def why_not(spoken: SpokenTier, match: Match, shared_s: float, max_offset_s: flo
 
 
 def _is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: float) -> bool:
-    """Tell whether phones are shown to be of other speech, not merely unclear."""
+    """Return whether phones clearly belong to other speech, not merely unclear sound."""
     return (
         not spoken.is_words
         and match.margin < FOREIGN_MARGIN
@@ -214,14 +216,14 @@ def _is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: flo
 
 
 def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
-    """Return why the fit of a tier is not to be believed, or None.
+    """Return why the fit of a tier is refused, or None.
 
     Parameters
     ----------
     spoken : SpokenTier
         Tier.
     settled : float
-        Share of its borders that fit best between their neighbours.
+        Share of its boundaries that fit best between their neighbours.
     """
     needed = MIN_SETTLED_WORDS if spoken.is_words else MIN_SETTLED_PHONES
     if settled >= needed:
@@ -235,10 +237,10 @@ def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
 def _split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Course | None:
     """Return the course of two levels that explains the sound better than a line, or None.
 
-    A step below the reach of a jump creeps through the windows of the search as a drift does, or
-    leaves the fit on the level of the longer side. With the classes as the line has them, the
-    likelihood of every frame under every level tells: for each place the best level before it and
-    the best one after it.
+    A step too small for a jump creeps through the windows of the search like a drift, or leaves the
+    fit on the level of the longer side. It is found from the likelihood of every frame under every
+    level, with the classes learnt at the line: for each place, the best level before it and the
+    best one after it.
     """
     likelihood = np.diff(weigh_boundaries(spoken, sound, fit.course).sums, axis=1)
     times_s, codes = _frames(spoken, sound.hop_s)
@@ -270,14 +272,14 @@ def _split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cour
 
 
 def _best_split(by_level: Floats, n_side: int) -> tuple[int, float]:
-    """Return the frame before which one level fits best and another after, and the log-likelihood.
+    """Return the frame at which one level best gives way to another, and the log-likelihood.
 
     Parameters
     ----------
     by_level : ndarray, shape (n_levels, n_frames)
         Log-likelihood of every frame.
     n_side : int
-        Frames on either side at least.
+        Smallest number of frames on either side.
     """
     total = np.cumsum(by_level, axis=1)
     heights = total.max(axis=0) + (total[:, -1:] - total).max(axis=0)
@@ -286,7 +288,7 @@ def _best_split(by_level: Floats, n_side: int) -> tuple[int, float]:
 
 
 def _gain(by_level: Floats, n_side: int) -> float:
-    """Return by how much two levels beat one."""
+    """Return the gain of two levels over one."""
     if by_level.shape[1] <= 2 * n_side:
         return 0.0
     return _best_split(by_level, n_side)[1] - float(by_level.sum(axis=1).max())
@@ -301,14 +303,14 @@ def _frames(spoken: SpokenTier, hop_s: float) -> tuple[Floats, Ints]:
 
 
 def _place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s: float) -> Course:
-    """Return the course with its step where the borders on either side fit best."""
+    """Return the course with its step where the boundaries on either side fit best."""
     borders = weigh_boundaries(spoken, sound, course)
     times_s = borders.times_s
     line = replace(course, step_at_s=np.inf).at(times_s)
     still = np.zeros(1)
     early = borders.evidence(line, still)[:, 0]
     late = borders.evidence(line + course.step_s, still)[:, 0]
-    # The step lies before border k if all from k on fit the later offset better.
+    # The step lies before boundary k if all from k on fit the later offset better.
     total = np.concatenate(([0.0], np.cumsum(early - late)))[:-1]
     near = np.abs(times_s - course.step_at_s) <= reach_s
     if not near.any():

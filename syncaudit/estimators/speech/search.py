@@ -1,4 +1,4 @@
-"""Find roughly where a tier belongs: window by window over all lags, then the likeliest path."""
+"""Find roughly where a tier fits: window by window over all lags, then the likeliest path."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ PHONE_WINDOW_S = 8.0
 WORD_WINDOW_S = 12.0
 # Frames of the search; its curves are smooth over 30 ms.
 FRAMES_TOGETHER = 2
-# From one window to the next the lag may move by so many of them: a drift of 3,700 ppm in phones,
-# of 2,500 in words.
+# From one window to the next the lag may move by this many search frames: a drift of 3,700 ppm in
+# phones, of 2,500 ppm in words.
 MAX_CREEP = 3
 # Lobes nearer than this to the best are its own shoulders.
 GUARD_S = 0.08
 # A jump of the path must gain this many robust deviations of a window's curve: chance lobes of a
-# wrong text reach 4 or so, true ones 10 and more.
+# wrong text reach about 4, true ones at least 10.
 JUMP_SPREADS = 8.0
 # Standard deviation of the band energies of clean speech, in nepers.
 CLEAN_STD = 3.0
-# Half of the offsets that people are shown.
+# Half the range of offsets that is shown.
 NEAR_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Match:
-    """Where a tier fits best, and how well.
+    """The place where a tier fits best, and how well it fits.
 
     Parameters
     ----------
     course : Course
         Rough offset, drift and step.
     n_steps : int
-        Jumps of the path; a course holds one at most.
+        Jumps of the path; a course has at most one.
     margin : float
         By how many robust deviations of the curve the best lag beats every other.
     height : float
-        The same over the median lag.
+        The same relative to the median lag.
     gain : float
-        Nats that the classes explain, a frame of 10 ms.
+        Nats that the classes explain per frame of 10 ms.
     n_seconds : float
-        How much of the tier lies in the sound at the best lag.
+        Duration of the tier within the sound at the best lag.
     is_at_edge : bool
         Whether the best lag is the last that was tried.
     lags_s, gains : ndarray, shape (n,)
-        Lags off the course, and the nats that the classes explain there, a frame of 10 ms.
+        Lags relative to the course, and the nats that the classes explain there per frame of 10 ms.
     """
 
     course: Course
@@ -69,14 +69,14 @@ class Match:
     gains: Floats
 
     def agreement(self, at_s: float, n_bands: int) -> AgreementCurve | None:
-        """Return how much of the sound the classes explain near the best offset, in R.
+        """Return how much of the sound the classes explain near the best offset, as R.
 
         Parameters
         ----------
         at_s : float
-            When: windows were added up along the drift and the step.
+            Tier time of the offset, since windows were summed along the drift and the step.
         n_bands : int
-            Of the sound: the mean of their shares counts.
+            Bands of the sound: the mean of their shares counts.
         """
         share = 1.0 - np.exp(-2.0 * np.maximum(self.gains, 0.0) / n_bands)
         course_s = float(self.course.at(np.array([at_s]))[0])
@@ -129,7 +129,7 @@ def _coarser(sound: BandEnergies) -> tuple[Floats, float]:
 
 
 def _likeliest_path(gains: Floats) -> Ints:
-    """Return the lag of every window on the path that gains most (Viterbi), shape (n_windows,).
+    """Return the lag of every window on the path of largest gain (Viterbi), shape (n_windows,).
 
     From one window to the next the lag may creep (a drift), or jump at a price.
     """
@@ -137,7 +137,7 @@ def _likeliest_path(gains: Floats) -> Ints:
     scatter = np.array([max(spread(row), 1e-9) for row in gains])
     score = gains[0].copy()
     back = np.zeros((n_windows, n), dtype=np.int64)
-    # The smallest first: to stay is preferred.
+    # The smallest first: staying is preferred.
     creeps = np.array(sorted(range(-MAX_CREEP, MAX_CREEP + 1), key=abs))
     for w in range(1, n_windows):
         padded = np.pad(score, MAX_CREEP, constant_values=-np.inf)
@@ -179,7 +179,7 @@ def _course(middles: Floats, offsets: Floats) -> tuple[Course, int]:
 def _judged(
     course: Course, n_steps: int, gains: Floats, frames: Floats, path: Ints, hop_s: float
 ) -> Match:
-    """Add the windows up along the path, and tell how far the best lag stands out."""
+    """Sum the windows along the path, and measure how far the best lag stands out."""
     n = gains.shape[1]
     middle = n // 2
     shifted = np.zeros(n)

@@ -1,4 +1,4 @@
-"""What each broad class of speech sound looks like in nine bands, before the clip has taught it."""
+"""Prior band energies of each broad class of speech sound, in nine bands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PRIOR_FRAMES = 20.0
 
 CLASSES = tuple(PhoneClass)
 
-# Middles of the nine bands of sound sampled at 16 kHz or faster.
+# Centres of the nine bands of sound sampled at 16 kHz or faster.
 _CENTRES_HZ = (295.0, 547.0, 870.0, 1284.0, 1816.0, 2499.0, 3374.0, 4497.0, 5938.0)
 # Nepers of energy over the mean of a clip, rounded means of one recording of read English and of
-# espeak-ng in four languages; they agree within 1 neper or so.
+# espeak-ng in four languages; they agree within about 1 neper.
 _TEMPLATES: Mapping[PhoneClass, Sequence[float]] = MappingProxyType(
     {
         PhoneClass.VOWEL: (2.2, 2.6, 2.0, 2.0, 2.1, 2.1, 2.0, 1.1, 0.1),
@@ -48,10 +48,10 @@ def prior_means(centres_hz: Floats, scale: float) -> Floats:
     Parameters
     ----------
     centres_hz : ndarray, shape (d,)
-        Middles of the bands; slow sampling rates have lower ones.
+        Centres of the bands; low sampling rates have lower ones.
     scale : float
-        Standard deviation of the clip's energies over that of clean speech: noise fills the gaps
-        and brings all classes nearer to one another.
+        Standard deviation of the clip's energies over that of clean speech: noise fills the pauses
+        and brings all classes closer together.
     """
     rows = [np.interp(centres_hz, _CENTRES_HZ, _TEMPLATES[manner]) for manner in CLASSES]
     return scale * np.array(rows)

@@ -1,11 +1,11 @@
-"""Ask every channel of a state for its own delay: whether one delay holds for all.
+"""Measure the delay of every channel of a state, and test whether one delay holds for all.
 
-Joints trail what they are told by their own lags: an arm by 100 ms, a hand on another bus by 300.
-One regression of all on all answers with whichever foretells more, and claims the error of that
-alone. So each channel is held against the other side for itself: the delay at which one channel of
-the other side, or a mixture of all, foretells most of it (whichever does so better out of sample).
-What the channels have in common, and how they differ beyond their errors, is a matter of random
-effects (`fit_random_effects`).
+Joints lag behind their commands by different delays: an arm by 100 ms, a hand on another bus by
+300 ms. One regression of all on all would follow whichever predicts more, and report the error of
+that alone. So each channel is compared with the other side separately: its delay is the one at
+which one channel of the other side, or a mixture of all, predicts most of it (whichever does so
+better out of sample). The delay that the channels share, and how they differ beyond their errors,
+follow from a random-effects model (`fit_random_effects`).
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Agreement", "agreement", "word_apart"]
 
-# A majority is twice as large as all that differ together.
+# A majority is twice as large as all other channels together.
 MIN_ALIKE = 2.0 / 3.0
-# The fit of a channel ends this near to where the search did.
+# The fit of a channel must end this close to the search's result.
 MAX_MOVE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Agreement:
-    """What the channels of one side have in common.
+    """The delay that the channels of one side share.
 
     Parameters
     ----------
     is_kept : ndarray of bool, shape (m,)
-        Channels that share the delay, and those that tell none.
+        Channels that share the delay, and those that determine none.
     std_s : float
-        What the differences of channels leave open of the delay that they share.
+        Uncertainty of the shared delay due to the differences between channels.
     n_told, n_alike : int
-        Channels that tell a delay, and those of them that share it.
+        Channels that determine a delay, and those of them that share it.
     groups : tuple of (int, float, float)
-        Channels, mean delay and its scatter of the two groups that part the channels best.
+        Number of channels, mean delay and scatter of each group, where the channels are split into
+        the two most compact groups.
     """
 
     is_kept: Bools
@@ -62,12 +63,12 @@ class Agreement:
     groups: tuple[tuple[int, float, float], ...]
 
     def is_shared(self, limit_s: float) -> bool:
-        """Tell whether a majority shares the delay, with an error of at most `limit_s`."""
+        """Return whether a majority shares the delay, with an error of at most `limit_s`."""
         return self.n_alike >= MIN_ALIKE * self.n_told and self.std_s <= limit_s
 
 
 def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
-    """Say that channels differ."""
+    """Describe how the delays of channels differ."""
     if sum(n * delay_s for n, delay_s, _ in groups) < 0.0:
         source, target = target, source
         groups = tuple((n, -delay_s, std_s) for n, delay_s, std_s in groups[::-1])
@@ -84,7 +85,7 @@ def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float],
 def agreement(
     increments: Increments, driver: RunningIntegral, delays_s: Floats, *, epochs_s: float = 0.0
 ) -> Agreement:
-    """Return what the channels of a state have in common.
+    """Return the delay that the channels of a state share.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def agreement(
     driver : RunningIntegral
         Of the other.
     delays_s : ndarray, shape (l,)
-        Searched, evenly spaced.
+        Delays to search, evenly spaced.
     epochs_s : float
         Target epoch after source epoch.
     """
@@ -123,7 +124,7 @@ def agreement(
 def _channel_delays(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the delays of channels and their standard errors, (m,); nan where none is told."""
+    """Return the delays of channels and their standard errors, (m,); nan where undetermined."""
     rows = searched_rows(increments)
     n, m = rows.values.shape
     moments, is_enough = moments_at(rows, driver, delays_s)
@@ -131,7 +132,7 @@ def _channel_delays(
     of_one = gains_of_one(moments, n)  # (l, p, m)
     found, stds = np.full(m, np.nan), np.full(m, np.nan)
     energy = moments.energy.sum(axis=0)
-    # Most of what a channel does must overlap, not only most of the time.
+    # Most of a channel's motion must overlap, not only most of the time.
     is_told = is_enough[:, None] & (energy >= MIN_OVERLAP * np.sum(rows.values**2, axis=0))
     for k in range(m):
         curves = [*(gain[:, k] for gain in of_all), *of_one[:, :, k].T]
@@ -168,7 +169,7 @@ def _channel_delays(
 
 
 def _independent_channels(values: Floats) -> float:
-    """Return as how many channels count that move alike in part (see `independent_share`).
+    """Return the effective number of independent channels (see `independent_share`).
 
     Channels that do not move at all count as one.
     """

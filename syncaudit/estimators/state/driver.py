@@ -1,9 +1,9 @@
-"""What a robot's state can do to anything that watches it: a curve to be matched at any delay.
+"""Build the driver of a robot's state: a curve that its observers can be matched to.
 
 A camera sees the joints through a Jacobian that changes with the pose. To first order each entry
 is a constant plus a linear function of the pose, so the motion of an image is linear in the joint
-rates and in the joint rates times the few principal coordinates of the pose. The running integrals
-of all of these are the channels of the driver.
+rates and in the products of joint rates and the few principal coordinates of the pose. The running
+integrals of all of these are the channels of the driver.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ MAX_CHANNELS = 42
 ROWS_PER_CHANNEL = 6
 # Points of the curve in one smoothing width.
 GRID_PER_WIDTH = 8
-# A channel whose changes are this much smaller than its largest reading stands still.
+# A channel whose changes are this much smaller than its largest reading is stationary.
 STILL = 1e-9
-# Smoothing of both sides, in periods of the slower one, and at least so much.
+# Smoothing of both sides, in periods of the slower one, and its minimum.
 SMOOTHING_PERIODS = 2.0
 MIN_SMOOTHING_S = 0.066
-# Motion vectors are rounded to a quarter of a pixel: up to an eighth is held back.
+# Motion vectors are rounded to a quarter of a pixel: up to an eighth is suppressed.
 HELD_BACK_PX = 0.125
 
 
 def moving_channels(values: Floats) -> Bools:
-    """Tell which channels of readings, shape (n, d), do not stand still, shape (d,)."""
+    """Return which channels of readings, shape (n, d), are not stationary, shape (d,)."""
     largest = np.abs(values).max(axis=0) + 1e-30
     return np.asarray(_step_size(values) > STILL * largest)
 
@@ -56,9 +56,9 @@ def _step_size(values: Floats) -> Floats:
 def state_driver(
     state: Activity, *, width_s: float, n_rows: int, is_linear: bool = False
 ) -> RunningIntegral | None:
-    """Return the driver of a state, smoothed; None where it is too short or stands still.
+    """Return the driver of a state, smoothed; None where it is too short or stationary.
 
-    Encoders have steps, and a curve through the samples would carry their noise at each of them
+    Encoders have steps, and a curve through the samples would have their full noise at each sample
     but half of it in between: see `smooth_angle`.
 
     Parameters
@@ -68,7 +68,7 @@ def state_driver(
     width_s : float
         Width of the smoothing: two periods of the slower side.
     n_rows : int
-        Increments that will be matched: fewer carry fewer channels.
+        Number of increments to be matched: fewer support fewer channels.
     is_linear : bool
         Whether the mixing does not depend on the pose (state against state).
 
@@ -119,23 +119,23 @@ def state_driver(
 
 
 def camera_increments(camera: PictureMotion) -> Increments:
-    """Return what a camera saw move: each increment averaged with its neighbours."""
+    """Return the motion seen by a camera, each increment averaged with its neighbours."""
     moves = camera.moves
     padded = np.concatenate([moves[:1], moves, moves[-1:]])
     return Increments(
         start_s=camera.start_s,
         stop_s=camera.stop_s,
-        # Which shifts nothing.
+        # Symmetric, so it shifts nothing.
         values=np.asarray(0.25 * padded[:-2] + 0.5 * moves + 0.25 * padded[2:]),
         weights=np.ones_like(moves),
-        # Video coding holds back what moves slowly: weights that shrink with the motion would
-        # trust that most.
+        # Video coding suppresses slow motion: weights that decrease with the motion would trust
+        # that most.
         is_noise_even=True,
     )
 
 
 def state_increments(state: Activity) -> Increments | None:
-    """Return what a robot did between even instants; None where it is too short or stands still."""
+    """Return a robot's motion between even instants; None if too short or stationary."""
     width_s = _width_s(period_of(state))
     curve = state_driver(state, width_s=width_s, n_rows=0, is_linear=True)
     if curve is None:
@@ -149,9 +149,9 @@ def state_increments(state: Activity) -> Increments | None:
 
 
 def held_back_s(camera: PictureMotion) -> float:
-    """Return for how long coding holds motion back: for less where it is fast.
+    """Return how long coding holds motion back, which is shorter for fast motion.
 
-    The speed is that of what tells the delay, which is weighed by its square.
+    The speed is that of the motion that determines the delay, which is weighted by its square.
     """
     square = (camera.moves / (camera.stop_s - camera.start_s)[:, None]) ** 2
     if camera.coded_width_px is None or not square.any():

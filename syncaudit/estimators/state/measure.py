@@ -1,10 +1,9 @@
-"""Measure what follows a robot's state: cameras, or whatever else was brought to increments.
+"""Measure cameras, or anything else given as increments, against a robot's state.
 
-The displacement of every cell of the image is regressed on what the joints do over the same
-interval at every delay, with a mixing that is free and may depend on the pose (see `driver`). The
-delay that foretells best is refined like any other (`fit_delay`), and refused where another
-foretells almost as well, where parts of the clip or of the image disagree, or where too little
-moves.
+The displacement of every cell of the image is regressed on the joints' motion over the same
+interval at every delay, with a free mixing that may depend on the pose (see `driver`). The delay
+that predicts best is refined like any other (`fit_delay`), and refused where another predicts
+almost as well, where parts of the clip or of the image disagree, or where too little moves.
 """
 
 from __future__ import annotations
@@ -47,21 +46,22 @@ __all__ = [
     "measure_camera_state",
 ]
 
-# Lobes are as wide as moves of the arm are long.
+# Lobes are as wide as the arm's moves last.
 SEARCH_STEP_S = 0.02
-# Video coding repeats what moves by less than a pixel: frames seem late by a share of a period.
+# Video coding repeats areas that move by less than a pixel: frames seem late by a share of a
+# period.
 CODING_PERIODS = 0.06
-# Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
+# Age of a joint reading when it is timestamped, one sigma: bus and servo do not state it.
 READING_STD_S = 1.5e-3
-# Share of what is seen that the state must foretell.
+# Share of the observed motion that the state must predict.
 MIN_SHARE = 0.08
-# The fit may end this far from where the search did, or within the width of the smoothing.
+# The fit may end this far from the search's result, or within the width of the smoothing.
 MAX_MOVE_S = 0.1
 MAX_MOVE_PERIODS = 2.0
 # Clocks: quartz is within 100 ppm, 29.97 taken for 30 frames/s is 1,000 ppm, and the ceramic
-# resonators of cheap controllers, the worst oscillators that are sold as such, are within 0.5 %.
+# resonators of cheap controllers, the worst oscillators sold as such, are within 0.5 %.
 MAX_DRIFT_PPM = 5000.0
-# A delay that is known no better than this part of a frame period tells nothing of frames.
+# A delay is useful only if known to better than this part of a frame period.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
 
@@ -76,8 +76,8 @@ def measure_camera_state(
     camera : PictureMotion
         Source.
     state : Activity
-        Target. Commands are trailed by the arm: against them the measurement is for comparison
-        with a baseline only.
+        Target. The arm lags behind commands: against them the measurement is for comparison with a
+        baseline only.
     max_offset_s, is_one_clock
         As in `DelayTask`.
 
@@ -108,7 +108,7 @@ def measure_camera_state(
 def measure_against(
     task: DelayTask, increments: Increments, target: Activity, period_s: float
 ) -> PairMeasurement:
-    """Measure the delay at which a state foretells increments."""
+    """Measure the delay at which a state predicts increments."""
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:
@@ -130,7 +130,7 @@ def measure_against(
 
 
 def _is_linear(task: DelayTask) -> bool:
-    """Tell whether the mixing is the same in every pose."""
+    """Return whether the mixing is the same in every pose."""
     return task.method in ("command", "joint_motion")
 
 
@@ -143,7 +143,7 @@ def _refine(
     slower_s: float,
     reach_s: float,
 ) -> PairMeasurement:
-    """Fit the best delay of a search, test it and write it down, or say why it is not believed."""
+    """Fit the best delay of a search, test it, and return its record or the reason of refusal."""
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s))
     is_linear = _is_linear(task)
@@ -194,7 +194,7 @@ def _refine(
         alone_s = leave_out_std(increments, driver, fit)
         figures["leave_out_std_s"] = alone_s
         random_s = _random_std(fit, alone_s, task, repetition)
-        if not is_linear:  # channels of states answer for themselves
+        if not is_linear:  # channels of states are tested separately
             figures["weighing_std_s"] = weighing_std(increments, driver, fit)
             random_s = math.hypot(random_s, figures["weighing_std_s"])
         wider = random_s / fit.offset_std_s
@@ -210,7 +210,7 @@ def _refine(
     record = record_delay(task, mixed, driver, fit, step, figures, seen=increments, wider=wider)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
-        why = apart  # what a drift explains is told as one, or not at all
+        why = apart  # differences that a drift explains are reported as one, or not at all
     if why is None and abs(record.drift_ppm or 0.0) > DRIFT_Z * USUAL_DRIFT_PPM:
         why = why_a_step_as_well(mixed, driver, fit, seen=increments, period_s=slower_s)
     if why is not None:
@@ -225,7 +225,7 @@ def _refine(
 
 
 def largest_std_s(slower_s: float) -> float:
-    """Return the largest standard error that is of use, by the period of the slower side."""
+    """Return the largest useful standard error, given the period of the slower side."""
     return max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
 
 
@@ -237,12 +237,11 @@ def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
 def _random_std(
     fit: DelayFit, alone_s: float, task: DelayTask, repetition: Repetition | None
 ) -> float:
-    """Return the standard error of a delay but for the systematic one.
+    """Return the standard error of a delay, except for the systematic one.
 
-    What leaving out parts tells has four degrees of freedom and the covariance leaves out the
-    mixing: their variances weigh alike. The systematic errors that change within a clip are part
-    of what leaving out tells. Moves that are repeated repeat what the mixing does wrong: they count
-    as one.
+    The jackknife over parts has four degrees of freedom, and the covariance ignores the error of
+    the mixing: their variances count equally. The jackknife includes systematic errors that change
+    within a clip. Repeated moves repeat the errors of the mixing, so they count as one.
     """
     both = 0.5 * (fit.offset_std_s**2 + alone_s**2) - task.systematic_std_s**2
     n_alike = 1.0 if repetition is None else repetition.n_times(fit.span_s)
@@ -250,7 +249,7 @@ def _random_std(
 
 
 def _why_no_lobe(curve: DelayCurve, foretold: Prediction, *, has_step: bool) -> str | None:
-    """Return why the search has no one answer, or None."""
+    """Return why the search has no unique answer, or None."""
     why = curve.why_at_edge()
     if why is not None or has_step:
         return why

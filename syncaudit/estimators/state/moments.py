@@ -1,7 +1,7 @@
-"""What a driver foretells of increments at many delays: sums over blocks of time, cross-validated.
+"""Predict increments from a driver at many delays, cross-validated over blocks of time.
 
 A dozen joint rates and their products with the pose explain a third of any slow signal of ten
-seconds by chance. So every delay is judged by what a fit on some blocks of the clip foretells of
+seconds by chance. So every delay is judged by how well a fit on some blocks of the clip predicts
 the others (Stone, "Cross-validatory choice and assessment of statistical predictions", J. R. Stat.
 Soc. B 36, 1974, doi:10.1111/j.2517-6161.1974.tb00994.x).
 """
@@ -41,7 +41,7 @@ class Moments:
     Parameters
     ----------
     gram : ndarray, shape (b, l or 1, p, p)
-        One where all share it.
+        A single one where all delays share it.
     cross : ndarray, shape (b, l, p, m)
     energy : ndarray, shape (b, l, m)
     """
@@ -59,7 +59,7 @@ def blocks_of(n: int) -> list[NDArray[np.intp]]:
 def change_at(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
 ) -> tuple[Floats, Bools]:
-    """Return what the driver does over each increment, zero where it does not cover it.
+    """Return the driver's change over each increment, zero where it does not cover it.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def change_at(
 
 
 def penalty(gram: Floats, ridge: float) -> Floats:
-    """Return the ridge: a part of each channel's own energy, and of the mean of all."""
+    """Return the ridge: a part of each channel's own energy, plus a part of the mean of all."""
     own = np.einsum("...pp->...p", gram)
     strength = ridge * (0.5 * own + 0.5 * own.mean(axis=-1, keepdims=True)) + 1e-12
     held: Floats = strength[..., None] * np.eye(gram.shape[-1])
@@ -83,7 +83,7 @@ def penalty(gram: Floats, ridge: float) -> Floats:
 
 
 def _missed(moments: Moments, ridge: float) -> Floats:
-    """Return what is not foretold of each block by the others, summed up, shape (l, m)."""
+    """Return the energy of each block that the others do not predict, summed, shape (l, m)."""
     gram, cross = moments.gram.sum(axis=0), moments.cross.sum(axis=0)
     missed: Floats = np.zeros_like(moments.energy[0])
     for own_gram, own_cross, own_energy in zip(
@@ -102,12 +102,12 @@ def log_likelihood(moments: Moments, n_rows: int, ridge: float) -> Floats:
 
 
 def gains(moments: Moments, n_rows: int, ridge: float) -> Floats:
-    """Return the same for each column, shape (l, m)."""
+    """Return the gain over "no relation" for each column, shape (l, m)."""
     return _gain(_missed(moments, ridge), moments.energy.sum(axis=0), n_rows)
 
 
 def gains_of_one(moments: Moments, n_rows: int) -> Floats:
-    """Return what each channel of the driver alone foretells of each column, shape (l, p, m)."""
+    """Return the gain of each single channel of the driver for each column, shape (l, p, m)."""
     own = np.einsum("blpp->blp", moments.gram)[..., None] + 1e-30
     missed = np.zeros_like(moments.cross[0])
     for block in range(len(own)):
@@ -119,7 +119,7 @@ def gains_of_one(moments: Moments, n_rows: int) -> Floats:
 
 
 def _gain(missed: Floats, energy: Floats, n_rows: int) -> Floats:
-    left = np.minimum((missed + 1e-30) / (energy + 1e-30), 1.0)  # nothing foretells rest
+    left = np.minimum((missed + 1e-30) / (energy + 1e-30), 1.0)  # rest cannot be predicted
     return np.asarray(-0.5 * n_rows * np.log(np.maximum(left, 1e-9)))
 
 
@@ -133,7 +133,7 @@ def joined(parts: Sequence[Moments]) -> Moments:
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
-    """Solve for every delay; where all share a matrix it is factored once."""
+    """Solve for every delay; a matrix shared by all is factored once."""
     if matrix.shape[0] == right.shape[0]:
         return np.asarray(np.linalg.solve(matrix, right))
     n_delays, p, m = right.shape

@@ -1,17 +1,18 @@
-"""How often chance foretells as much as the best delay does: the null test of a state.
+"""Estimate how often chance predicts as much as the best delay: the null test of a state.
 
-Slow motion of ten seconds looks like other slow motion at some delay. How much so depends on how
-slow it is, how many joints move and what the noise is like, and no formula tells. The clip itself
-does: what is seen is shifted round the clip and turned in time, where nothing can belong together,
-and judged by the same cross-validation. Peaks of a search of such evidence have exponential tails
-(log-likelihoods of Gaussian noise do; for other noise the tail is that of its own peaks: Pickands,
-"Statistical inference using extreme order statistics", Ann. Statist. 3, 1975,
-doi:10.1214/aos/1176343003), which tell how often the search of unrelated evidence finds as much.
+Ten seconds of slow motion resemble other slow motion at some delay. How closely depends on how slow
+it is, how many joints move and the kind of noise, which no formula covers. The clip itself shows
+it: the observations are shifted cyclically and reversed in time, so that nothing can match, and
+judged by the same cross-validation. Peaks of such a search have exponential tails (log-likelihoods
+of Gaussian noise do; for other noise the tail is that of its own peaks: Pickands, "Statistical
+inference using extreme order statistics", Ann. Statist. 3, 1975, doi:10.1214/aos/1176343003), which
+give the rate at which a search of unrelated evidence finds as much.
 
-Motion that repeats is as good at other shifts, so that its peaks are not rare either.
+Repeating motion fits as well at other shifts, so its peaks are not rare either.
 
-Slow and fast motion are two witnesses: the fast one (what is left when the last third of a second
-is forgotten) must tell the delay that the slow one found, which chance does not once it is fixed.
+All motion and fast motion are tested separately: fast motion (the remainder after subtracting what
+a memory of 0.3 s predicts) must confirm the delay found from all motion, which chance rarely does
+once the delay is fixed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["Chance", "chance_of", "chance_of_peak", "why_by_chance"]
 
-# Shifts are tried so far apart; what lies nearer than this to the delay belongs to its own lobe.
+# Distance of the shifts tried; shifts nearer than this to the delay belong to its own lobe.
 SHIFT_STEP_S = 0.04
 OWN_LOBE_S = 1.0
 # Peaks nearer to a higher one are part of it.
@@ -37,24 +38,24 @@ PEAK_STEPS = 4
 # Exponential tails begin at the median peak; noise of independent values has a tail of one unit.
 MIN_PEAKS = 4
 MIN_TAIL = 1.0
-# Fast motion is what a memory of so many seconds does not foretell.
+# Fast motion is the part that a memory of this many seconds does not predict.
 MEMORY_S = 0.3
-# The fast motion's own delay may be this far off.
+# The delay of fast motion may differ by this much.
 NEAR_S = 0.1
 NEAR_STEP_S = 0.02
-# Both witnesses together; each alone must be rarer than one in ten. A dozen moves have few peaks to
-# learn a tail from, and the witnesses are not quite independent: 8 of 543 pairs of unrelated
-# episodes come below 1e-7 where none should, and `leave_out_std` refuses those.
+# Both tests together; each alone must be rarer than one in ten. A dozen moves have few peaks to
+# estimate a tail from, and the tests are not quite independent: 8 of 543 pairs of unrelated
+# episodes fall below 1e-7 where none should, and `leave_out_std` refuses those.
 MAX_LOG10 = -7.0
-# Joints against joints have no noise of images to hide behind: true pairs of six axes lie at -18
-# and below, and 6 of 800 pairs of other episodes of the same task come below 1e-7, to 2e-11.
+# Joints against joints have no image noise: true pairs of six axes lie at -18 or below, and 6 of
+# 800 pairs of other episodes of the same task fall below 1e-7, down to 2e-11.
 MAX_LOG10_DIRECT = -12.0
 MAX_LOG10_EACH = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """Decimal logarithms of how often chance does as well.
+    """Decimal logarithms of the rate at which chance does as well.
 
     Parameters
     ----------
@@ -71,12 +72,12 @@ class Chance:
 def chance_of(
     increments: Increments, driver: RunningIntegral, *, delay_s: float, range_s: float
 ) -> Chance:
-    """Return how often chance foretells as much.
+    """Return how often chance predicts as much.
 
     Parameters
     ----------
     increments : Increments
-        n rows of what is seen, m columns.
+        n rows of observations, m columns.
     driver : RunningIntegral
         Of the state, p channels.
     delay_s : float
@@ -99,9 +100,9 @@ def why_by_chance(chance: Chance, *, is_direct: bool = False) -> str | None:
     Parameters
     ----------
     chance : Chance
-        Of both witnesses.
+        Of both tests.
     is_direct : bool
-        Whether both sides tell of joints, without images between.
+        Whether both sides are joint readings, without images in between.
     """
     most = MAX_LOG10_DIRECT if is_direct else MAX_LOG10
     if chance.whole + chance.fast <= most and (max(chance.whole, chance.fast) <= MAX_LOG10_EACH):
@@ -114,14 +115,14 @@ def why_by_chance(chance: Chance, *, is_direct: bool = False) -> str | None:
 
 
 def chance_of_peak(value: float, curves: list[Floats], *, range_s: float, step_s: float) -> float:
-    """Return the decimal logarithm of how often a search by chance finds at least `value`.
+    """Return the decimal logarithm of how often a chance search finds at least `value`.
 
     Parameters
     ----------
     value : float
         Log-likelihood of the best delay.
     curves : list of ndarray
-        Log-likelihoods where nothing belongs together, `step_s` apart.
+        Log-likelihoods where nothing matches, `step_s` apart.
     range_s : float
         Length of the range in which `value` is the highest.
     step_s : float
@@ -166,21 +167,21 @@ def _chance(
 def _shifted(
     change: Floats, covered: Bools, values: Floats, shifts: range | list[int], keep: Floats | None
 ) -> Moments:
-    """Return the moments of values that are shifted round the clip by so many rows each.
+    """Return the moments of values that are shifted cyclically by each number of rows.
 
     Parameters
     ----------
     change : ndarray, shape (n, p)
     covered : ndarray of bool, shape (n,)
     values : ndarray, shape (n, m)
-        Faded already.
+        Already faded (see `_faded`).
     shifts : range or list of int
         l numbers of rows.
     keep : ndarray, shape (n - 1,), optional
         See `_faded`.
     """
     if keep is not None:
-        # A row that lacks the one before it cannot forget it.
+        # The previous row cannot be subtracted from a row that lacks it.
         covered = covered & np.concatenate([[False], covered[:-1]])
         change = _faded(change, keep) * covered[:, None]
     n = values.shape[0]
@@ -194,14 +195,14 @@ def _shifted(
 
 
 def _faded(values: Floats, keep: Floats | None) -> Floats:
-    """Take the part of each row, shape (n, c), that is left of the one before it."""
+    """Subtract from each row, shape (n, c), the part kept of the one before it."""
     if keep is None:
         return values
     return np.concatenate([np.zeros_like(values[:1]), values[1:] - keep[:, None] * values[:-1]])
 
 
 def _peaks(curve: Floats) -> Floats:
-    """Return the heights of the distinct peaks above nothing."""
+    """Return the heights of the distinct peaks above zero."""
     left, heights = curve.copy(), []
     while left.size and left.max() > 0.0:
         top = int(np.argmax(left))

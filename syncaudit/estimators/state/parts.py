@@ -1,10 +1,10 @@
-"""Whether parts of the evidence tell one delay: pieces of the clip, halves of what is seen.
+"""Test whether parts of the evidence agree on one delay: pieces of the clip, halves of the view.
 
-The covariance of a fit knows noise. It does not know that the mixing of joints into images, which
-is drawn from the same clip, is only nearly a constant plus a linear function of the pose: that
-error is the same for all frames of one move and another for the next. Leaving out a fifth of the
-clip, and drawing everything anew from the rest, knows both (the delete-group jackknife; Kott, "The
-delete-a-group jackknife", J. Official Statistics 17, 2001).
+The covariance of a fit accounts for noise. It does not account for the mixing of joints into
+images, which is fitted to the same clip and is only nearly a constant plus a linear function of the
+pose: its error is the same for all frames of one move and different for the next. Leaving out a
+fifth of the clip, and fitting everything anew to the rest, accounts for both (the delete-group
+jackknife; Kott, "The delete-a-group jackknife", J. Official Statistics 17, 2001).
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ __all__ = [
     "why_no_line",
 ]
 
-# Pieces of the clip and halves of what is seen may differ by this many standard errors. Where the
-# arm is near or far the mixing is not quite the same, which moves each by a share of a period.
+# Pieces of the clip and halves of the view may differ by this many standard errors. Where the arm
+# is near or far the mixing differs slightly, which shifts each by a share of a period.
 N_PARTS = 5
 MAX_PART_Z = 4.0
 PART_STD_PERIODS = 0.15
 N_LEFT_OUT = 5
-# What is found nowhere near without one part (`fit_delay` gives up there) depends on it alone.
+# Error assumed where no delay is found nearby without one part (`fit_delay` gives up there): the
+# delay then depends on that part alone.
 LOST_S = 0.5
 
 
 def why_no_line(parts: list[DelayFit], slower_s: float, *, most_ppm: float) -> str | None:
-    """Return why parts that disagree are no clock that drifts, or None where they are one."""
+    """Return why parts that disagree are not a drifting clock, or None where they are."""
     at_s, delays_s, stds_s = (
         np.array([getattr(part, name) for part in parts])
         for name in ("anchor_s", "offset_s", "offset_std_s")
@@ -78,7 +79,7 @@ def delays_of_parts(
 def delays_of_halves(
     increments: Increments, driver: RunningIntegral, fit: DelayFit
 ) -> list[DelayFit]:
-    """Return the delays of two sets of mixtures of what is seen."""
+    """Return the delays of two halves of the mixtures."""
     if increments.values.shape[1] < 2:
         return []
     halves = [
@@ -95,7 +96,7 @@ def delays_of_halves(
 
 
 def why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
-    """Return which parts of the evidence tell another delay, or None."""
+    """Return which parts of the evidence have another delay, or None."""
     own_s = PART_STD_PERIODS * slower_s
     for k, part in enumerate(parts):
         for other in parts[:k]:
@@ -112,7 +113,7 @@ def why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
 
 
 def leave_out_std(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> float:
-    """Return the standard error of a delay in seconds, by what is seen, not by mixtures of it."""
+    """Return the jackknife error of a delay in seconds, from the observed columns, not mixtures."""
     n = increments.values.shape[0]
     off_s = []
     for part in np.array_split(np.arange(n), N_LEFT_OUT):
@@ -126,13 +127,13 @@ def leave_out_std(increments: Increments, driver: RunningIntegral, fit: DelayFit
 
 
 def weighing_std(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> float:
-    """Return what it does to a delay in seconds which mixtures are trusted.
+    """Return the error of a delay, in seconds, due to the choice of the mixtures' weights.
 
-    They are weighed by the noise that is left in each, which is right for noise. What the mixing or
-    a joint that is read late do wrong is no noise: the smallest motion, where little of it is left,
-    would rule alone, and coding a video again, which adds noise there and shifts nothing, would
-    change the answer. Weighed by the size of the motion alone they give another, and either may be
-    right: the error is half of what lies between.
+    Mixtures are weighted by the noise left in each, which is right for noise. Errors of the mixing,
+    or of a joint that is read late, are not noise: the smallest motion, where few of them remain,
+    would dominate, and recoding a video, which adds noise there and shifts nothing, would change
+    the answer. Weights by the size of the motion alone give another delay, and either may be right:
+    the error is half of the difference.
     """
     at_s = np.array([fit.offset_s])
     foretold = search_state(increments, driver, at_s, is_by_size=True)

@@ -1,4 +1,4 @@
-"""Find whether a robot's motion repeats: then no delay is told from those a period away."""
+"""Detect repeating robot motion, whose delay is known only modulo the period."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from syncaudit.model.arrays import Floats
 __all__ = ["Repetition", "find_repetition"]
 
 STEP_S = 0.04
-# Directions of motion that are compared, and the part of the clip that must overlap: what repeats
-# is seen three times.
+# Directions of motion that are compared, and the part of the clip that must overlap: a repeating
+# motion is then seen three times.
 MAX_DIRECTIONS = 3
 MIN_OVERLAP = 2.0 / 3.0
-# Motion repeats where it foretells this share of itself, with less than the other in between.
+# Motion repeats where it predicts this share of itself, with less than the second in between.
 MIN_SHARE = 0.8
 VALLEY_SHARE = 0.5
 # The first peak that is nearly as high as the highest is the period, the others its multiples.
 NEAR_HIGHEST = 0.9
-# Motion that is alike at every delay says something new once a second, as the slowest moves do.
+# Motion that looks the same at every delay counts as repeating every second, the duration of the
+# slowest moves.
 STEADY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """How motion repeats.
+    """Repetition of a motion.
 
     Parameters
     ----------
     period_s : float or None
-        None where it looks alike at every delay, as steady turning does.
+        None where it looks the same at every delay, as steady turning does.
     share : float
-        Part of the motion that it foretells a period later.
+        Part of the motion that it predicts a period later.
     """
 
     period_s: float | None
     share: float
 
     def n_times(self, span_s: float) -> float:
-        """Return how often a clip of so many seconds shows the same."""
+        """Return how often a clip of `span_s` seconds shows the same motion."""
         return max(1.0, span_s / (STEADY_S if self.period_s is None else self.period_s))
 
     def __str__(self) -> str:
-        """Say what it means for a delay."""
+        """Describe the consequence for a delay."""
         much = f"{100.0 * self.share:.0f} % of it"
         cure = "Record motion that does not repeat"
         if self.period_s is None:
@@ -62,9 +63,9 @@ class Repetition:
 def find_repetition(joints: RunningIntegral) -> Repetition | None:
     """Return how the joints' motion repeats, or None where it does not.
 
-    Whatever is compared with the motion is so by a free linear mixing, and motion that comes back
-    turned round or with other joints is as good. So the share of the rates that a linear mixing
-    of the rates at another time foretells is what counts.
+    Anything is compared with the motion through a free linear mixing, so motion that recurs
+    reversed or with other joints fits as well. So the measure is the share of the rates that a
+    linear mixing of the rates at another time predicts.
     """
     span_s = joints.stop_s - joints.start_s
     n = int(span_s / STEP_S)
@@ -81,7 +82,7 @@ def find_repetition(joints: RunningIntegral) -> Repetition | None:
     if beyond.max() < MIN_SHARE:
         return None
     near = np.flatnonzero(beyond >= max(MIN_SHARE, NEAR_HIGHEST * beyond.max()))
-    # Of the first run of such lags the best.
+    # The best of the first run of such lags.
     stop = near[0] + int(np.argmax(np.append(np.diff(near) > 1, True))) + 1
     lag = near[0] + int(np.argmax(beyond[near[0] : stop]))
     return Repetition(period_s=float(STEP_S * (low[0] + lag)), share=float(beyond[lag]))

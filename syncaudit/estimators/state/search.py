@@ -1,7 +1,7 @@
-"""Find the delay at which a state foretells what is seen: cross-validated over blocks of time.
+"""Find the delay at which a state best predicts increments, cross-validated over time blocks.
 
-Every delay is judged by what a fit on some blocks of the clip foretells of the others (see
-`moments`), with the ridge that foretells best.
+Every delay is judged by how well a fit on some blocks of the clip predicts the others (see
+`moments`), with the ridge that predicts best.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = [
     "searched_rows",
 ]
 
-# Rows that must overlap at a delay, and those used for the search.
+# Share of the rows that must overlap at a delay, and number of rows used for the search.
 MIN_OVERLAP = 0.6
 MAX_ROWS = 450
 CHUNK = 40
 # Serial correlation of residuals is summed up to this many rows.
 MAX_LAG_ROWS = 30
-# Mixtures of what is seen that are kept, and the least share of one that must be foretold.
+# Mixtures of the columns that are kept, and the smallest share of one that must be predicted.
 MAX_MIXTURES = 6
 MIN_MIXTURE_SHARE = 0.05
-# Mixtures are drawn anew until the delay moves by less than this part of its error.
+# Mixtures are recomputed until the delay moves by less than this part of its error.
 NEAR_STD = 0.25
 MAX_ROUNDS = 5
 
@@ -57,16 +57,16 @@ class Prediction:
     Parameters
     ----------
     curve : DelayCurve
-        Log-likelihood in units of independent values: correlation in time and between what is
-        seen is allowed for.
+        Log-likelihood in units of independent values: correlation in time and between columns is
+        allowed for.
     n_values : float
-        Independent values.
+        Number of independent values.
     share : float
-        Part of the variance that is foretold at the best delay, typical of what is seen.
+        Part of the variance that is predicted at the best delay, typical of the columns.
     mixtures : ndarray, shape (m, r)
-        Mixtures of what is seen that the state foretells best at that delay.
+        Mixtures of the columns that the state predicts best at that delay.
     mixing : ndarray, shape (p, r)
-        What the driver's channels contribute to them.
+        Contributions of the driver's channels to the mixtures.
     is_by_size : bool
         See `search_state`.
     """
@@ -82,7 +82,7 @@ class Prediction:
 def search_state(
     increments: Increments, driver: RunningIntegral, delays_s: Floats, *, is_by_size: bool = False
 ) -> Prediction | None:
-    """Return how well the driver foretells the increments at each delay.
+    """Return how well the driver predicts the increments at each delay.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def search_state(
     delays_s : ndarray, shape (l,)
         Evenly spaced.
     is_by_size : bool
-        Whether mixtures are those with the largest motion, whatever noise is left in them.
+        Whether to choose the mixtures with the largest motion, regardless of the noise left.
 
     Returns
     -------
     Prediction or None
-        None where no delay has enough overlap, or nothing is foretold at any.
+        None where no delay has enough overlap, or nothing is predicted at any.
     """
     increments = searched_rows(increments)
     values, n = increments.values, increments.values.shape[0]
@@ -135,7 +135,7 @@ def search_state(
 
 
 def searched_rows(increments: Increments) -> Increments:
-    """Return the rows that are searched, single bad values limited."""
+    """Return the rows that are searched, with single bad values limited."""
     n = increments.values.shape[0]
     if n > MAX_ROWS:
         increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
@@ -143,7 +143,7 @@ def searched_rows(increments: Increments) -> Increments:
 
 
 def _clipped(values: Floats) -> Floats:
-    """Limit what single bad increments do: six robust standard deviations, and none below."""
+    """Clip single bad increments to six times the 90th percentile of each column's sizes."""
     spread = np.quantile(np.abs(values), 0.9, axis=0) + 1e-15
     return np.clip(values, -6.0 * spread, 6.0 * spread)
 
@@ -170,9 +170,9 @@ def moments_at(
 
 
 def independent_share(residuals: Floats) -> float:
-    """Return independent values over values, from the correlation of residuals.
+    """Return the ratio of independent to all values, from the correlation of residuals.
 
-    Of N correlated values ``N^2 / sum(rho^2)`` count in a sum of squares (Bartlett, "On the
+    N correlated values count as ``N^2 / sum(rho^2)`` in a sum of squares (Bartlett, "On the
     theoretical specification and sampling properties of autocorrelated time-series", Suppl. J. R.
     Stat. Soc. 8, 1946, doi:10.2307/2983611).
     """
@@ -185,7 +185,7 @@ def independent_share(residuals: Floats) -> float:
 
 
 def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Floats:
-    """Return the mixtures with the largest foretold part, shape (m, r)."""
+    """Return the mixtures with the largest predicted part, shape (m, r)."""
     noise = residuals.T @ residuals
     if is_by_size:
         noise = np.trace(noise) / len(noise) * np.eye(len(noise))
@@ -201,15 +201,15 @@ def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Float
 def fit_mixtures(
     increments: Increments, driver: RunningIntegral, foretold: Prediction, *, start_s: float
 ) -> tuple[Increments, Floats, DelayFit | None]:
-    """Fit a delay to the mixtures of what is seen that the state foretells best.
+    """Fit a delay to the mixtures of the columns that the state predicts best.
 
-    Mixtures that were drawn at one delay lean towards it: where the search ends 100 ms from the
-    truth, one fit goes only half of the way. So they are drawn anew at the delay that they give.
+    Mixtures computed at one delay are biased towards it: where the search ends 100 ms from the
+    truth, one fit goes only half of the way. So they are recomputed at the delay that they give.
 
     Parameters
     ----------
     increments : Increments
-        n rows of what is seen, m columns.
+        n rows of observations, m columns.
     driver : RunningIntegral
         p channels.
     foretold : Prediction
@@ -222,7 +222,7 @@ def fit_mixtures(
     mixed : Increments
         The mixtures, r columns.
     mixing : ndarray, shape (p, r)
-        What the driver's channels contribute to them.
+        Contributions of the driver's channels to the mixtures.
     fit : DelayFit or None
         None where `fit_delay` finds none.
     """

@@ -1,9 +1,9 @@
 """Measure one state of a robot against another: a command against the arm, two arms.
 
-Neither side is the truth, so both are asked: what the one foretells of the other, and the other way
-round. Swapping them swaps nothing but the sign. First every channel of either side is asked for a
-delay of its own (see `channels`): those that do not share the one of the others are left out, and
-without a clear majority there is no answer.
+Neither side is the truth, so both directions are measured: how well each side predicts the other.
+Swapping the sides changes nothing but the sign. First the delay of every channel of either side is
+measured (see `channels`): channels that do not share that of the others are left out, and without a
+clear majority the pair is refused.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def measure_states(
     -------
     PairMeasurement
         Method ``command`` where either is one, for comparison with a baseline only; else
-        ``joint_motion``. Of swapped sources the same with the other sign.
+        ``joint_motion``. With swapped sources, the same with the opposite sign.
     """
     tasks = [
         _task(one, other, max_offset_s, is_one_clock=is_one_clock)
@@ -96,13 +96,13 @@ def _task(
 
 
 def _moving(state: Activity) -> Activity:
-    """Return a state without channels that stand still; as it is where all do."""
+    """Return a state without stationary channels; unchanged if all are stationary."""
     is_moving = moving_channels(state.values)
     return replace(state, values=state.values[:, is_moving]) if is_moving.any() else state
 
 
 def _agreement(task: DelayTask, source: Activity, target: Activity) -> Agreement | None:
-    """Return what the channels of a source have in common; None where one side tells nothing."""
+    """Return the delay that a source's channels share; None where one side is no evidence."""
     increments = state_increments(source)
     slower_s = max(period_of(source), period_of(target))
     driver = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
@@ -116,7 +116,7 @@ def _agreement(task: DelayTask, source: Activity, target: Activity) -> Agreement
 def _why_apart(
     agreements: list[Agreement | None], names: tuple[str, str], limit_s: float
 ) -> str | None:
-    """Return why channels share no delay, of the side that shows it best, or None."""
+    """Return why channels share no delay, for the side that shows it best, or None."""
     apart = [
         (found.n_told, names if k == 0 else names[::-1], found.groups)
         for k, found in enumerate(agreements)
@@ -124,7 +124,7 @@ def _why_apart(
     ]
     if not apart:
         return None
-    # Sorted by what swapping leaves as it is.
+    # Choose by a key that does not change when the sides are swapped.
     _, (source, target), groups = max(
         apart, key=lambda each: (each[0], sum(abs(n * delay_s) for n, delay_s, _ in each[2]))
     )
@@ -141,7 +141,7 @@ def _one_way(task: DelayTask, source: Activity, target: Activity) -> PairMeasure
 def _joined(
     ahead: PairMeasurement, back: PairMeasurement, agreements: list[Agreement]
 ) -> PairMeasurement:
-    """Return the way that foretells more, which the other has to confirm."""
+    """Return the direction that predicts more, which the other has to confirm."""
     ways = sorted((ahead, back), key=lambda way: -way.diagnostics.get("foretold", 0.0))
     refused = [way for way in ways if not way.accepted]
     if refused:

@@ -1,9 +1,9 @@
-"""Find a step of the delay inside an episode: frames that were lost while the stamps ran on.
+"""Find a step of the delay inside an episode: frames lost while the timestamps ran on.
 
-Episodes are too short to measure pieces of them alone. So the mixing is shared by both sides of the
-step, and all borders and pairs of delays are tried: with the moments of blocks each is one small
-regression. A delay that changes steadily is no step: both are held against what is seen
-(`clock_step`), and where neither is likelier, neither is an answer.
+Episodes are too short to measure pieces of them alone. So both sides of the step share the mixing,
+and all instants and pairs of delays are tried: with the moments of blocks each is one small
+regression. A delay that changes steadily is not a step: both are compared with the observations
+(`clock_step`), and where neither is likelier, neither is reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEPS_PER_PERIOD = 2
 RIDGE = 1e-3
 # Log-likelihood, in units of independent values, that a step must gain: three parameters.
 MIN_GAIN = 12.0
-# A step is this many standard errors, with what the mixing does to either side.
+# A step is at least this many standard errors, including the mixing error of either side.
 MIN_Z = 4.0
 
 
@@ -50,24 +50,25 @@ def find_shared_step(
     Parameters
     ----------
     mixed : Increments
-        n rows of mixtures of what is seen, by one delay.
+        n rows of mixtures of the observed columns, computed at one delay.
     driver : RunningIntegral
         p channels.
     fit : DelayFit
         One delay for all mixtures.
     seen : Increments
-        What the mixtures are of. They were drawn at one delay and show less of a drift.
+        Columns that the mixtures combine. Mixtures were computed at one delay and underestimate a
+        drift.
     period_s : float
         Of the frames.
     independent : float
-        Independent values over values.
+        Ratio of independent to all values.
 
     Returns
     -------
     ClockStep or None
         None where one delay describes the episode as well, or a drift better.
     str or None
-        Why neither a step nor a drift is an answer.
+        Why neither a step nor a drift can be reported.
     """
     found = _best_step(mixed, driver, fit, period_s)
     if found is None or found[1] * independent < MIN_GAIN:
@@ -84,7 +85,7 @@ def find_shared_step(
 def why_a_step_as_well(
     mixed: Increments, driver: RunningIntegral, fit: DelayFit, *, seen: Increments, period_s: float
 ) -> str | None:
-    """Return why a drift of more than quartz makes may as well be a step, or None."""
+    """Return why a drift beyond that of quartz may as well be a step, or None."""
     found = _best_step(mixed, driver, fit, period_s)
     if found is None:
         return None
@@ -95,7 +96,7 @@ def why_a_step_as_well(
 def _over_drift(
     step: ClockStep, seen: Increments, driver: RunningIntegral, fit: DelayFit
 ) -> tuple[float, float]:
-    """Return by how much a step is likelier than a drift, and the drift in ppm."""
+    """Return the log-likelihood gain of a step over a drift, and the drift in ppm."""
     level = fit_delay(seen, driver, start_s=fit.offset_s)
     drifting = level and fit_delay(
         seen, driver, start_s=level.offset_s, with_drift=True, known=level
@@ -108,9 +109,9 @@ def _over_drift(
 def _best_step(
     increments: Increments, driver: RunningIntegral, fit: DelayFit, period_s: float
 ) -> tuple[ClockStep, float] | None:
-    """Return the likeliest step, and by how much it is likelier than one delay.
+    """Return the likeliest step, and its log-likelihood gain over one delay.
 
-    Were all values independent. None where too little is known at all delays that are tried.
+    The gain assumes independent values. None where too few rows are covered at all delays tried.
     """
     n_side = REACH_PERIODS * STEPS_PER_PERIOD
     delays_s = fit.offset_s + period_s / STEPS_PER_PERIOD * np.arange(-n_side, n_side + 1)
@@ -140,7 +141,7 @@ def _best_step(
         return None
     most_likely, split, before, after = best
     border_s = float(rows.start_s[blocks[split][0]])
-    # The step may lie anywhere in the blocks beside the border: half of each is left out.
+    # The step may lie anywhere in the two blocks adjoining it: half of each is left out.
     spare_s = 0.5 * float(np.ptp(rows.mid_s)) / N_BLOCKS
     is_before, is_after = (
         increments.mid_s < border_s - spare_s,
@@ -159,7 +160,7 @@ def _best_step(
     )
     factor = max(first.correlation_factor, second.correlation_factor)
     at_s, at_std_s = locate_step(fit, step, 2.0 * spare_s, factor)
-    # What the mixing does wrong lasts for a second or so: moves are as long.
+    # Errors of the mixing last about a second, the length of a move.
     return replace(step, at_s=at_s, at_std_s=math.hypot(at_std_s, spare_s)), most_likely - alone
 
 

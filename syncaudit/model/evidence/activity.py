@@ -28,7 +28,7 @@ class Quantity(StrEnum):
     LOUDNESS = "loudness"  # log energy of sound
     WAVEFORM = "waveform"  # sound pressure, full scale 1
     STATE = "state"  # where a robot is: joints or a pose, any unit
-    COMMAND = "command"  # where it is told to be
+    COMMAND = "command"  # where it is commanded to be
     FLASH = "flash"
     CLICK = "click"
     STROBE = "strobe"
@@ -52,9 +52,9 @@ class Activity:
     values : ndarray, shape (n, d)
         Finite samples.
     std : float, optional
-        White-noise standard deviation of one sample, where the detector knows it.
+        White-noise standard deviation of one sample, if the detector knows it.
     is_si : bool
-        Whether the values are surely in SI units: the channel states its unit.
+        Whether the values are known to be in SI units: the channel states its unit.
     """
 
     source: str

@@ -44,14 +44,14 @@ class ClipEvidence:
         Of transcripts with times.
     bands : dict of str to BandEnergies
         Of microphones that a transcript belongs to.
-    images : dict of str to PictureAudit
-        How the images of each camera look.
+    pictures : dict of str to PictureAudit
+        Audit of the frames of each camera.
     findings : list of Finding
         Damage found while decoding.
     fallbacks : dict of str to str
-        Of cameras that the CPU decoded in place of the back end that was asked for: why.
+        Why the CPU decoded a camera instead of the requested back end, by camera.
     sampled : set of str
-        Cameras whose rotation was tracked only where a gyroscope says that it tells most.
+        Cameras whose rotation was tracked only where it is most informative by a gyroscope.
     clocks : dict of str to str
         Clock that each source states; those that state none have their own.
     undated : set of str
@@ -78,16 +78,16 @@ class ClipEvidence:
     undated: set[str] = field(default_factory=set)
 
     def add(self, part: ClipEvidence) -> None:
-        """Take over what happened in some of the sources; what is said twice is replaced."""
+        """Add what happened in some of the sources, replacing existing entries."""
         for one in fields(self):
             known, more = getattr(self, one.name), getattr(part, one.name)
             known.extend(more) if isinstance(known, list) else known.update(more)
 
     def share_a_clock(self, source: str, other: str) -> bool:
-        """Tell whether two sources state one clock."""
+        """Return whether two sources state the same clock."""
         return source in self.clocks and self.clocks[source] == self.clocks.get(other)
 
     def reach_s(self, source: str, other: str, max_offset_s: float) -> float:
-        """Return how far to search: without bounds where one counts from a start of its own."""
+        """Return how far to search: without bounds if one counts from a start of its own."""
         is_dated = self.undated.isdisjoint((source, other))
         return max_offset_s if is_dated or self.share_a_clock(source, other) else math.inf

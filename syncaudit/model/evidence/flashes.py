@@ -1,4 +1,4 @@
-"""Light pulses as cameras and strobe counters notice them."""
+"""Light pulses as cameras and strobe counters detect them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class FlashEdges:
         t = frame_s + row_px * line_delay + exposure_part * exposure
 
     The upper edge of a band is the end of its rows' exposure (part +1/2), the lower edge its start
-    (part -1/2). The mean of both, and the edge of a light that goes on or off and stays, hold
-    without the exposure (part 0); where the exposure is asked for, both ends of the ramp of such a
-    light are edges instead (parts +1/2 and -1/2).
+    (part -1/2). The mean of both, and the edge of a light that goes on or off and stays, do not
+    depend on the exposure (part 0); if the exposure is to be estimated, both ends of the ramp of
+    such a light are edges instead (parts +1/2 and -1/2).
 
     Parameters
     ----------
@@ -43,35 +43,35 @@ class FlashEdges:
     exposure_part : ndarray, shape (n,)
         +0.5, -0.5 or 0.
     band : ndarray of int, shape (n,)
-        Edges of one band carry one number: they are of one pulse.
+        Edges of one band have the same number: they belong to one pulse.
     height_px : int
         Rows of a frame.
     reached_px : tuple of float, optional
         First and last row that lights reach, below the middle row; None: all are reached.
     watched_s : ndarray, shape (m, 2)
-        Middle-row times of every two neighbouring frames that were both looked at: a pulse between
-        them that neither shows fell between their exposures. Elsewhere nobody looked.
+        Middle-row times of every two neighbouring frames that were both examined: a pulse between
+        them that neither shows fell between their exposures. Other times were not examined.
     line_delay_s, exposure_s : float, optional
-        Where stated.
+        If stated.
     half_light_s, half_light_std_s : float, optional
         From the onset of a pulse to its half-light instant, by the shape of the edges.
     stamp_part, from_stamp_s : float
-        `frame_s` is the stamp plus `from_stamp_s`, and should be the stamp plus this part of
-        exposure and read-out together: +0.5 where the start of a frame is stamped, -0.5 its end.
+        `frame_s` is the timestamp plus `from_stamp_s`, and should be the timestamp plus this part
+        of exposure and readout together: +0.5 if the start of a frame is stamped, -0.5 its end.
     sense : ndarray of int, shape (n,), optional
-        +1 where a light went on and stayed, -1 where it went off, 0 for pulses; None: all pulses.
+        +1 if a light went on and stayed, -1 if it went off, 0 for pulses; None: all pulses.
     clipped_share : float
         Share of the lit cells that the light drives into clipping, median of the lit frames.
     rise_std_s : float
-        What all edges of a light that rises slowly may be off by: parts of it that go on early or
-        late may light what this camera sees more than what others see. And what they may be off by
-        where they may be those of pulses after all (`of_pulses`), or their ramps fit no light.
+        Common error of all edges of a light that rises slowly: parts of it that go on early or late
+        may light what this camera sees more than what others see. Also their error if they may
+        belong to pulses after all (`of_pulses`), or if their ramps do not fit any light.
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
-        between two frames. 0, as where None, for edges that a row dates.
+        between two frames. 0, the same as None, for edges that a row dates.
     late_s : ndarray, shape (n,), optional
-        How much later the frame was stamped than an even clock would have. Whether frames were
-        exposed evenly, or when they were stamped, flashes can tell.
+        How much later the frame was stamped than an even clock would have. Flashes can show whether
+        frames were exposed evenly, or when they were stamped.
     jitter_s : float
         Standard deviation of that, over all frames.
     """
@@ -125,8 +125,8 @@ class FlashEdges:
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.
 
-        What lies between two frames says nothing then: it is left out. Lights of which only one
-        sense was seen stay as they are, and ramps of which both ends were dated.
+        Edges between two frames carry no information then and are left out. Lights of which only
+        one sense was seen stay as they are, as do ramps of which both ends were dated.
         """
         if self.sense is None or not {-1, 1} <= set(self.sense.tolist()):
             return self
@@ -154,9 +154,9 @@ class FlashEdges:
 class FlashIntervals:
     """Intervals of a source's own clock within each of which a light went on, or off.
 
-    A strobe counter that changed between two messages, a frame of a global shutter that was lit
-    while the one before was not. A frame that is lit in part dates a light that goes on or off and
-    stays so: there the interval is as short as its softness.
+    Examples are a strobe counter that changed between two messages, or a frame of a global shutter
+    that was lit while the one before was not. A frame that is partly lit dates a light that goes on
+    or off and stays so: there the interval is as short as its softness.
 
     Parameters
     ----------
@@ -173,16 +173,17 @@ class FlashIntervals:
     count : ndarray of int, shape (n,)
         How many pulses fell there: a counter may jump by more than one.
     lit_s : ndarray, shape (n,), optional
-        Until when the light was on at least: one no longer than L went on no earlier than L before.
+        Time until which the light was on at least: one that lasts at most L went on no earlier than
+        L before.
     sense : ndarray of int, shape (n,), optional
-        +1 where a light went on, -1 where it went off; None: all on.
+        +1 if a light went on, -1 if it went off; None: all on.
     clipped_share : float
-        Of flashes, as in `FlashEdges`.
+        For flashes, as in `FlashEdges`.
     dead_s : ndarray, shape (m, 2), optional
-        Of a camera: the times between the exposures of neighbouring frames, to one of which a
-        pulse belongs that was not seen.
+        For a camera: the times between the exposures of neighbouring frames, to one of which a
+        pulse that was not seen belongs.
     systematic_std_s : float
-        What all intervals may be off by alike.
+        Common error of all intervals.
     """
 
     source: str

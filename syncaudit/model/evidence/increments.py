@@ -1,4 +1,4 @@
-"""How a camera turns, and how the parts of its image move, from frame to frame."""
+"""Rotation of a camera, and motion of the parts of its image, from frame to frame."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class RotationIncrements:
         One-sigma error of each angle.
     row_moments_px, row_moves_px : ndarray, shape (n, 3, 3)
         Mean distance of the tracked points from the middle row, and mean number of rows they
-        moved, each weighted by how much the points contribute: entry (i, j) tells what a rotation
-        about axis j at the points' own rows does to the angle about axis i. With the line delay
-        they turn frame times into row times.
+        moved, each weighted by how much the points contribute: entry (i, j) is the effect of a
+        rotation about axis j at the points' own rows on the angle about axis i. With the line delay
+        they convert frame times into row times.
     mean_row_px : float
         Plain mean distance of the image's corners from the middle row (negative: above it).
     height_px : int
         Rows of the image.
     line_delay_s : float, optional
-        Time between rows, where stated.
+        Time between rows, if stated.
     has_focal : bool
         Whether the focal length was stated (else angles about x and y carry an unknown factor).
     stamp_std_s : float
-        Systematic uncertainty of the frame times (exposure or read-out not stated).
+        Systematic uncertainty of the frame times (exposure or readout not stated).
     regular_start_s, regular_stop_s : ndarray, shape (n,), optional
-        The same instants by an even clock, where the stamps jitter around one.
+        The same instants by an even clock, if the timestamps jitter around one.
     """
 
     source: str
@@ -91,9 +91,9 @@ class PictureMotion:
     moves : ndarray, shape (n, m)
         Displacements, in parts of the image's width: right and down of every cell in turn.
     stamp_std_s : float
-        Systematic uncertainty of the frame times (exposure or read-out not stated).
+        Systematic uncertainty of the frame times (exposure or readout not stated).
     coded_width_px : int, optional
-        Width of a video whose frames are told from those before them. None: images of their own.
+        Width of a video whose frames are predicted from earlier ones. None: independent images.
     """
 
     source: str

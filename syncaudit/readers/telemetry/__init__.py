@@ -1,4 +1,4 @@
-"""Read what a video tells of the motion of its own camera: gyroscope, accelerometer, GPS speed."""
+"""Read camera motion embedded in videos: gyroscope, accelerometer, GPS speed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SensorSamples", "Telemetry", "holds_telemetry", "read_telemetry"]
 
 
 def holds_telemetry(path: str) -> bool:
-    """Tell whether a local video is one of a camera that writes telemetry into its videos."""
+    """Return whether a local video is from a camera that embeds telemetry in its videos."""
     try:
         return holds_gpmf(path) or maker_of(path) is not None
     except (StreamReadError, OSError):
@@ -19,12 +19,12 @@ def holds_telemetry(path: str) -> bool:
 
 
 def read_telemetry(path: str) -> Telemetry | None:
-    """Return the telemetry inside a local video, or None where there is none.
+    """Return the telemetry embedded in a local video, or None if there is none.
 
     Raises
     ------
     StreamReadError
-        If it is no video.
+        If it is not a video.
     MissingExtraError
         If the package that reads it is not installed.
     """

@@ -1,4 +1,4 @@
-"""Read the telemetry of DJI, Insta360 and Sony cameras by the library telemetry-parser."""
+"""Read the telemetry of DJI, Insta360 and Sony cameras with the library telemetry-parser."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
 __all__ = ["maker_of", "read_by_library"]
 
 _PACKAGE = "telemetry_parser"
-# What Insta360 cameras write at the end of their files.
+# Insta360 cameras write this at the end of their files.
 _INSTA360 = b"8db42d694ccc418790edff439fe026bf"
-# The library lays the n-th sample of the one sensor beside the n-th of the other: where more than
-# this share of rows lacks one, the two have different rates, and its times are wrong.
+# The library pairs the n-th sample of one sensor with the n-th of the other: if more than this
+# share of rows lacks one, the two have different rates, and the library's times are wrong.
 _MOST_LACKING = 0.01
 
 
 def maker_of(path: str) -> str | None:
-    """Return whose camera wrote telemetry that the library reads into a video, or None.
+    """Return the maker of the camera if the library reads its telemetry, else None.
 
-    StreamReadError where it is no video.
+    StreamReadError if it is not a video.
     """
     with open_container(path, fast=True) as container:
         handlers = [stream.metadata.get("handler_name", "") for stream in container.streams]
@@ -42,9 +42,9 @@ def maker_of(path: str) -> str | None:
 
 
 def read_by_library(path: str, maker: str) -> Telemetry | None:
-    """Return the telemetry of a local video, or None where the library finds no motion in it.
+    """Return the telemetry of a local video, or None if the library finds no motion in it.
 
-    MissingExtraError where the library is not installed.
+    MissingExtraError if the library is not installed.
     """
     if find_spec(_PACKAGE) is None:
         purpose = f"telemetry of {maker} cameras"
@@ -57,7 +57,7 @@ def read_by_library(path: str, maker: str) -> Telemetry | None:
         rows = parser.normalized_imu()
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001  # damaged files make it panic, which is no Exception
+    except BaseException:  # noqa: BLE001  # a panic on damaged files is not an Exception
         return None
     sensors = {
         name: found
@@ -74,7 +74,7 @@ def read_by_library(path: str, maker: str) -> Telemetry | None:
 
 
 def _triple(rows: Sequence[Mapping[str, Any]], key: str, scale: float) -> SensorSamples | None:
-    """Return a sensor that has a sample in nearly every row."""
+    """Return a sensor if it has a sample in nearly every row, else None."""
     known = [row for row in rows if row.get(key) is not None]
     if not known or len(known) < (1.0 - _MOST_LACKING) * len(rows):
         return None
@@ -85,7 +85,7 @@ def _triple(rows: Sequence[Mapping[str, Any]], key: str, scale: float) -> Sensor
 
 
 def _rates(tables: Sequence[Mapping[str, Any]]) -> SensorSamples | None:
-    """Return the angular rate of a camera that wrote its attitude alone, as DJI's do."""
+    """Return the angular rate of a camera that wrote only its attitude, as DJI's do."""
     turns = [each for table in tables for each in table.get("Quaternion", {}).get("Data", ())]
     times_s = 1e-3 * np.array([turn["t"] for turn in turns])
     if times_s.size < 2 or not np.all(np.diff(times_s) > 0.0):
@@ -96,7 +96,7 @@ def _rates(tables: Sequence[Mapping[str, Any]]) -> SensorSamples | None:
 
 
 def _why_stabilised(tables: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what says that the picture was turned against the camera."""
+    """Return the evidence that the image was stabilised, or None."""
     said = {key: value for table in tables for key, value in _leaves(table)}
     if said.get("is_flowstate_online") is True:
         return "the camera's settings say so (FlowState)"

@@ -1,9 +1,9 @@
 """Read the telemetry that GoPro cameras write into a track of their videos (GPMF).
 
 Layout and keys: github.com/gopro/gpmf-parser, README. Payloads come about once a second, and the
-presentation time of one misleads by up to half of the chunks that the camera moves samples in (9 ms
-of a HERO5). So the clock is a line through (samples before the payload, time): its slope is taken
-from the camera's own stamps of the payloads, where it wrote them, its place from all payloads.
+presentation time of each is wrong by up to half of the chunks in which the camera moves samples
+(9 ms for a HERO5). So the clock is a line through (samples before the payload, time): its slope is
+taken from the camera's own timestamps of the payloads, if any, its intercept from all payloads.
 """
 
 from __future__ import annotations
@@ -36,29 +36,28 @@ _CODES = {
     b"j": "i8",
     b"J": "u8",
 }
-# Keys of a stream, with what it is called here, the columns of it that are kept, and how many it
-# has at least.
+# Stream keys, each with its name here, the columns to keep, and its minimum number of columns.
 _SENSORS = {
     b"GYRO": ("gyro", slice(0, 3), 3),
     b"ACCL": ("accel", slice(0, 3), 3),
     b"GPS5": ("speed", slice(3, 4), 5),
     b"GPS9": ("speed", slice(3, 4), 9),
 }
-_IMAGE_TURN = b"IORI"  # of the picture against the camera, since the HERO8
-# The camera's own stamps of a payload, and what one is in seconds.
+_IMAGE_TURN = b"IORI"  # rotation of the image relative to the camera, since the HERO8
+# The camera's own timestamps of a payload, with their unit in seconds.
 _STAMPS = {b"STMP": 1e-6, b"TICK": 1e-3}
 _GLOBAL = b"udta/GPMF"  # where a camera writes its settings, behind the tracks
 _MIN_FIX = 2  # 2D
-# Both clocks are quartz; stamps that differ more from presentation times are none.
+# Both clocks are quartz; a larger relative difference from presentation times is not a clock rate.
 _MOST_APART = 0.02
 _UNSTABILISED = {"", "N", "N/A", "NONE", "OFF"}
-# A picture that is not stabilised is not turned; at rest a stabiliser turns it by 0.1 degree.
+# An image that is not stabilised is not rotated; at rest a stabiliser rotates it by 0.1 degree.
 _MIN_TURN_DEG = 1.0
 
 
 @dataclass(slots=True)
 class _Payloads:
-    """What the payloads of one sensor hold; None where one has no stamp or count of its own."""
+    """Payloads of one sensor; None where a payload has no timestamp or count of its own."""
 
     begins_s: list[float] = field(default_factory=list)
     lasts_s: list[float] = field(default_factory=list)
@@ -68,14 +67,14 @@ class _Payloads:
 
 
 def holds_gpmf(path: str) -> bool:
-    """Tell whether a local video holds telemetry of this kind; StreamReadError if it is none."""
+    """Return whether a local video holds GPMF telemetry; StreamReadError if it is not a video."""
     return next(_packets(path), None) is not None
 
 
 def read_gpmf(path: str) -> Telemetry | None:
-    """Return the telemetry of a local video, or None where it holds none of this kind.
+    """Return the telemetry of a local video, or None if it holds no GPMF.
 
-    StreamReadError where it is no video.
+    StreamReadError if it is not a video.
     """
     found: dict[bytes, _Payloads] = {}
     settings: dict[bytes, str] = {}
@@ -97,14 +96,14 @@ def read_gpmf(path: str) -> Telemetry | None:
 
 
 def _packets(path: str) -> Iterator[tuple[bytes, float, float]]:
-    """Yield (content, presentation time, duration) of the packets of telemetry."""
+    """Yield (content, presentation time, duration) of the telemetry packets."""
     import av.stream
 
     with open_container(path, fast=True) as container:
         streams = [stream for stream in container.streams if stream.type == "data"]
         for stream in container.streams:
             if stream.type != "data" and hasattr(av.stream, "Discard"):  # not in older PyAV
-                stream.discard = av.stream.Discard.all  # gigabytes of frames are passed over
+                stream.discard = av.stream.Discard.all  # skip gigabytes of frames
         for packet in container.demux(streams) if streams else ():
             content = bytes(packet) if packet.size else b""
             if content.startswith(b"DEVC") and packet.pts is not None and packet.time_base:
@@ -113,7 +112,7 @@ def _packets(path: str) -> Iterator[tuple[bytes, float, float]]:
 
 
 def _global_settings(path: str) -> bytes:
-    """Return what the camera wrote of its settings behind the tracks."""
+    """Return the settings that the camera wrote behind the tracks."""
     try:
         users = list(Boxes(read_movie_box(path)[0]).all_of(b"udta"))
         return b"".join(user.content(_GLOBAL) for user in users if _GLOBAL in user)
@@ -122,7 +121,7 @@ def _global_settings(path: str) -> bytes:
 
 
 def _entries(content: bytes) -> Iterator[tuple[bytes, bytes, int, bytes]]:
-    """Yield key, type, size of one sample and data of each entry; nested ones have type 0."""
+    """Yield key, type, sample size and data of each entry; nested ones have type 0."""
     at = 0
     while at + _HEADER.size <= len(content):
         key, kind, size, count = _HEADER.unpack_from(content, at)
@@ -140,7 +139,7 @@ def _take_device(
     found: dict[bytes, _Payloads],
     settings: dict[bytes, str],
 ) -> None:
-    """Add what one payload holds of one device (a camera, a drone)."""
+    """Add the contents of one payload for one device (a camera, a drone)."""
     for name, text in _settings_of(device).items():
         settings.setdefault(name, text)
     for key, _, _, stream in _entries(device):
@@ -165,7 +164,7 @@ def _take_device(
 
 
 def _settings_of(device: bytes) -> dict[bytes, str]:
-    """Return the texts of a device: its name, and how its picture is stabilised."""
+    """Return the strings of a device: its name, and how its image is stabilised."""
     wanted = (b"DVNM", b"MINF", b"EISE", b"EISA")
     inside = [*_entries(device)]
     inside += [each for key, *_, data in inside if key == b"STRM" for each in _entries(data)]
@@ -180,13 +179,13 @@ _Parts = Mapping[bytes, tuple[bytes, int, bytes]]
 
 
 def _has_fix(parts: _Parts) -> bool:
-    """Tell whether a payload of a GPS is worth anything; those of other sensors always are."""
+    """Return whether a GPS payload has a fix; payloads of other sensors always qualify."""
     fix = _first(parts, b"GPSF")
     return fix is None or fix >= _MIN_FIX
 
 
 def _scaled(parts: _Parts, sensor: bytes) -> Floats | None:
-    """Return the samples of a payload in its units, which are SI, shape (n, d), if any."""
+    """Return the samples of a payload in SI units, shape (n, d), if any."""
     values = _numbers(parts, sensor)
     scale = _numbers(parts, b"SCAL").ravel() if b"SCAL" in parts else np.ones(1)
     columns, width = _SENSORS.get(sensor, ("", slice(0, 4), 4))[1:]
@@ -196,7 +195,7 @@ def _scaled(parts: _Parts, sensor: bytes) -> Floats | None:
 
 
 def _first(parts: _Parts, key: bytes) -> float | None:
-    """Return the first number of an entry; None where there is none."""
+    """Return the first number of an entry; None if there is none."""
     found = _numbers(parts, key).ravel() if key in parts else np.empty(0)
     return float(found[0]) if found.size else None
 
@@ -204,7 +203,7 @@ def _first(parts: _Parts, key: bytes) -> float | None:
 def _numbers(parts: _Parts, key: bytes) -> Floats:
     """Return the numbers of an entry, shape (n, d)."""
     kind, size, data = parts[key]
-    if kind == b"?":  # samples of several types, which TYPE spells
+    if kind == b"?":  # samples of several types, listed by TYPE
         layout = parts.get(b"TYPE", (b"c", 1, b""))[2].rstrip(b"\0")
         codes = [_CODES.get(bytes([each])) for each in layout]
     else:
@@ -218,7 +217,7 @@ def _numbers(parts: _Parts, key: bytes) -> Floats:
 
 
 def _on_one_clock(payloads: _Payloads) -> SensorSamples:
-    """Date every sample by a line through (samples before the payload, time)."""
+    """Assign times to all samples by a line through (samples before the payload, time)."""
     counts = np.array([len(values) for values in payloads.values])
     before = _samples_before(counts, payloads.totals)
     begins_s = np.array(payloads.begins_s)
@@ -239,7 +238,7 @@ def _on_one_clock(payloads: _Payloads) -> SensorSamples:
 
 
 def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> NDArray[np.int64]:
-    """Return how many samples the sensor took before each payload, of which some may be lost."""
+    """Return how many samples the sensor took before each payload, including lost ones."""
     known: NDArray[np.int64] = np.cumsum(counts) - counts
     listed = [total for total in totals if total is not None]
     if len(listed) < counts.size:
@@ -250,7 +249,7 @@ def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> 
 
 
 def _why_stabilised(settings: Mapping[bytes, str], turns: _Payloads | None) -> str | None:
-    """Return what says that the picture was turned against the camera."""
+    """Return the evidence that the image was stabilised, or None."""
     applied = settings.get(b"EISA", "")
     if applied.upper() not in _UNSTABILISED:
         return f"the camera's settings say so (EISA {applied})"

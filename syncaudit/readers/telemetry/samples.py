@@ -1,4 +1,4 @@
-"""What a video tells of the motion of its own camera."""
+"""Data types of telemetry embedded in videos."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Telemetry:
     sensors : mapping of str to SensorSamples
         ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s.
     stabilised : str, optional
-        What says that the picture was turned against the camera; None where nothing does.
+        Evidence that the image was rotated relative to the camera; None if there is none.
     """
 
     camera: str

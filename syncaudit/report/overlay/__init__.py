@@ -1,4 +1,4 @@
-"""What an audit found, over time, for players of recordings: Foxglove and Rerun."""
+"""Results of an audit over time, for players of recordings: Foxglove and Rerun."""
 
 from syncaudit.report.overlay.mcap_file import write_mcap
 from syncaudit.report.overlay.overlay import Overlay, overlay_of

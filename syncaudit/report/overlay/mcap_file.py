@@ -19,7 +19,7 @@ _TIME = {
     "title": "time",
     "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}},
 }
-# Foxglove's own schema of a line in its log panel.
+# Foxglove's own schema of a log panel line.
 _LOG = {
     "type": "object",
     "title": "foxglove.Log",
@@ -48,14 +48,14 @@ _LEVELS = {"info": 2, "warning": 3, "error": 4}
 def write_mcap(overlay: Overlay, path: Path) -> None:
     """Write an overlay: topic ``/syncaudit/log``, and ``/syncaudit/SOURCE`` with each correction.
 
-    Messages are JSON with a schema, at the reported time of what they are about.
+    Messages are JSON with a schema, at the reported time that they refer to.
 
     Parameters
     ----------
     overlay : Overlay
-        Of one clip.
+        Overlay of one clip.
     path : Path
-        File to write, replaced in one step; `Signature.MCAP` tells ours.
+        File to write, replaced in one step; `Signature.MCAP` identifies it as ours.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
                 writer.add_message(
                     channel_id, time_ns, json.dumps(content).encode(), publish_time=time_ns
                 )
-        writer.finish()  # type: ignore[no-untyped-call]  # of mcap
+        writer.finish()  # type: ignore[no-untyped-call]  # untyped in mcap
 
 
 def _topics(

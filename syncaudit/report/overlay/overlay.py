@@ -1,7 +1,7 @@
-"""Findings and corrections of one clip, each with the reported time that it belongs to.
+"""Findings and corrections of one clip, each at the reported time that it belongs to.
 
-Everything stands at the timestamps as they were reported, so that it lies beside the data, which
-players show by these.
+Everything uses the timestamps as reported, so that it lines up with the data, which players show by
+these timestamps.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Note:
     Parameters
     ----------
     time_ns : int
-        When: at a step of the clock, else at the first timestamp of the clip.
+        Time of the step of the clock, or else the first timestamp of the clip.
     level : str
-        ``error`` of what rejects the clip, ``warning`` of doubts and warnings, else ``info``.
+        ``error`` for what rejects the clip, ``warning`` for doubts and warnings, else ``info``.
     source : str
-        What it is about; empty for the clip as a whole.
+        What it concerns; empty for the clip as a whole.
     message : str
         The sentence.
     """
@@ -43,14 +43,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Correction:
-    """What must be added to the timestamps of one source.
+    """Correction to add to the timestamps of one source.
 
     Parameters
     ----------
     time_ns : ndarray of int64, shape (n,)
-        Its timestamps as reported.
+        The timestamps as reported.
     offset_s, offset_std_s : ndarray of float64, shape (n,)
-        To be added to each, and its standard error.
+        Value to add to each, and its standard error.
     """
 
     time_ns: Ints
@@ -60,14 +60,14 @@ class Correction:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlay:
-    """What an audit found in one clip, over time.
+    """Results of an audit of one clip, over time.
 
     Parameters
     ----------
     clip_id : str
         The clip.
     notes : tuple of Note
-        Verdict, reasons and warnings, in order of time.
+        Verdict, reasons and warnings, in chronological order.
     corrections : mapping of str to Correction
         By source; only those that could be measured.
     """
@@ -80,12 +80,12 @@ class Overlay:
 def overlay_of(
     verdict: ClipVerdict, solution: ClockSolution, streams: Mapping[str, Stream]
 ) -> Overlay:
-    """Return what was found in a clip, over time.
+    """Return the findings and corrections of a clip, over time.
 
     Parameters
     ----------
     verdict : ClipVerdict
-        Of the clip.
+        Verdict on the clip.
     solution : ClockSolution
         Its clocks.
     streams : mapping of str to Stream

@@ -1,4 +1,4 @@
-"""Findings and corrections as a recording of Rerun."""
+"""Findings and corrections as a Rerun recording."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from syncaudit.writing import draft_of
 
 __all__ = ["write_rerun"]
 
-# The timeline on which Rerun puts the messages of an MCAP file.
+# Timeline on which Rerun puts the messages of an MCAP file.
 _TIMELINE = "message_log_time"
 _LEVELS = {"info": "INFO", "warning": "WARN", "error": "ERROR"}
 
 
 def write_rerun(overlay: Overlay, path: Path) -> None:
-    """Write an overlay: text log ``syncaudit/log``, and a series of corrections for each source.
+    """Write an overlay: text log ``syncaudit/log``, and a series of corrections per source.
 
-    ``syncaudit/SOURCE/offset_ms`` holds what must be added to its timestamps,
-    ``syncaudit/SOURCE/offset_std_ms`` the standard error.
+    ``syncaudit/SOURCE/offset_ms`` holds the offset to add to its timestamps,
+    ``syncaudit/SOURCE/offset_std_ms`` its standard error.
 
     Parameters
     ----------
     overlay : Overlay
-        Of one clip.
+        Overlay of one clip.
     path : Path
-        File to write, replaced in one step; `Signature.RERUN` tells ours.
+        File to write, replaced in one step; `Signature.RERUN` identifies it as ours.
 
     Raises
     ------

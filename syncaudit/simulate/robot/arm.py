@@ -1,4 +1,4 @@
-"""A desk-top arm of five joints and a gripper: where its links are, and angles for a place."""
+"""A desktop arm of five joints and a gripper: forward and inverse kinematics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _axes(pan_rad: float, pitch_rad: float, roll_rad: float = 0.0) -> Floats:
 
 
 def _chain(joints: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return the rotations of upper arm, forearm and tool, and the points that they join."""
+    """Return the rotations of upper arm, forearm and tool, and the joint positions."""
     pan, lift, elbow, wrist, roll = np.radians(joints[:5])
     rotations = [_axes(pan, lift), _axes(pan, lift + elbow), _axes(pan, lift + elbow + wrist, roll)]
     points = [np.array([0.0, 0.0, SHOULDER_M])]
@@ -58,7 +58,7 @@ def _chain(joints: Floats) -> tuple[list[Floats], list[Floats]]:
 
 
 def hand_pose(joints: Floats) -> tuple[Floats, Floats]:
-    """Return rotation (tool to world) and place of the wrist, for joints in degrees, shape (6,)."""
+    """Return rotation (tool to world) and wrist position, for joints in degrees, shape (6,)."""
     rotations, points = _chain(joints)
     return rotations[2], points[2]
 
@@ -99,9 +99,9 @@ def links_at(joints: Floats) -> list[Link]:
 
 
 def reach(tip_m: Floats, *, pitch_deg: float, roll_deg: float, gripper: float) -> Floats:
-    """Return the joints, in degrees, that bring the fingertips to a place, elbow up.
+    """Return the joints, in degrees, that bring the fingertips to a position, elbow up.
 
-    Places out of reach are approached as far as the arm is long.
+    For positions out of reach, the arm extends towards them as far as it can.
     """
     pan = math.atan2(tip_m[1], tip_m[0])
     pitch = math.radians(pitch_deg)

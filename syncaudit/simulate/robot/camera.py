@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 _WALL_LUMA = 120
 _FACING_M = 0.002  # the arm is near and small
-# Of the wrist camera in the tool's axes: behind and above the fingers, looking down at them.
+# Wrist camera in the tool's axes: behind and above the fingers, looking down at them.
 _WRIST_PLACE_M = np.array([-0.02, 0.0, 0.055])
 _WRIST_TILT_RAD = 0.45
 
@@ -35,11 +35,11 @@ class ArmCamera:
     scene : Scene
     config : CameraConfig
     joints : CubicSpline
-        Of the arm: seconds to degrees.
+        Joints of the arm: seconds to degrees.
     hand : CubicSpline, optional
-        Place and turn (x, y, z, radians) of a person's hand.
+        Position and rotation (x, y, z, radians) of a person's hand.
     stand_m, aim_m : ndarray, shape (3,), optional
-        Where a camera on a stand is and looks; None rides on the wrist.
+        Position and target of a camera on a stand; None for the wrist camera.
     """
 
     scene: Scene
@@ -52,8 +52,8 @@ class ArmCamera:
     def render(self, time_s: float) -> NDArray[np.uint8]:
         """Return the luma of the frame whose middle row is exposed at `time_s`.
 
-        Rows have poses of their own; what moves before a camera on a stand is drawn as it stands
-        at the middle row.
+        Every row has its own pose; for a camera on a stand, moving objects are drawn where they
+        are at the middle row.
         """
         height = self.config.size_px[1]
         times_s = self.config.row_times_s(time_s)
@@ -79,7 +79,7 @@ class ArmCamera:
     def _boxes(self, time_s: float) -> tuple[list[Link], list[tuple[Texture, ...]]]:
         links = links_at(self.joints(time_s))
         faces = list(self.scene.link_faces)
-        if self.stand_m is None:  # of itself the wrist camera sees its fingers
+        if self.stand_m is None:  # of the arm, the wrist camera only sees the fingers
             links, faces = links[4:], faces[4:]
         boxes = [*self.scene.objects, *links]
         painted = [*self.scene.object_faces, *faces]
@@ -106,7 +106,7 @@ class ArmCamera:
                 np.broadcast_to(rotation, (times_s.size, 3, 3)),
                 np.broadcast_to(self.stand_m, (times_s.size, 3)),
             )
-        # A read-out is short: poses between its ends lie on a line but for a millionth.
+        # The readout is short: poses within it are linear to within a millionth.
         ends = [hand_pose(self.joints(t)) for t in times_s[[0, -1]]]
         share = np.linspace(0.0, 1.0, times_s.size)[:, None]
         centres = np.stack([place + turn @ _WRIST_PLACE_M for turn, place in ends])

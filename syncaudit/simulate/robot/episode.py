@@ -1,4 +1,4 @@
-"""One episode of a robot cell as its recorder sees it, faults included."""
+"""One episode of a robot cell as recorded, including faults."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["CAMERAS", "ContentFault", "Episode", "EpisodeConfig", "record_episod
 Floats = NDArray[np.float64]
 
 CAMERAS = ("wrist", "top")
-# Servos with 4096 steps a turn; the gripper in hundredths of a percent.
+# Servos with 4096 steps per turn; the gripper in tenths of a percent.
 _TICKS = np.array([360.0 / 4096.0] * 5 + [0.1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentFault:
-    """How far the content of a source is off the instants that its stamps say.
+    """Errors between the content of a source and its timestamps.
 
     Attributes
     ----------
     late_s : float
-        Samples show what was this long ago.
+        Age of the content when it is stamped.
     drift_ppm : float
-        The lateness grows by this from the start.
+        Growth of `late_s` from the start.
     dropped : tuple of int
-        Frames that were lost while the counter ran on.
+        Frames that were lost while the counter kept running.
     """
 
     late_s: float = 0.0
@@ -46,7 +46,7 @@ class ContentFault:
     dropped: tuple[int, ...] = ()
 
     def content_s(self, n: int, fps: float) -> Floats:
-        """Return when the content of samples 0 to n-1 was true."""
+        """Return the true times of the content of samples 0 to n-1."""
         index = np.arange(n, dtype=np.float64)
         for lost in sorted(self.dropped):
             index[index >= lost] += 1.0
@@ -55,26 +55,26 @@ class ContentFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeConfig:
-    """What is recorded.
+    """Configuration of an episode.
 
     Attributes
     ----------
     duration_s, fps : float
     size_px : tuple of int
     cameras : tuple of str
-        Of `CAMERAS`.
+        Members of `CAMERAS`.
     task, scene
-        How the arm moves and how the place looks.
+        How the arm moves and what the scene looks like.
     encoder_late_s : float
-        Age of the joints when they are stamped, faults apart.
+        Age of the joints when they are stamped, not counting faults.
     crf : int
         Quality of the videos.
     light_step : float
         Relative change of the light in the middle of the episode.
     flicker : float
-        Standard deviation of what auto-exposure does to each frame of the wrist camera.
+        Standard deviation of auto-exposure changes per frame of the wrist camera.
     faults : mapping of str to ContentFault
-        Of cameras, of ``state`` and of ``action``.
+        Faults of cameras, ``state`` and ``action``.
     """
 
     duration_s: float = 12.0
@@ -107,13 +107,13 @@ class EpisodeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Episode:
-    """What was recorded.
+    """A recorded episode.
 
     Attributes
     ----------
     config : EpisodeConfig
     state, action : ndarray, shape (n, 6)
-        Joints in degrees, gripper in percent: as they were, and as commanded.
+        Joints in degrees, gripper in percent: actual values, and commands.
     """
 
     config: EpisodeConfig
@@ -125,7 +125,7 @@ class Episode:
     _seed: int
 
     def frames(self, name: str) -> Iterator[NDArray[np.uint8]]:
-        """Yield the frames of a camera in the order of its file."""
+        """Yield the frames of a camera in file order."""
         config, camera = self.config, self.config.camera(name)
         rng = np.random.default_rng([self._seed, zlib.crc32(name.encode())])
         is_fixed = name != "wrist"
@@ -149,7 +149,7 @@ class Episode:
 
 
 def record_episode(config: EpisodeConfig, seed: int) -> Episode:
-    """Draw and record one episode; images are rendered when they are asked for."""
+    """Draw and record one episode; images are rendered on demand."""
     rng = np.random.default_rng([seed, 1])
     course = draw_course(config.duration_s, config.task, rng)
     scene = draw_scene(config.scene, rng)

@@ -1,4 +1,4 @@
-"""Episodes as LeRobot stores them: v2.1 with files of their own, v3.0 with shared ones."""
+"""Episodes in LeRobot format: v2.1 with one file per episode, v3.0 with shared files."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _VIDEO = {
 def write_lerobot(
     folder: Path, episodes: Sequence[Episode], *, version: str = "v2.1", has_state: bool = True
 ) -> None:
-    """Write a data set; the images are rendered on the way.
+    """Write a data set, rendering the images on the fly.
 
     Parameters
     ----------
     folder : Path
         Created.
     episodes : sequence of Episode
-        At least one; all of one size, rate and set of cameras.
+        At least one; all with the same size, rate and set of cameras.
     version : str
         ``v2.1`` or ``v3.0``.
     has_state : bool
-        Whether the joints are stored beside the commands.
+        Whether the joints are stored in addition to the commands.
 
     Raises
     ------
     ValueError
-        If the version is another.
+        If the version is unknown.
     """
     if version not in _DATA:
         raise ValueError(f"version is {version!r}, expected one of {', '.join(_DATA)}")
@@ -107,7 +107,7 @@ def _table(episode: Episode, number: int, first: int, has_state: bool) -> Any:
 
 
 def _write_parquet(table: Any, path: Path) -> None:
-    """Write a table whole or not at all, and not through a link."""
+    """Write a table atomically, and not through a link."""
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)

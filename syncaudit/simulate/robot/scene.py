@@ -1,4 +1,4 @@
-"""What surrounds the arm: a table with objects, a wall, a person's hand; all textured boxes."""
+"""The surroundings of the arm: a table with objects, a wall, a hand; all textured boxes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _TABLE_M = 1.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SceneStyle:
-    """How the place looks.
+    """Appearance of the scene.
 
     Attributes
     ----------
     contrast : float
-        Of table and wall; 1 is wood grain with clutter, 0.15 a plain table.
+        Contrast of table and wall; 1 is wood grain with clutter, 0.15 a plain table.
     n_objects : int
     has_hand : bool
         Whether a person's hand moves about in the far half of the table.
@@ -42,7 +42,7 @@ class SceneStyle:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
-    """What stands still, and the faces of what moves.
+    """Static parts of the scene, and the faces of moving parts.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Scene:
     objects : tuple of Link
         Boxes on the table.
     object_faces, link_faces : tuple of tuple of Texture
-        Six a box.
+        Six per box.
     hand_faces : tuple of Texture
-        Of a person's hand, empty where there is none.
+        Faces of a person's hand, empty if there is none.
     """
 
     ground: Planes
@@ -64,7 +64,7 @@ class Scene:
 
 
 def draw_scene(style: SceneStyle, rng: np.random.Generator) -> Scene:
-    """Draw a place to work at."""
+    """Draw a random workplace."""
     table = single_plane(
         np.array([-0.4, 0.5 * _TABLE_M, 0.0]),
         np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]),
@@ -100,14 +100,14 @@ def draw_scene(style: SceneStyle, rng: np.random.Generator) -> Scene:
 
 
 def box_planes(boxes: Sequence[Link], faces: Sequence[Sequence[Texture]]) -> Planes:
-    """Return the six faces of each box, owner the number of the box."""
+    """Return the six faces of each box, with the number of the box as owner."""
     corners, axes, sizes, owners = [], [], [], []
     for number, box in enumerate(boxes):
         for axis in range(3):
             for side in (-1.0, 1.0):
                 outward = side * box.rotation[:, axis]
                 run = box.rotation[:, (axis + 1) % 3]
-                down = np.cross(-outward, run)  # run, down and the way in are right-handed
+                down = np.cross(-outward, run)  # run, down and the inward normal are right-handed
                 half_run = box.half_size_m[(axis + 1) % 3]
                 half_down = box.half_size_m[(axis + 2) % 3]
                 middle = box.centre_m + outward * box.half_size_m[axis]

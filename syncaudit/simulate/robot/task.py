@@ -1,4 +1,4 @@
-"""What the arm does: pick and place by a person's hand, and the arm that follows it."""
+"""Motion of the arm: pick and place by a person's hand, and the arm that follows it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["ArmCourse", "TaskStyle", "draw_course"]
 Floats = NDArray[np.float64]
 
 _STEP_S = 0.005
-_LEAD_S = 2.0  # the arm is followed for this long before and after the episode
+_LEAD_S = 2.0  # the motion extends this long before and after the episode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStyle:
-    """How a person moves the arm.
+    """Style of a person's arm movements.
 
     Attributes
     ----------
     move_s, pause_s : tuple of float
-        Shortest and longest move from place to place, and rest there.
+        Shortest and longest duration of a move from place to place, and of a pause.
     tremor_deg : float
-        Standard deviation of the unsteadiness of the hand, 0.5 to 4 Hz.
+        Standard deviation of the tremor of the hand, 0.5 to 4 Hz.
     lag_s : float
-        By how much the arm trails the command (critically damped, second order).
+        Time by which the arm trails the command (critically damped, second order).
     """
 
     move_s: tuple[float, float] = (0.6, 1.6)
@@ -42,12 +42,12 @@ class TaskStyle:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArmCourse:
-    """Command and true joints at any instant of the episode.
+    """Commanded and true joints at any time of the episode.
 
     Attributes
     ----------
     command, joints : CubicSpline
-        Seconds since the start of the episode to six values.
+        Six values as a function of seconds since the start of the episode.
     """
 
     command: CubicSpline
@@ -75,7 +75,7 @@ def draw_course(duration_s: float, style: TaskStyle, rng: np.random.Generator) -
 
 
 def _moves(times_s: Floats, style: TaskStyle, rng: np.random.Generator) -> Floats:
-    """Return the joints of a hand that picks and places without end, shape (n, 6)."""
+    """Return the joints of a hand that picks and places continuously, shape (n, 6)."""
     now_s, here = float(times_s[0]), _above(rng, 0.22, 60.0)
     command = np.tile(here, (times_s.size, 1))
     queue: list[Floats] = []

@@ -1,4 +1,4 @@
-"""Put text in time: forced aligners, one a module, in one table."""
+"""Align text with audio in time: forced aligners, one per module, in one table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syncaudit.speech.aligners.viter import ViterAligner
 
 __all__ = ["ALIGNERS", "Aligner", "Alignment", "Utterance", "phones_of_text", "words_of_text"]
 
-# In the order in which they are tried: what needs no set-up comes first.
+# In the order in which they are tried: those that need no set-up come first.
 ALIGNERS: Mapping[str, Callable[[], Aligner]] = MappingProxyType(
     {"pocketsphinx": PocketsphinxAligner, "mfa": MfaAligner, "viter": ViterAligner}
 )

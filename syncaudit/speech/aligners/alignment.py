@@ -1,4 +1,4 @@
-"""What an aligner takes and gives, and what all aligners have in common."""
+"""Define the input and output of aligners, and what all aligners have in common."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 
-# Apostrophes belong to words (don't), all other marks part them.
+# Apostrophes belong to words (don't), all other punctuation separates them.
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
 _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
-# What Kaldi's recipes put in place of a word that the dictionary lacks.
+# Kaldi recipes substitute this for a word that the dictionary lacks.
 _SPOKEN_NOISE = "spn"
 # Aligners round times; touching intervals may overlap by less than this.
 _ROUNDING_S = 1e-4
@@ -38,7 +38,7 @@ _ROUNDING_S = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Utterance:
-    """Sound, and what is said in it.
+    """Sound and what is spoken in it.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class Utterance:
     rate_hz : float
         Sampling rate.
     words : tuple of str
-        In order, without punctuation; empty where only phones are known.
+        In order, without punctuation; empty if only phones are known.
     phones : tuple of tuple of str
-        Given pronunciation, in IPA or ARPAbet: of each word, or of one phone each where there
-        are no words. Empty: the aligner finds the pronunciation itself.
+        Given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
+        words. Empty: the aligner finds the pronunciation itself.
     language : str
-        Of the words: ``en``, ``de`` ...
+        Language of the words: ``en``, ``de`` ...
     """
 
     name: str
@@ -72,21 +72,21 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """When each word and phone was spoken, as an aligner says.
+    """When each word and phone was spoken, according to an aligner.
 
     Parameters
     ----------
     aligner : str
-        Which one, with its version.
+        Name and version.
     words, phones : Tier
-        Intervals in order, in seconds of the sound, silences left out. `words` is empty where
-        the utterance has none.
+        Intervals in order, in seconds of the sound, without silences. `words` is empty if the
+        utterance has none.
     guessed : tuple of str
         Words whose pronunciation was guessed from their letters.
     remarks : tuple of str
-        What a user should know, as sentences.
+        Remarks for the user, as sentences.
     has_own_score : bool
-        Whether the aligner knows, and has checked, how well text and sound fit.
+        Whether the aligner itself has checked how well text and sound fit.
     """
 
     aligner: str
@@ -98,23 +98,24 @@ class Alignment:
 
 
 class Aligner(Protocol):
-    """Puts text in time."""
+    """Forced aligner: assigns times to text."""
 
     name: str
 
     def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
-        """Return why it cannot be used here for such a text, with what to do; None: it can.
+        """Return why it is unavailable for such a text, with a remedy; None if it is available.
 
-        `language`: of the text. `is_phones`: whether the text is given as phones.
+        `language`: that of the text. `is_phones`: whether the text is given as phones.
         """
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
-        """Align utterances, each for itself; what cannot be aligned becomes its error.
+        """Align utterances independently; what cannot be aligned becomes its error.
 
         Parameters
         ----------
         utterances : sequence of Utterance
-            All of a language and kind of text that are available, by `unavailable_reason`.
+            All in a language and kind of text that are available, according to
+            `unavailable_reason`.
         """
 
 
@@ -161,12 +162,12 @@ def aligned_tiers(
 
 
 def remarks_on_unknown(name: str, words: Tier, phones: Tier) -> tuple[str, ...]:
-    """Return the sentence about words that the dictionary lacks.
+    """Return the remark about words that the dictionary lacks.
 
     Raises
     ------
     AlignmentError
-        If it lacks them all: their times then say nothing.
+        If it lacks them all: their times are then meaningless.
     """
     unknown = [one.label for one in words.intervals if _is_unknown(one, phones)]
     if len(unknown) == len(words.intervals):
@@ -192,9 +193,9 @@ def _is_unknown(word: Interval, phones: Tier) -> bool:
 def words_of_text(text: str) -> tuple[str, ...]:
     """Return the words of a text in order, as written but without punctuation.
 
-    What stands in brackets or angles (``[laughs]``, ``<unk>``) is a remark, no word.
+    Text in brackets or angle brackets (``[laughs]``, ``<unk>``) is a remark, not a word.
 
-    Any script that parts words by blanks will do.
+    Any script that separates words by blanks is supported.
     """
     plain = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     plain = re.sub(r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}", " ", plain).replace("_", " ")
@@ -203,10 +204,10 @@ def words_of_text(text: str) -> tuple[str, ...]:
 
 
 def phones_of_text(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the phones of a transcription: of each word, where ``|`` parts words.
+    """Return the phones of a transcription, grouped by word if ``|`` separates words.
 
-    Blanks stand between phones: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar nothing is
-    known of words, and each phone stands for itself.
+    Phones are separated by blanks: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar, words are
+    unknown, and each phone stands alone.
     """
     if "|" not in text:
         return tuple((phone,) for phone in text.split())

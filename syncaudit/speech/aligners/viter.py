@@ -1,6 +1,6 @@
-"""Align with viter (extra ``viter``), which reads models of MFA and its own without Kaldi.
+"""Align with viter (extra ``viter``), which reads MFA models and its own without Kaldi.
 
-It brings no model: people who own one name it, with its dictionary, in environment variables.
+It includes no model: users name their own, with its dictionary, in environment variables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["DICTIONARY_VARIABLE", "MODEL_VARIABLE", "ViterAligner"]
 
 MODEL_VARIABLE = "SYNCAUDIT_VITER_MODEL"
 DICTIONARY_VARIABLE = "SYNCAUDIT_VITER_DICTIONARY"
-_MIN_S = 0.2  # its features need a few frames; without any it panics
+_MIN_S = 0.2  # its features need a few frames; it panics without any
 
 
 class ViterAligner:
@@ -39,7 +39,7 @@ class ViterAligner:
     name = "viter"
 
     def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:  # noqa: ARG002  # its model decides the language
-        """Return why it cannot be used: not installed, no model named, phones."""
+        """Return why it is unavailable: not installed, no model named, phones given."""
         if importlib.util.find_spec("viter") is None:
             return MissingExtraError("viter", extra="viter", purpose="Alignment with an MFA model")
         if is_phones:

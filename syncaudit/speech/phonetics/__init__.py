@@ -1,4 +1,4 @@
-"""What kind of sound a phone or word is: broad classes, from IPA, ARPAbet or spelling."""
+"""Classify phones and words into broad kinds of sound, from IPA, ARPAbet or spelling."""
 
 from syncaudit.speech.phonetics.classes import TYPICAL_DURATION_S, PhoneClass
 from syncaudit.speech.phonetics.dictionary import look_up

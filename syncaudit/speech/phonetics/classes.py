@@ -10,17 +10,17 @@ __all__ = ["TYPICAL_DURATION_S", "PhoneClass"]
 
 
 class PhoneClass(StrEnum):
-    """Manner of a sound, as far as band energies tell it."""
+    """Manner of a sound, as far as band energies distinguish it."""
 
     VOWEL = "vowel"
     NASAL = "nasal"
     APPROXIMANT = "approximant"  # glides, laterals, taps, trills
     SIBILANT = "sibilant"
-    FRICATIVE = "fricative"  # all that hiss weakly, and h
+    FRICATIVE = "fricative"  # all weak fricatives, and h
     PLOSIVE = "plosive"  # the burst alone
-    CLOSURE = "closure"  # the hush before a burst
+    CLOSURE = "closure"  # the silence before a burst
     SILENCE = "silence"
-    SPEECH = "speech"  # speech of which nothing else is known
+    SPEECH = "speech"  # speech, otherwise unspecified
 
 
 # Typical durations in read speech, rounded: only their ratios matter, they are scaled to the word.

@@ -1,4 +1,4 @@
-"""Look English words up in the pronunciation dictionary of pocketsphinx, where installed."""
+"""Look up English words in the pronunciation dictionary of pocketsphinx, if installed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MARKS = string.punctuation.replace("'", "") + "“”‘’„«»…–—¿¡
 
 
 def look_up(words: Collection[str]) -> dict[str, tuple[PhoneClass, ...]]:
-    """Return the classes of the words that the dictionary knows, by word as given.
+    """Return the classes of the words that the dictionary contains, by word as given.
 
-    Nothing is known without pocketsphinx, whose wheel carries the CMU dictionary.
+    Empty without pocketsphinx, whose wheel includes the CMU dictionary.
 
-    `words`: in any case, with or without marks around them.
+    `words`: in any case, with or without punctuation around them.
     """
     path = _dictionary_path()
     if path is None:

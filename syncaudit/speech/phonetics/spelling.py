@@ -16,8 +16,8 @@ _S, _F = PhoneClass.SIBILANT, PhoneClass.FRICATIVE
 _P = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
 _C = (PhoneClass.CLOSURE, PhoneClass.SIBILANT)
 
-# Groups first. What languages read differently (``ch``, ``j``, ``c``) gets the commonest reading;
-# a wrong guess costs a little of the contrast, no bias.
+# Groups first. Letters that languages read differently (``ch``, ``j``, ``c``) get the most common
+# reading; a wrong guess costs a little contrast but causes no bias.
 _GROUPS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
     {
         "tsch": _C,
@@ -53,14 +53,14 @@ _LETTERS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
         "j": (_A,),
     }
 )
-# Composed letters that sound unlike their base letter.
+# Precomposed letters that sound different from their base letter.
 _COMPOSED: Mapping[str, str] = MappingProxyType(
     {"ç": "s", "š": "s", "ś": "s", "ş": "s", "č": "ch", "ć": "ch", "ž": "z", "ż": "z", "ź": "z"}
 )
 
 
 class Script(StrEnum):
-    """What letters a text is written in."""
+    """Script in which a text is written."""
 
     LATIN = "Latin"
     OTHER = "other"
@@ -79,11 +79,12 @@ def script_of(words: Iterable[str]) -> Script:
 def classes_of_spelling(word: str) -> tuple[PhoneClass, ...]:
     """Return rough classes of the sounds of a word in Latin script, in order.
 
-    Letter rules that hold about equally well in the languages of Europe; no dictionary, no
-    language. Letters doubled are one sound, vowels in a row one vowel, a final ``e`` after vowel
-    and consonant is mute. Characters of other scripts and digits are `PhoneClass.SPEECH`.
+    Letter rules that hold about equally well in the languages of Europe; they need neither a
+    dictionary nor the language. Doubled letters are one sound, consecutive vowels one vowel, a
+    final ``e`` after vowel and consonant is silent. Characters of other scripts and digits are
+    `PhoneClass.SPEECH`.
 
-    Marks and apostrophes do not matter.
+    Punctuation and apostrophes are ignored.
     """
     letters = _plain(word)
     classes: list[PhoneClass] = []
@@ -103,7 +104,7 @@ def classes_of_spelling(word: str) -> tuple[PhoneClass, ...]:
 
 
 def _sound(letters: str, k: int) -> tuple[int, tuple[PhoneClass, ...]]:
-    """Return how many letters from `k` on are one sound, and its classes."""
+    """Return how many letters from `k` on form one sound, and its classes."""
     if letters[k] == "y" and letters[k + 1 : k + 2] in tuple("aeiou"):
         return 1, (_A,)
     for length in (4, 3, 2, 1):

@@ -1,4 +1,4 @@
-"""Recognise the alphabet of phone labels (IPA, ARPAbet), and the classes of each label."""
+"""Recognise the alphabet of phone labels (IPA, ARPAbet) and classify each label."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = MappingProxyType(
 ARPABET: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
     {symbol: classes for classes, symbols in _BY_CLASS.items() for symbol in symbols.split()}
 )
-# Letters of the chart of the International Phonetic Association (2020), by manner; old and
-# ASCII spellings of the same letters stand beside them. A glottal stop has no burst.
+# Letters of the chart of the International Phonetic Association (2020), by manner; obsolete and
+# ASCII spellings of the same letters are listed with them. A glottal stop has no burst.
 _LETTERS: Mapping[PhoneClass, str] = MappingProxyType(
     {
         PhoneClass.VOWEL: "iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝᵻᵿ",
@@ -53,21 +53,21 @@ _CLASS: Mapping[str, PhoneClass] = MappingProxyType(
     {letter: manner for manner, letters in _LETTERS.items() for letter in letters}
 )
 _AFFRICATES = "ʦʣʧʤʨʥčǰ"
-# Composed letters that must not fall apart into letter and diacritic.
+# Precomposed letters that must not be decomposed into letter and diacritic.
 _WHOLE = ("ç", "š", "ž", "č", "ǰ")
 _SPLIT_PLOSIVE = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
 _SILENCE = frozenset(
     {"", "sil", "sp", "pau", "pause", "epi", "h#", "#", "##", "_", "-", "<eps>", "<sil>", "<p:>"}
     | {"<p>", "<s>", "</s>", "...", "…", "{sl}", "[sil]", "(.)", "silence", "[silence]", "ssil"}
 )
-# Somebody spoke, but what is not written.
+# Somebody spoke, but the words are not transcribed.
 _SPOKEN = frozenset({"spn", "<unk>", "<oov>", "unk", "[unk]", "xxx", "yyy", "[oov]", "<spoken>"})
 
 
 def classes_of_arpabet(symbol: str) -> tuple[PhoneClass, ...] | None:
-    """Return the classes of a phone in order, None where the ARPAbet has no such symbol.
+    """Return the classes of a phone in order, None if ARPAbet has no such symbol.
 
-    Case, stress and the position that some recognisers add do not matter.
+    Case, stress, and the position suffix of some recognisers are ignored.
     """
     return ARPABET.get(bare_arpabet(symbol))
 
@@ -88,16 +88,16 @@ class Alphabet(StrEnum):
 
 
 def is_silence(label: str) -> bool:
-    """Return whether a label marks that nobody speaks."""
+    """Return whether a label marks silence."""
     return label.strip().lower() in _SILENCE
 
 
 def alphabet_of(labels: Iterable[str]) -> tuple[Alphabet, float]:
-    """Return the alphabet that knows most of the labels, and the share of them that it knows.
+    """Return the alphabet that contains most of the labels, and their share.
 
-    Silences do not count. Without any label that counts the share is 0.
+    Silences do not count. If no label counts, the share is 0.
 
-    `labels`: labels of a tier, repetitions and all.
+    `labels`: labels of a tier, including repetitions.
     """
     spoken = [label for label in labels if not is_silence(label) and not _is_spoken(label)]
     if not spoken:
@@ -116,9 +116,9 @@ def alphabet_of(labels: Iterable[str]) -> tuple[Alphabet, float]:
 
 
 def classes_of_phone(label: str, alphabet: Alphabet) -> tuple[PhoneClass, ...] | None:
-    """Return the classes of a phone label in order; None where the alphabet has no such phone.
+    """Return the classes of a phone label in order; None if the alphabet has no such phone.
 
-    `label`: as it stands in a tier; silences and "spoken noise" are known in every alphabet.
+    `label`: as in a tier; silences and "spoken noise" are known in every alphabet.
     `alphabet`: from `alphabet_of`.
     """
     if is_silence(label):
@@ -136,11 +136,11 @@ def _classes(label: str, alphabet: Alphabet) -> tuple[PhoneClass, ...] | None:
 
 
 def _classes_of_ipa(symbol: str) -> tuple[PhoneClass, ...] | None:
-    """Return the classes of one phone in order, None where it is no phone that is known.
+    """Return the classes of one phone in order, None if it is not a known phone.
 
-    Stress, length, tone, tie bars, superscripts and diacritics are taken off. A plosive is a
+    Stress, length, tone, tie bars, superscripts and diacritics are removed. A plosive is a
     closure and a burst, an affricate (``tʃ``, ``t͡ʃ``, ``ʧ``) a closure and its hiss, a diphthong
-    (``aɪ``, ``aj``) a vowel, a geminate (``tt``) what it doubles.
+    (``aɪ``, ``aj``) a vowel, a geminate (``tt``) the phone that it doubles.
 
     `symbol`: one phone, not a transcribed word.
     """

@@ -1,4 +1,4 @@
-"""Parse and write files of words and phones with times: one function a format, in two tables."""
+"""Parse and write files of words and phones with times: one function per format, two tables."""
 
 from __future__ import annotations
 

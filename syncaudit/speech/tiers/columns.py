@@ -20,8 +20,8 @@ _TIERS = ("tier", "type")
 def parse_csv(uri: str, text: str) -> Parsed:
     """Parse rows of start, end (or duration) and label, in seconds.
 
-    Column names are matched without case. A column ``tier`` or ``type`` (as the Montreal
-    Forced Aligner writes) parts the rows into tiers, several speakers into tiers of their own.
+    Column names are case-insensitive. A column ``tier`` or ``type`` (as the Montreal Forced
+    Aligner writes) splits the rows into tiers, and several speakers into tiers of their own.
 
     Raises
     ------

@@ -13,8 +13,8 @@ __all__ = ["parse_eaf"]
 def parse_eaf(uri: str, text: str) -> Parsed:
     """Parse an ELAN file: aligned annotations, and those that refer to aligned ones.
 
-    ``TIME_ORIGIN`` of the first medium is where in the medium the annotations' time starts: it
-    is added to every time and reported.
+    ``TIME_ORIGIN`` of the first medium is the position in the medium where the time of the
+    annotations starts: it is added to every time and reported.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def parse_eaf(uri: str, text: str) -> Parsed:
 def _span(
     name: str, spans: dict[str, tuple[float, float]], parents: dict[str, str]
 ) -> tuple[float, float] | None:
-    """Return the times of an annotation, its own or those of the one it refers to."""
+    """Return the times of an annotation: its own, or those of the one it refers to."""
     seen: set[str] = set()
     while name not in spans:
         if name in seen or name not in parents:

@@ -17,7 +17,7 @@ _LABELS = ("word", "text", "label", "phone", "char")
 def parse_json(uri: str, text: str) -> Parsed:
     """Parse JSON of an aligner or recogniser.
 
-    Known are ``{"tiers": {name: {"entries": [[start, stop, label]]}}}`` (Montreal Forced
+    Supported are ``{"tiers": {name: {"entries": [[start, stop, label]]}}}`` (Montreal Forced
     Aligner), ``{"segments": [{"start", "end", "text", "words": [...]}]}`` (Whisper, WhisperX),
     and a list of objects with start, end and label.
 
@@ -89,7 +89,7 @@ def _objects(uri: str, where: str, items: Iterable[Any]) -> list[dict[str, Any]]
 
 
 def _timed(uri: str, name: str, items: list[dict[str, Any]]) -> tuple[Tier, int]:
-    """Return a tier of those items that have times, and how many have none."""
+    """Return a tier of the items that have times, and the number of those without."""
     intervals: list[Interval] = []
     for place, item in enumerate(items):
         start, stop = item.get("start"), item.get("end", item.get("stop"))

@@ -1,4 +1,4 @@
-"""What a tier parser returns, and the errors that all of them share."""
+"""Define what a tier parser returns, and the errors that all parsers share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Parsed:
 
 
 def broken(uri: str, what: str, *, hint: str = "Export it again.") -> StreamReadError:
-    """Return the error of a file that is not in its format."""
+    """Return the error for a file that does not follow its format."""
     return StreamReadError(what, code="corrupt", path=uri, hint=hint)
 
 

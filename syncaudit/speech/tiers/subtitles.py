@@ -15,7 +15,7 @@ def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
     Raises
     ------
     StreamReadError
-        If no subtitle is in it.
+        If it contains no subtitle.
     """
     import pysubs2
 

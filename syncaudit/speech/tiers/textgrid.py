@@ -1,4 +1,4 @@
-"""Parse Praat TextGrids, long and short, as Praat itself does: numbers and strings count."""
+"""Parse Praat TextGrids, long and short, as Praat itself does: only numbers and strings matter."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TOKEN = re.compile(
 
 
 def parse_textgrid(uri: str, text: str) -> Parsed:
-    """Return the tiers of a TextGrid; a point is an interval without length.
+    """Return the tiers of a TextGrid; a point is an interval of zero length.
 
     Raises
     ------
     StreamReadError
-        If it is not a text TextGrid, or breaks off.
+        If it is not a text TextGrid, or is truncated.
     """
     if text.startswith("ooBinaryFile"):
         raise StreamReadError(

@@ -1,4 +1,4 @@
-"""Write tiers as text that other tools read: TextGrid (long), CTM, JSON."""
+"""Write tiers as text that other tools can read: TextGrid (long), CTM, JSON."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DECIMALS = 6
 
 
 def _textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
-    """Return a long Praat TextGrid; what no interval covers becomes an empty one.
+    """Return a long Praat TextGrid; time not covered by an interval becomes an empty one.
 
-    `tiers`: intervals in order and without overlap, as Praat demands. `duration_s`: length of the
-    sound. `name`: what the sound is called; only CTM says it.
+    `tiers`: intervals in order and without overlap, as Praat requires. `duration_s`: length of the
+    sound. `name`: name of the sound; only CTM contains it.
 
     Raises
     ------
@@ -51,12 +51,12 @@ def _textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> st
 
 
 def _ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
-    """Return NIST CTM, one line a label; the channel is the tier, silences are left out.
+    """Return NIST CTM, one line per label; the channel is the tier, silences are left out.
 
     Raises
     ------
     UsageError
-        If a label or name holds blanks, which part the columns.
+        If a label or name contains blanks, which separate the columns.
     """
     lines = []
     for tier in tiers:
@@ -75,7 +75,7 @@ def _ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  #
 
 
 def _json_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
-    """Return JSON of the shape that the Montreal Forced Aligner writes.
+    """Return JSON in the format of the Montreal Forced Aligner.
 
     ``{"start", "end", "tiers": {name: {"type": "interval", "entries": [[start, end, label]]}}}``
     """

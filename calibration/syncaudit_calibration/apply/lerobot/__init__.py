@@ -1,7 +1,7 @@
-"""Write LeRobot data sets anew with rows that belong together: the measured lags taken out.
+"""Rewrite LeRobot data sets with re-paired rows, so that the measured offsets are removed.
 
-A row of LeRobot holds what counts as simultaneous, so a lag is no matter of stamps there: pictures,
-states and commands have to be paired anew. Nothing is encoded again.
+A LeRobot row holds samples that count as simultaneous, so correcting timestamps does not remove an
+offset: frames, states and commands have to be re-paired. Nothing is re-encoded.
 """
 
 from syncaudit_calibration.apply.lerobot.repair import repair_lerobot

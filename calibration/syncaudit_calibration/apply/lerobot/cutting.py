@@ -1,4 +1,4 @@
-"""Cut videos without encoding them again."""
+"""Cut videos without re-encoding them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ __all__ = ["VideoPackets"]
 class VideoPackets:
     """The packets of a video, from which a span of its frames can be written.
 
-    A span begins at any frame: what is decoded before it stands before time zero, where an edit
-    list of the container hides it. It ends where no frame that is left in needs one that is not.
+    A span can begin at any frame: frames that must be decoded before it get times below zero,
+    where an edit list of the container hides them. It can end only where no frame inside depends
+    on one outside.
 
     Parameters
     ----------
@@ -52,13 +53,13 @@ class VideoPackets:
         return len(self._shown)
 
     def stop_before(self, stop: int) -> int:
-        """Return the last end at or before frame `stop` at which the video can be cut."""
+        """Return the last frame at or before `stop` before which the video can be cut."""
         while 0 < stop < len(self) and not _is_clean(self._times, self._shown[stop]):
             stop -= 1
         return stop
 
     def write(self, target: Path, start: int, stop: int) -> None:
-        """Write frames from `start` to before `stop`, of which `stop_before` knows, as MP4."""
+        """Write frames `start` to `stop` (excluded, from `stop_before`) as MP4."""
         begin = self._shown[start]
         end = self._shown[stop] if stop < len(self) else None
         key = max(

@@ -1,4 +1,4 @@
-"""An episode of LeRobot, and what reads and writes it in the layout of a version."""
+"""A LeRobot episode, and the interface that reads and writes it in the layout of a version."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Episode", "Files", "PairedEpisode", "write_parquet"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """One episode as it was.
+    """One original episode.
 
     Attributes
     ----------
     number : int
-        Its number.
+        Episode number.
     row : mapping of str to object
-        What the metadata say of it, without statistics.
+        Its row of the metadata, without statistics.
     table : pyarrow.Table
         Its rows.
     stats : mapping
@@ -42,18 +42,18 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedEpisode:
-    """An episode whose rows are paired anew.
+    """An episode whose rows are re-paired.
 
     Attributes
     ----------
     episode : Episode
-        As it was.
+        The original.
     pairing : Pairing
         Of its sources.
     moves : mapping of str to int
-        By how many frames each video feature moves, as in `Pairing`.
+        Number of frames by which each video feature moves, as in `Pairing`.
     cuts : mapping of str to VideoPackets
-        Its videos by feature, where they have to be cut.
+        Its videos by feature, if they have to be cut.
     """
 
     episode: Episode
@@ -74,16 +74,16 @@ class Files(Protocol):
         ...
 
     def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
-        """Write an episode as the next one, its rows being `table`."""
+        """Write an episode as the next one, with the rows of `table`."""
         ...
 
     def finish(self) -> None:
-        """Write what is said of all episodes."""
+        """Write the metadata of all episodes."""
         ...
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write a table whole or not at all; its folder is made."""
+    """Write a table atomically, creating its folder."""
     make_parent(path)
     with replacing(path) as file:
         pq.write_table(table, file)

@@ -1,4 +1,4 @@
-"""LeRobot version 2: a table and videos of its own for every episode."""
+"""LeRobot version 2: every episode has its own table and videos."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPISODES, _STATS = "meta/episodes.jsonl", "meta/episodes_stats.jsonl"
 
 
 class OwnFiles:
-    """Version 2: a table and videos of its own for every episode."""
+    """Version 2: every episode has its own table and videos."""
 
     def __init__(self, source: Source, out: Path, info: Mapping[str, Any]) -> None:
         root = Path(source.base_uri)
@@ -88,6 +88,6 @@ class OwnFiles:
         self._stats_lines.append(json.dumps({"episode_index": number, "stats": stats}))
 
     def finish(self) -> None:
-        """Write what is said of all episodes."""
+        """Write the metadata of all episodes."""
         replace_text(self._out / _EPISODES, "\n".join([*self._lines, ""]))
         replace_text(self._out / _STATS, "\n".join([*self._stats_lines, ""]))

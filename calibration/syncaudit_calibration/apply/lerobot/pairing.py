@@ -1,4 +1,4 @@
-"""Which samples belong to one row, once the lags of their sources are known."""
+"""Find the samples that belong to one row, given the offsets of their sources."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Pairing", "pair_rows"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """How the rows of an episode are paired anew.
+    """How the rows of an episode are re-paired.
 
     Attributes
     ----------
     start, stop : int
-        Rows of old that stay, half open: beyond them a source has no sample.
+        Original rows that are kept, half open: beyond them some source has no sample.
     moves : mapping of str to float
         Row ``j`` takes sample ``j + move`` of a source; a fraction is interpolated.
     left_s : mapping of str to float
-        What the source is still off then: positive, if its content is later than its row.
+        Remaining offset of the source: positive if its content is later than its row.
     """
 
     start: int
@@ -33,15 +33,15 @@ class Pairing:
 
     @property
     def n_rows(self) -> int:
-        """How many rows stay."""
+        """Return the number of rows that are kept."""
         return self.stop - self.start
 
     def samples(self, source: str) -> NDArray[np.float64]:
-        """Return the sample of every row, shape (n_rows,)."""
+        """Return the sample index of every row, shape (n_rows,)."""
         return np.arange(self.start, self.stop, dtype=np.float64) + self.moves[source]
 
     def shortened(self, n_rows: int) -> Pairing:
-        """Return the pairing without the rows from `n_rows` on."""
+        """Return the pairing reduced to its first `n_rows` rows."""
         return replace(self, stop=self.start + n_rows)
 
 
@@ -53,11 +53,11 @@ def pair_rows(
     cameras: Collection[str],
     interpolated: Collection[str] = (),
 ) -> Pairing:
-    """Return for every source the samples nearest to the times of the rows.
+    """Find the samples of every source that are nearest in time to the rows.
 
-    Sample ``k`` of a source was true at ``k / fps + offset``, a row stands for one time. Frames
-    cannot be interpolated: where other sources are, rows stand for the times of the frames (the
-    median over the cameras), else for the times that they say.
+    Sample ``k`` of a source was taken at ``k / fps + offset``; a row represents one time. Frames
+    cannot be interpolated: if other sources are, rows represent the times of the frames (the
+    median over the cameras), otherwise their nominal times ``j / fps``.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ def pair_rows(
     fps : float
         Rate of the rows.
     offsets_s : mapping of str to float
-        What is added to the stamps of each source to get reference time.
+        What is added to the timestamps of each source to get reference time.
     cameras : collection of str
-        Those of them that hold frames.
+        The sources that hold frames.
     interpolated : collection of str
-        Those of them that may be interpolated.
+        The sources that may be interpolated.
     """
     nearest = {name: round(-offset_s * fps) for name, offset_s in offsets_s.items()}
     grid_s = 0.0

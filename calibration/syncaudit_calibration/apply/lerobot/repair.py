@@ -1,4 +1,4 @@
-"""Write a LeRobot data set anew: episodes in order, rows paired anew, metadata that fit."""
+"""Rewrite a LeRobot data set: episodes in order, rows re-paired, metadata updated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from syncaudit_calibration.apply.targets import RECORD
 __all__ = ["repair_lerobot"]
 
 _STATS = "meta/stats.json"
-# Less than this is no matter of rows.
+# Remaining offsets below this are reported as zero.
 _LEAST_S = 5e-5
 
 
@@ -41,11 +41,11 @@ def repair_lerobot(
     is_interpolated: bool = False,
     on_clip: Callable[[ClipOutcome], None] | None = None,
 ) -> None:
-    """Write a data set of the same version whose rows hold what belongs together.
+    """Write a data set of the same version whose rows hold simultaneous samples.
 
-    Each source is moved by whole rows, to the sample nearest in time; rows that lose a partner at
-    the ends go, and episodes and rows are numbered anew. Videos are cut without encoding (v2) or
-    linked (v3). An episode that cannot be paired is left out.
+    Each source is moved by whole rows, to the sample nearest in time. Rows at the ends that lose a
+    partner are dropped, and episodes and rows are renumbered. Videos are cut without re-encoding
+    (v2) or linked (v3). Episodes that cannot be paired are left out.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def repair_lerobot(
     is_interpolated : bool
         Whether states and commands are interpolated between their samples.
     on_clip : callable, optional
-        Told of every clip when it is done.
+        Called with the outcome of every clip when it is done.
 
     Raises
     ------
     UsageError
-        If the clips are no episodes of one local data set, the folder holds something, or no
+        If the clips are not episodes of one local data set, the folder is not empty, or no
         episode could be paired.
     """
     corrections.check({clip.clip_id: clip for clip in clips})
@@ -79,7 +79,7 @@ def repair_lerobot(
 
 
 def _data_set(clips: Sequence[Clip]) -> Source:
-    """Return the data set that all clips are of."""
+    """Return the data set that all clips belong to."""
     found = {clip.origin.dataset if clip.origin else None for clip in clips}
     (dataset, *others) = found
     if dataset is None or others:
@@ -102,7 +102,7 @@ def _number_of(clip: Clip) -> int:
 
 
 class _Repair:
-    """The data set that is written, episode by episode."""
+    """The data set being written, episode by episode."""
 
     def __init__(self, source: Source, out: Path, *, is_interpolated: bool) -> None:
         self._source, self._out = source, out
@@ -142,7 +142,8 @@ class _Repair:
             first_index=self._n_rows,
         )
         has_quantiles = any("q01" in stats for stats in episode.stats.values())
-        # What needs no look at frames; theirs are those of the few frames more that there were.
+        # Only numeric statistics are recomputed; those of the frames still include the few frames
+        # that were dropped.
         numbers = of_episode(numbers_in(table, self._all_features()), has_quantiles=has_quantiles)
         stats = {**episode.stats, **numbers}
         self._files.add(paired, table, stats)
@@ -167,7 +168,7 @@ class _Repair:
         return outcome
 
     def _paired(self, clip: Clip, known: Mapping[str, SourceCorrection]) -> PairedEpisode:
-        """Return an episode and how its rows are paired, as far as its videos can be cut."""
+        """Return an episode with its rows paired, as far as its videos can be cut."""
         try:
             episode = self._files.episode(_number_of(clip))
         except (pa.ArrowException, OSError, LookupError) as error:
@@ -203,7 +204,7 @@ class _Repair:
     def _outcome(
         self, name: str, known: SourceCorrection, pairing: Pairing, n_before: int
     ) -> SourceOutcome:
-        """Return what became of a source, in words."""
+        """Describe the outcome of a source."""
         if known.correction is None or known.correction.is_nothing:
             return SourceOutcome(source=name, why=known.why, remarks=known.remarks)
         left_s = pairing.left_s[name]
@@ -221,12 +222,12 @@ class _Repair:
         )
 
     def _all_features(self) -> dict[str, Any]:
-        """Return the features with those that are added."""
+        """Return the features, including the added ones."""
         added = {"dtype": "float32", "shape": [1], "names": None}
         return self._features | {ORIGINAL + name: added for name in self._sources.values()}
 
     def finish(self) -> None:
-        """Write the metadata; UsageError if there is no episode."""
+        """Write the metadata; raise UsageError if there is no episode."""
         n = len(self._stats)
         if not n:
             raise UsageError(
@@ -247,7 +248,7 @@ class _Repair:
         if not self._is_shared:
             chunk = self._info.get("chunks_size") or CHUNK_SIZE
             info |= {"total_videos": n * len(self._videos), "total_chunks": -(-n // chunk)}
-        # What was known of all episodes only, as in v2.0, stays.
+        # Statistics that exist only for all episodes together, as in v2.0, are kept.
         known = self._source.read_json(_STATS) if self._source.has(_STATS) else {}
         stats = {**known, **together(self._stats)}
         replace_text(self._out / _STATS, json.dumps(stats, indent=4))
@@ -255,7 +256,7 @@ class _Repair:
         replace_text(self._out / RECORD, "\n".join([*self._record, ""]))
 
     def _copy_rest(self) -> None:
-        """Copy what speaks of no single episode: tasks, a card."""
+        """Copy files that do not concern single episodes: tasks, the dataset card."""
         root = Path(self._source.base_uri)
         for path in (*root.glob("meta/*"), root / "README.md"):
             target = self._out / path.relative_to(root)

@@ -1,4 +1,4 @@
-"""The rows of an episode, paired anew."""
+"""Build the re-paired rows of an episode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncaudit_calibration.apply.lerobot.pairing import Pairing
 __all__ = ["ORIGINAL", "numbers_in", "paired_rows"]
 
 ORIGINAL = "original_timestamp."
-"""What the columns begin with that keep when a row's samples were stamped; a source follows."""
+"""Prefix, before the source name, of columns with the original timestamps of a row's samples."""
 _NUMBERS = ("float", "int", "uint", "bool")
 
 
@@ -28,18 +28,18 @@ def paired_rows(
     episode: int,
     first_index: int,
 ) -> pa.Table:
-    """Return the rows that stay, each with the samples that belong to it.
+    """Return the kept rows, each with the samples that belong to it.
 
-    Columns that no source owns (rewards, tasks) stay with the row.
+    Columns that belong to no source (rewards, tasks) stay with the row.
 
     Parameters
     ----------
     table : pyarrow.Table
-        The episode as it was.
+        The original episode.
     pairing : Pairing
         Of its sources.
     sources : mapping of str to str
-        Feature to source.
+        Source of each feature.
     fps : float
         Rate of the rows.
     episode, first_index : int
@@ -70,7 +70,7 @@ def paired_rows(
 
 
 def _at(column: pa.ChunkedArray, samples: NDArray[np.float64]) -> pa.ChunkedArray | pa.Array:
-    """Return a column at samples; between two of them the line that joins them."""
+    """Return a column at given sample positions, interpolated linearly between samples."""
     below = np.floor(samples).astype(np.int64)
     share = samples - below
     if not share.any():
@@ -83,7 +83,7 @@ def _at(column: pa.ChunkedArray, samples: NDArray[np.float64]) -> pa.ChunkedArra
 
 
 def _metadata(table: pa.Table, columns: Mapping[str, Any]) -> dict[bytes, bytes] | None:
-    """Return the metadata of the schema: 'datasets' keeps the types of all columns there."""
+    """Return the schema metadata, where the 'datasets' library keeps the types of all columns."""
     metadata = dict(table.schema.metadata or {})
     known = json.loads(metadata.get(b"huggingface", b"{}"))
     if "features" in known.get("info", {}):

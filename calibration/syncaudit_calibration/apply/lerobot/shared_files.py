@@ -1,4 +1,4 @@
-"""LeRobot version 3: an episode is rows of a shared table and a span of each shared video."""
+"""LeRobot version 3: an episode is a range of a shared table and a span of each shared video."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 
 
 class SharedFiles:
-    """Version 3: an episode is rows of a table and a span of each video, which stay as they are."""
+    """Version 3: an episode is a range of a table and a span of each video; videos are kept."""
 
     def __init__(self, source: Source, out: Path, info: Mapping[str, Any]) -> None:
         root = Path(source.base_uri)
@@ -50,7 +50,7 @@ class SharedFiles:
         if path != self._read[0]:
             self._read = (path, pq.read_table(self._root / path))
         shared = self._read[1]
-        # Rows are counted over all files: where this one begins its first row says.
+        # Rows are counted over all files; the first row of this file has its starting index.
         begin = row["dataset_from_index"] - shared["index"][0].as_py()
         n = row["dataset_to_index"] - row["dataset_from_index"]
         stats: dict[str, dict[str, Any]] = {}
@@ -66,7 +66,7 @@ class SharedFiles:
         )
 
     def fitting(self, paired: PairedEpisode) -> PairedEpisode:
-        """Return an episode as it is: any span of a shared video will do."""
+        """Return the episode unchanged: any span of a shared video is possible."""
         return paired
 
     def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
@@ -105,13 +105,13 @@ class SharedFiles:
             write_parquet(pa.concat_tables(tables), self._out / path)
 
     def finish(self) -> None:
-        """Write what is said of all episodes."""
+        """Write the metadata of all episodes."""
         self._close()
         write_parquet(pa.Table.from_pylist(self._written), self._out / _EPISODES)
 
 
 def _link(root: Path, out: Path, name: str) -> None:
-    """Let a file stand in `out`, too: the same one, a copy where that cannot be."""
+    """Hard-link a file into `out`; copy it if that is not possible."""
     target = out / name
     if target.exists():
         return

@@ -1,4 +1,4 @@
-"""Statistics of features as LeRobot keeps them: of an episode, and of all together."""
+"""Feature statistics as LeRobot stores them: per episode, and for all episodes together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["QUANTILES", "Stats", "of_episode", "together"]
 
 Stats = Mapping[str, Mapping[str, Any]]
-"""Feature to name to value: nested lists of the feature's shape, or one number of samples."""
+"""Feature to statistic to value: nested lists of the feature's shape, or the sample count."""
 
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
@@ -19,7 +19,7 @@ QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 def of_episode(
     values: Mapping[str, NDArray[np.float64]], *, has_quantiles: bool
 ) -> dict[str, dict[str, Any]]:
-    """Return the statistics of numbers, each of shape (n, ...), as nested lists."""
+    """Return the statistics of numeric features, each of shape (n, ...), as nested lists."""
     found: dict[str, dict[str, Any]] = {}
     for name, samples in values.items():
         columns = samples.reshape(len(samples), -1)
@@ -38,15 +38,15 @@ def of_episode(
 
 
 def together(episodes: Sequence[Stats]) -> dict[str, dict[str, Any]]:
-    """Return the statistics of all samples from those of the episodes.
+    """Combine the statistics of the episodes into those of all samples.
 
-    The variance is that within the episodes and between them; quantiles are the mean of theirs by
-    the number of samples, as LeRobot has them.
+    The variance combines the variances within and between episodes; quantiles are averaged over
+    the episodes, weighted by the number of samples, as LeRobot does.
     """
     found: dict[str, list[Mapping[str, Any]]] = {}
     for stats in episodes:
         for name, values in stats.items():
-            if "count" in values:  # else nobody knows how much they weigh
+            if "count" in values:  # otherwise their weight is unknown
                 found.setdefault(name, []).append(values)
     return {name: _pooled(parts) for name, parts in found.items()}
 

@@ -1,1 +1,1 @@
-"""The Montreal Forced Aligner: an external program, and what it is given and writes."""
+"""Run the Montreal Forced Aligner, an external program, and read its output."""

@@ -1,6 +1,6 @@
 """Align with the Montreal Forced Aligner (McAuliffe et al. 2017), an external program.
 
-Its exit code 0 proves nothing: whatever it writes has to be judged against the audio.
+Its exit code 0 proves nothing: its output must be checked against the audio.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         },
     }
 )
-# One call for each of a few files costs its start of 3.5 s each; more go in as a corpus.
+# Separate calls cost 3.5 s of start-up per file; more files than this are aligned as one corpus.
 _FEW = 3
 _OPTIONS = (
     *("--beam", "100", "--retry_beam", "400"),
@@ -66,7 +66,7 @@ class MfaAligner:
     name = "mfa"
 
     def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
-        """Return why it cannot be used: not installed, phones, a language without models."""
+        """Return why it is unavailable: not installed, phones given, a language without models."""
         if is_phones:
             return UsageError(
                 "the Montreal Forced Aligner takes words, not phones",
@@ -82,7 +82,7 @@ class MfaAligner:
         return None
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
-        """Align utterances: a few one by one, many as one corpus."""
+        """Align utterances: a few individually, many as one corpus."""
         groups = (
             [[utterance] for utterance in utterances]
             if len(utterances) <= _FEW
@@ -99,7 +99,7 @@ class MfaAligner:
             raise self._program
         with tempfile.TemporaryDirectory(prefix="syncaudit-mfa-") as folder:
             place = Path(folder)
-            # Its databases are named after the corpus, so no two may share a name.
+            # Its databases are named after the corpus, so names must be unique.
             corpus = place / f"corpus{uuid.uuid4().hex}"
             for part in ("root", "scratch", "out"):
                 (place / part).mkdir()
@@ -145,7 +145,7 @@ class MfaAligner:
 
 
 def _models(language: str) -> tuple[str | None, str | None]:
-    """Return dictionary and acoustic model: as set, else the usual ones of the language."""
+    """Return dictionary and acoustic model: as configured, else the default for the language."""
     usual = _MODELS.get(language.lower().partition("-")[0], (None, None))
     return (
         os.environ.get(DICTIONARY_VARIABLE) or usual[0],
@@ -171,7 +171,7 @@ def _put(utterance: Utterance, stem: Path) -> None:
 
 
 def _read(path: Path | None, utterance: Utterance, version: str) -> Alignment:
-    """Return what it wrote, as far as that can be believed without the audio."""
+    """Return its output if it is plausible without the audio."""
     if path is None:
         raise AlignmentError(
             f"{utterance.name}: mfa said that all went well, but wrote no alignment"
@@ -195,6 +195,6 @@ def _read(path: Path | None, utterance: Utterance, version: str) -> Alignment:
 
 
 def _intervals(tiers: Sequence[Tier], kind: str) -> tuple[Interval, ...]:
-    """Return a tier by its name; with speakers it is called ``anna - words``."""
+    """Return a tier by its name; with speakers it is named ``anna - words``."""
     found = (t.intervals for t in tiers if t.name == kind or t.name.endswith(f" - {kind}"))
     return next(found, ())

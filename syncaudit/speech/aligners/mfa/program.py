@@ -1,4 +1,4 @@
-"""Find the Montreal Forced Aligner and run it: an external program, at home in conda-forge."""
+"""Find and run the Montreal Forced Aligner, an external program distributed on conda-forge."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ INSTALL = (
     f"found by itself, or name it in the environment variable {COMMAND_VARIABLE}."
 )
 _ROOT_VARIABLE = "MFA_ROOT_DIR"
-# Its start alone takes seconds, `conda run` as much again.
+# Its start-up alone takes seconds, `conda run` as much again.
 _PROBE_S = 120.0
 _CONDA_ENVIRONMENT = "aligner"
-# MFA 4.0 gives the plain names other arguments; from 3.4 on the old ones have names of their own.
+# MFA 4.0 changes the arguments of the plain names; since 3.4 the old ones have separate names.
 _LEGACY_FROM = (3, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MfaProgram:
-    """A Montreal Forced Aligner that answered.
+    """A working Montreal Forced Aligner installation.
 
     Parameters
     ----------
     command : tuple of str
-        What to call it by.
+        Command that starts it.
     version : str
-        As it says itself.
+        As reported by the program.
     """
 
     command: tuple[str, ...]
     version: str
 
     def subcommand(self, name: str) -> str:
-        """Return what ``align`` or ``align_one`` with a dictionary is called in this version."""
+        """Return the name in this version of ``align`` or ``align_one`` with a dictionary."""
         major, minor = (int(part) for part in self.version.split(".")[:2])
         return f"{name}_legacy" if (major, minor) >= _LEGACY_FROM else name
 
     def run(self, arguments: Sequence[str], *, root: Path, timeout_s: float) -> None:
-        """Run it with a root folder of its own, in which the user's models are found.
+        """Run it with a private root folder in which it finds the user's models.
 
-        `arguments`: subcommand and what follows. `root`: empty folder; its databases collide with
-        those of other runs otherwise. `timeout_s`: after that it is ended.
+        `arguments`: subcommand and its arguments. `root`: empty folder; otherwise its databases
+        collide with those of other runs. `timeout_s`: it is terminated after that.
 
         Raises
         ------
         AlignmentError
-            If it says that it failed. That it says nothing proves nothing.
+            If it reports a failure. No reported failure does not prove success.
         """
         _lend_models(root)
         environment = {**os.environ, _ROOT_VARIABLE: str(root)}
@@ -70,7 +70,7 @@ class MfaProgram:
 
 
 def find_mfa() -> MfaProgram | UsageError:
-    """Return the program that is set, on the PATH, or in the conda environment ``aligner``."""
+    """Return the configured program, or that on the PATH or in conda environment ``aligner``."""
     stated = os.environ.get(COMMAND_VARIABLE, "").strip()
     if stated:
         command = tuple(shlex.split(stated))
@@ -103,7 +103,7 @@ def _version(command: Sequence[str]) -> str | None:
 def _call(
     command: Sequence[str], environment: Mapping[str, str], timeout_s: float
 ) -> tuple[int | None, str]:
-    """Return exit code and output of a program; no code if it had to be ended."""
+    """Return exit code and output of a program; no code if it had to be terminated."""
     try:
         process = subprocess.Popen(  # noqa: S603  # the user's own aligner
             command,
@@ -128,7 +128,7 @@ def _call(
 
 
 def _lend_models(root: Path) -> None:
-    """Let the private root see the models that the user has downloaded."""
+    """Make the models that the user has downloaded available in the private root."""
     stated = os.environ.get(_ROOT_VARIABLE)
     home = Path(stated) if stated else Path.home() / "Documents" / "MFA"
     models = home / "pretrained_models"
@@ -149,7 +149,7 @@ def _words(code: int) -> str:
 
 
 def _last_words(said: str) -> str:
-    """Return the last line of its output that says something, without frames and colours."""
+    """Return the last informative line of its output, without borders and colours."""
     plain = re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", said)
     lines = [" ".join(line.split()) for line in plain.splitlines()]
     telling = [line for line in lines if re.search(r"[a-zA-Z]{3}", line)]

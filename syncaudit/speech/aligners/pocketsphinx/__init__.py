@@ -1,1 +1,1 @@
-"""pocketsphinx: English pronunciations, where they are placed in a sound, and how well they fit."""
+"""Align with pocketsphinx: English pronunciations, their placement in a sound, and their fit."""

@@ -1,8 +1,8 @@
-"""Align with pocketsphinx: offline, its English model is in the wheel (extra ``speech``).
+"""Align with pocketsphinx: offline, with the English model of its wheel (extra ``speech``).
 
-Every word goes in as a pseudo-word with its own phones, so no word is out of vocabulary; sounds of
-other languages are said with the nearest English ones. Boundaries are good to about 20 ms (mean
-absolute error to hand labels).
+Every word is added as a pseudo-word with its own phones, so no word is out of vocabulary; sounds of
+other languages are mapped to the nearest English ones. Boundaries are accurate to about 20 ms (mean
+absolute error against hand labels).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from syncaudit.speech.aligners.pocketsphinx.search import (
 
 __all__ = ["PocketsphinxAligner"]
 
-# Boundaries of this model lie this much early, on hand-labelled speech.
+# Boundaries of this model are this much early on hand-labelled speech.
 _BIAS_S = 0.009
 _MIN_S = 0.2
-# Of other languages: what a sequence must be better by than itself in another order. Measured
-# (benchmarks/aligners.py): right sequences gain 23 and more, those of other texts 16 and less.
+# For other languages: margin by which a sequence must beat itself in another order. Measured
+# (benchmarks/aligners.py): right sequences gain at least 23, those of other texts at most 16.
 _N_SHUFFLES = 3
 _LEAST_GAIN = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Spoken:
-    """A word, or a phone, as the decoder is to find it."""
+    """A word, or a phone, for the decoder to find."""
 
     label: str
     variants: tuple[str, ...]
@@ -56,7 +56,7 @@ class PocketsphinxAligner:
     name = "pocketsphinx"
 
     def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
-        """Return why it cannot be used: not installed, or words in another language."""
+        """Return why it is unavailable: not installed, or words in another language."""
         if importlib.util.find_spec("pocketsphinx") is None:
             return MissingExtraError("pocketsphinx", extra="speech", purpose="Alignment")
         if not is_phones and language.lower().partition("-")[0] != "en":
@@ -110,16 +110,16 @@ class PocketsphinxAligner:
         return PocketsphinxSearch()
 
     def _beats_shuffles(self, sound: bytes, spoken: Sequence[_Spoken], fit: Fit) -> bool:
-        """Return whether these sounds fit far better than the same in any other order.
+        """Return whether these sounds fit far better than the same sounds in any other order.
 
-        This needs no limit for what a foreign sound scores in the English model.
+        This avoids a limit for the score of a foreign sound in the English model.
         """
         phones = [phone for one in spoken for phone in one.variants[0].split()]
-        rng = np.random.default_rng(0)  # the same audio gets the same answer
+        rng = np.random.default_rng(0)  # the same audio gets the same result
         for _ in range(_N_SHUFFLES):
             shuffled = [(phone,) for phone in rng.permutation(phones).tolist()]
             entries = self._search.place(sound, shuffled)
-            if entries is None:  # fits so badly that no path leads through
+            if entries is None:  # fits so badly that there is no path
                 continue
             other = fit_of([placed for _, parts in entries for placed in parts])
             if fit.score - other.score < _LEAST_GAIN:
@@ -145,7 +145,7 @@ class PocketsphinxAligner:
 
 
 def _given(utterance: Utterance) -> Iterator[_Spoken]:
-    """Yield the given phones in CMU phones, word by word."""
+    """Yield the given phones as CMU phones, word by word."""
     flat = [symbol for word in utterance.phones for symbol in word]
     known = cmu_of_phones(flat)
     strange = sorted({s for s, cmu in zip(flat, known, strict=True) if cmu is None})
@@ -192,7 +192,7 @@ def _tiers(
 
 
 def _sound_for_model(utterance: Utterance) -> bytes:
-    """Return 16-bit samples at the model's rate, at a level that uses their range."""
+    """Return 16-bit samples at the model's rate, scaled to use their range."""
     samples: Floats = np.asarray(utterance.samples, dtype=np.float64)
     if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
         raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")

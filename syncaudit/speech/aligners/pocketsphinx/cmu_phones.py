@@ -21,7 +21,7 @@ def _by_symbol(symbols_of: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-# Of TIMIT and its kin, beyond the CMU phones themselves.
+# TIMIT and related alphabets, beyond the CMU phones themselves.
 _ARPABET = _by_symbol(
     {
         "AH": "AX AXH",
@@ -47,8 +47,8 @@ _ARPABET = _by_symbol(
     }
 )
 
-# Letters of the chart of the International Phonetic Association (2020): the CMU phone of the
-# nearest place and manner.
+# Letters of the chart of the International Phonetic Association (2020): the CMU phone that is
+# closest in place and manner.
 _LETTERS: Mapping[str, str] = MappingProxyType(
     {
         letter: phone
@@ -108,12 +108,12 @@ _TOGETHER = _by_symbol(
         "D Z": "ʣ",
     }
 )
-# Marks that change the sound too little to change the phone.
+# Diacritics that change the sound too little to change the phone.
 _MARKS = frozenset("ːˑˈˌ'ʰʱʲʷˠˤⁿˡ˞˭ʼ̩̯.‿-~ ")
 
 
 def cmu_of_phones(symbols: Iterable[str]) -> list[tuple[str, ...] | None]:
-    """Return the CMU phones that stand for each symbol, None where none is known.
+    """Return the CMU phones that represent each symbol, None if none is known.
 
     `symbols`: phones, all in the same alphabet: IPA, or ARPAbet with or without stress.
     """
@@ -132,7 +132,7 @@ def _of_arpabet(symbol: str) -> tuple[str, ...] | None:
 
 
 def _of_ipa(symbol: str) -> tuple[str, ...] | None:
-    """Return the longest known pieces of an IPA symbol, from left to right."""
+    """Return the longest known parts of an IPA symbol, from left to right."""
     text = unicodedata.normalize("NFC", symbol.strip().lower())
     if text not in _TOGETHER:
         parts = unicodedata.normalize("NFD", text)

@@ -1,9 +1,9 @@
-"""Judge by pocketsphinx' own scores whether a text is what was said.
+"""Judge from pocketsphinx' own scores whether a text matches what was spoken.
 
-Its scores are log ratios to the best of all sounds at the same instant (0 is best), so they ask
-little of the recording's level. Two figures part right from wrong: how well the sounds of the text
-fit where they were put, and how much of the clip fits badly, which is what half a text leaves
-behind: speech under "silence", or one sound that is stretched over a sentence.
+Its scores are log ratios to the best of all sounds at the same instant (0 is best), so they hardly
+depend on the recording's level. Two figures separate right texts from wrong ones: how well the
+sounds of the text fit where they were placed, and how much of the clip fits badly, which is what
+half a text leaves behind: speech under "silence", or one sound stretched over a sentence.
 """
 
 from __future__ import annotations
@@ -17,25 +17,23 @@ from syncaudit.model.arrays import Floats
 
 __all__ = ["Fit", "Placed", "fit_of"]
 
-# Measured (benchmarks/aligners.py): right texts -6 to -23 in clean and to -32 in 10 dB of noise,
-# texts of other recordings -35 and less.
+# Measured (benchmarks/aligners.py): right texts score -6 to -23 in clean audio and down to -32 at
+# 10 dB SNR, texts of other recordings -35 and below.
 _LEAST_SCORE = -33.0
-# Right texts leave up to 0.24 unexplained, halves of a text 0.34 and more.
+# Right texts leave up to 0.24 unexplained, halves of a text at least 0.34.
 _MOST_UNEXPLAINED = 0.28
 # Right sounds of other languages and of synthetic voices reach -26 to -52 and 0.37.
 _LEAST_FOREIGN_SCORE = -60.0
 _MOST_FOREIGN_UNEXPLAINED = 0.40
-# Unexplained is what fits this much worse than the median sound, and badly by itself.
+# Unexplained means fitting this much worse than the median sound, and badly in absolute terms.
 _WORSE = 10.0
 _BAD = -25.0
-_WINDOW_FRAMES = (
-    30  # sounds that do not fit come alone in right texts, one after the other in wrong
-)
+_WINDOW_FRAMES = 30  # sounds that do not fit are isolated in right texts, consecutive in wrong ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A sound and the frames that it was put in.
+    """A sound and the frames in which it was placed.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ class Placed:
     score : float
         Log ratio, summed over its frames.
     is_noise : bool
-        Whether a model of noise (breath, babble) took it.
+        Whether a noise model (breath, babble) matched it.
     """
 
     start: int
@@ -72,11 +70,11 @@ class Fit:
     unexplained: float
 
     def may_be_foreign(self) -> bool:
-        """Return whether it fits as the right sounds of another language would."""
+        """Return whether it fits as well as the right sounds of another language would."""
         return self.score > _LEAST_FOREIGN_SCORE and self.unexplained < _MOST_FOREIGN_UNEXPLAINED
 
     def refusal(self) -> str | None:
-        """Return why the text is not to be believed, or None."""
+        """Return why the text is rejected, or None."""
         if self.score < _LEAST_SCORE:
             return (
                 f"its sounds do not fit the audio (score {self.score:.0f}, {_LEAST_SCORE:.0f} is "

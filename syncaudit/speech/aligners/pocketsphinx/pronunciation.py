@@ -1,4 +1,4 @@
-"""Find how an English word is spoken: dictionary, numbers, compounds, then a guess by letters."""
+"""Find how an English word is pronounced: dictionary, numbers, compounds, else letter rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-# How each letter is called, from a to z.
+# Name of each letter, from a to z.
 _CALLED = (
     "EY|B IY|S IY|D IY|IY|EH F|JH IY|EY CH|AY|JH EY|K EY|EH L|EH M|EH N|OW|P IY|K Y UW|AA R|EH S|"
     "T IY|Y UW|V IY|D AH B AH L Y UW|EH K S|W AY|Z IY"
@@ -26,8 +26,8 @@ _CALLED = (
 _NAMES: Mapping[str, str] = MappingProxyType(
     dict(zip(ascii_lowercase, _CALLED.split("|"), strict=True))
 )
-# (letters, phones): letters are a pattern that is tried at each place, the first that fits wins.
-# ``^`` and ``$`` are the ends of the word; what is looked ahead at is not consumed.
+# (letters, phones): letters are a pattern tried at each position; the first match wins.
+# ``^`` and ``$`` are the ends of the word; lookahead is not consumed.
 _RULES = tuple(
     (re.compile(pattern), phones)
     for pattern, phones in (
@@ -81,7 +81,7 @@ _RULES = tuple(
         ("ng", "NG"),
         ("n(?=[kx])", "NG"),
         ("th", "TH"),
-        # Doubled consonants are spoken once.
+        # Doubled consonants are pronounced once.
         ("cc(?=[eiy])", "K S"),
         *((2 * letter, letter.upper()) for letter in "bdfglmnprstz"),
         ("cc", "K"),
@@ -152,21 +152,21 @@ _DECADES = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = dict(enumerate(_DECADES.split(), start=2))
 _SCALES = ((10**9, "billion"), (10**6, "million"), (1000, "thousand"))
 _LARGEST = 10**12
-# Shorter pieces of a compound are more often chance than words.
+# Shorter parts of a compound are more often chance than words.
 _MIN_PIECE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pronunciation:
-    """How a word is spoken.
+    """How a word is pronounced.
 
     Parameters
     ----------
     variants : tuple of str
-        CMU phones with blanks between them, the likeliest first; empty: the word holds nothing
-        that can be spoken in English.
+        CMU phones separated by blanks, most likely first; empty if the word contains nothing that
+        can be pronounced in English.
     is_guessed : bool
-        Whether letters were all there was to go by.
+        Whether it was derived from the letters alone.
     """
 
     variants: tuple[str, ...]
@@ -174,9 +174,9 @@ class Pronunciation:
 
 
 def pronounce(word: str, look_up: Callable[[str], tuple[str, ...]]) -> Pronunciation:
-    """Return how a word is spoken.
+    """Return how a word is pronounced.
 
-    `word`: as written. `look_up`: variants of a lower-case word in a dictionary, empty where it has
+    `word`: as written. `look_up`: variants of a lower-case word in a dictionary, empty if it has
     none.
     """
     plain = word.lower()
@@ -202,16 +202,16 @@ def pronounce(word: str, look_up: Callable[[str], tuple[str, ...]]) -> Pronuncia
 
 
 def _latin(word: str) -> str:
-    """Return the letters a to z of a word, accents taken off."""
+    """Return the letters a to z of a word, with accents removed."""
     parts = unicodedata.normalize("NFD", word.replace("ß", "ss").replace("æ", "ae"))
     return "".join(part for part in parts if "a" <= part <= "z")
 
 
 def words_of_number(token: str) -> list[str]:
-    """Return the words of a number, nothing if the token is none.
+    """Return the words of a number, or nothing if the token is not a number.
 
     Whole numbers below 10^12 with or without commas (``1,250``) are read out, digits after a
-    point one by one; longer ones, and those that begin with 0, digit by digit.
+    decimal point one by one; longer ones, and those that begin with 0, digit by digit.
     """
     if not re.fullmatch(r"\d+(,\d{3})*(\.\d+)?", token) or not token.isascii():
         return []
@@ -235,9 +235,9 @@ def _read_out(number: int) -> list[str]:
 
 
 def phones_of_letters(letters: str) -> str:
-    """Return the likeliest phones of a word of the letters a to z that no dictionary has.
+    """Return the most likely phones of a word in letters a to z that no dictionary has.
 
-    Rough on purpose: an aligner needs the right number and kinds of sounds, not their finesse.
+    Deliberately rough: an aligner needs the right number and kinds of sounds, not their nuances.
     """
     phones: list[str] = []
     place = 0
@@ -254,5 +254,5 @@ def phones_of_letters(letters: str) -> str:
 
 
 def phones_of_spelling(letters: str) -> str:
-    """Return the phones of a word that is read letter by letter (``gps``)."""
+    """Return the phones of a word that is spelled letter by letter (``gps``)."""
     return " ".join(_NAMES[letter] for letter in letters)

@@ -1,4 +1,4 @@
-"""Find where pocketsphinx puts a sequence of pronunciations in a sound."""
+"""Find where pocketsphinx places a sequence of pronunciations in a sound."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from syncaudit.speech.aligners.pocketsphinx.fit import Placed
 
 __all__ = ["FRAME_S", "RATE_HZ", "Entry", "PocketsphinxSearch"]
 
-RATE_HZ = 16_000  # what the model was trained on
+RATE_HZ = 16_000  # the sampling rate of the training data
 FRAME_S = 0.010
-_WIDTH = 2  # bytes a sample
+_WIDTH = 2  # bytes per sample
 _FRAME_BYTES = round(FRAME_S * RATE_HZ) * _WIDTH
 # The default beams lose utterances.
 _BEAMS = {"beam": 1e-200, "pbeam": 1e-200, "wbeam": 1e-150}
-# Longer audio is refined in pieces, cut in pauses where there are some.
+# Longer audio is refined in segments, cut at pauses if there are any.
 _LONG_S = 60.0
 _PAUSE_S = 0.2
 _MAX_VARIANTS = 4
@@ -27,19 +27,19 @@ Entry = tuple[str, list[Placed]]
 
 
 class PocketsphinxSearch:
-    """The English model of pocketsphinx, with words that are made up as they are needed."""
+    """The English model of pocketsphinx, with words defined on demand."""
 
     def variants(self, word: str) -> tuple[str, ...]:
-        """Return the pronunciations of a lower-case word, empty where the dictionary lacks it."""
+        """Return the pronunciations of a lower-case word; empty if the dictionary lacks it."""
         names = (word, *(f"{word}({k})" for k in range(2, _MAX_VARIANTS + 1)))
         found = (self._decoder.lookup_word(name) for name in names)
         return tuple(phones for phones in found if phones)
 
     def place(self, sound: bytes, spoken: Sequence[tuple[str, ...]]) -> list[Entry] | None:
-        """Return what is spoken, and the fillers between, in order; None where no path leads.
+        """Return the spoken words and the fillers between them, in order; None if there is no path.
 
-        `sound`: 16-bit samples at `RATE_HZ`. `spoken`: pronunciations of each word, CMU phones with
-        blanks between.
+        `sound`: 16-bit samples at `RATE_HZ`. `spoken`: pronunciations of each word, as CMU phones
+        separated by blanks.
         """
         self._learn(spoken)
         return self._search(sound, [self._names[variants] for variants in spoken])
@@ -59,11 +59,11 @@ class PocketsphinxSearch:
 
     @cached_property
     def _names(self) -> dict[tuple[str, ...], str]:
-        """Pseudo-word of each set of pronunciations that the decoder knows by now."""
+        """Pseudo-word of each set of pronunciations that the decoder already knows."""
         return {}
 
     def _learn(self, spoken: Sequence[tuple[str, ...]]) -> None:
-        """Add pseudo-words; the last one makes the decoder take them all in."""
+        """Add pseudo-words; the last one makes the decoder load them all."""
         new = list(dict.fromkeys(one for one in spoken if one not in self._names))
         for variants in new:
             name = self._names[variants] = f"_{len(self._names)}"
@@ -74,7 +74,7 @@ class PocketsphinxSearch:
     def _search(
         self, sound: bytes, names: Sequence[str], *, is_piece: bool = False
     ) -> list[Entry] | None:
-        """Return pseudo-words and fillers in order; None where no path leads through."""
+        """Return pseudo-words and fillers in order; None if there is no path."""
         try:
             self._decoder.set_align_text(" ".join(names))
             self._listen(sound)
@@ -95,7 +95,7 @@ class PocketsphinxSearch:
         ]
 
     def _search_pieces(self, sound: bytes, segments: Sequence[Placed]) -> list[Entry] | None:
-        """Refine long audio piece by piece: the memory grows with the square of the length."""
+        """Refine long audio segment by segment: memory grows with the square of the length."""
         entries: list[Entry] = []
         for piece in _pieces(segments):
             start, stop = piece[0].start, piece[-1].start + piece[-1].length
@@ -121,7 +121,7 @@ class PocketsphinxSearch:
 
 
 def _segment(segment: Any) -> Placed:
-    """Return a word of the first pass, its pseudo-word in place of a phone."""
+    """Return a word of the first pass, with its pseudo-word in place of a phone."""
     name = segment.word.partition("(")[0]
     return Placed(
         start=segment.start_frame,
@@ -132,7 +132,7 @@ def _segment(segment: Any) -> Placed:
 
 
 def _pieces(segments: Sequence[Placed]) -> Iterator[list[Placed]]:
-    """Cut at pauses, or anywhere between words where no pause comes."""
+    """Cut at pauses, or anywhere between words if there is no pause."""
     piece: list[Placed] = []
     length_s = 0.0
     for segment in segments:
@@ -147,7 +147,7 @@ def _pieces(segments: Sequence[Placed]) -> Iterator[list[Placed]]:
 
 
 def _placed(part: Any, word: str) -> Placed:
-    is_ours = word.startswith("_")  # fillers are words of the model's own
+    is_ours = word.startswith("_")  # fillers are words of the model itself
     return Placed(
         start=part.start,
         length=part.duration,
