@@ -1,14 +1,14 @@
-"""What holds for every test: one thread of BLAS, and Qt only where it can be loaded."""
+"""Settings for every test: one BLAS thread, and Qt only if it can be loaded."""
 
 import os
 
-# Its threads wait for one another by spinning: many small systems of equations take ten times as
-# long where another program wants the same cores. Before anything imports numpy.
+# BLAS threads wait for one another by spinning: many small systems of equations take ten times as
+# long if another program uses the same cores. Set before anything imports numpy.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-# pytest-qt ends the whole run where Qt cannot be loaded, as on a machine without its system
-# libraries; so `addopts` keeps it out.
+# pytest-qt aborts the whole run if Qt cannot be loaded, as on a machine without its system
+# libraries; therefore `addopts` disables it.
 try:
     from PyQt6 import QtWidgets  # noqa: F401
 except ImportError:

@@ -1,4 +1,4 @@
-"""Words for offsets, durations and drifts."""
+"""Wording of offsets, durations and drifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clips of one data set: one reference, and one cause told once."""
+"""Clips of one data set: one reference, and one cause reported once."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def episode(k, *, names=("high", "state"), dataset="/data/g1", **changes):
 
 
 class World:
-    """What estimators would measure: pairs of true corrections with errors drawn once a clip."""
+    """Simulate estimators: pairs of true corrections with errors drawn once per clip."""
 
     def __init__(self, usual_s, *, own_s=None, refused=(), between_s=0.0):
         self.usual_s, self.own_s, self.refused = usual_s, own_s or {}, set(refused)
@@ -107,7 +107,7 @@ def test_a_constant_lag_is_told_once_with_its_cure(tmp_path):
     print_outcome(told, summary, "out")
     text = told.export_text()
     assert text.count("against state in 31 of 33 clips") == 1
-    # Of the clips only those are listed that have a reason of their own.
+    # Only clips with a reason of their own are listed.
     assert text.count("\n✕ episode_") == 1
     assert "... and 31 more rejected clips" in text
     assert "1 clip differs: episode_017 (2" in text
@@ -119,7 +119,7 @@ def test_a_constant_lag_is_told_once_with_its_cure(tmp_path):
 
 
 def test_blame_is_the_same_in_all_clips(tmp_path):
-    """Two late cameras outvote the joints; in clips where one is refused they would not."""
+    """Two late cameras outvote the joints; in clips where one is rejected they would not."""
     clips = [episode(k, names=("high", "wrist", "state")) for k in range(12)]
     refused = [(f"episode_{k:03d}", "wrist") for k in (2, 5)]
     refused += [(f"episode_{k:03d}", "high") for k in (3, 8)]
@@ -193,7 +193,7 @@ def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
     run(world, clips, whole)
     assert read_verdicts(tmp_path / "judged") == read_verdicts(whole)
     parts = []
-    for number in (1, 2, 3, 4):  # of three clips at most: too few to have anything in common
+    for number in (1, 2, 3, 4):  # of at most three clips: too few to have anything in common
         folder = tmp_path / f"part{number}"
         about = {"shard": {"number": number, "count": 4}}
         run(world, clips[number - 1 :: 4], folder, about=about)

@@ -1,4 +1,4 @@
-"""keep.json names every episode once: kept only where all of its clips passed."""
+"""keep.json names every episode once, and keeps it only if all of its clips passed."""
 
 import json
 from dataclasses import replace

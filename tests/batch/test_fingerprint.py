@@ -79,7 +79,7 @@ def camera_of_named_pictures(uri, timestamps):
 
 
 def test_pictures_that_a_table_names_count_and_their_neighbours_do_not(tmp_path):
-    """nuScenes: the pictures of all scenes lie in one folder."""
+    """In nuScenes the images of all scenes share one folder."""
     folder = tmp_path / "samples"
     folder.mkdir()
     for name in ("a.jpg", "b.jpg", "other.jpg"):

@@ -1,4 +1,4 @@
-"""What a killed run leaves: no reader takes it for a finished one, and nothing is lost."""
+"""What a killed run leaves: no reader mistakes it for a finished run, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IDS = ("a", "b", "c", "d")
 
 
 def audit(clip, policy, *, calibration=None):
-    """Say what stands in the clip's own file; hang on a file that says so."""
+    """Return the verdict written in the clip's own file; hang if the file requests it."""
     text = (Path(clip.base_uri) / f"{clip.clip_id}.csv").read_text()
     if text == "hang":
         time.sleep(60.0)
@@ -60,7 +60,7 @@ def rows_of(out: Path) -> dict[str, str]:
 
 
 def end_by(folder: Path, number: signal.Signals, *, after: str) -> None:
-    """Start a run, and end it by a signal when a clip's verdict is in the ledger."""
+    """Start a run, and end it by a signal once a clip's verdict is in the ledger."""
 
     def child() -> None:
         os.setsid()
@@ -280,7 +280,7 @@ def test_a_damaged_row_does_not_let_an_earlier_one_of_its_clip_count(folder):
 
 @pytest.mark.parametrize("name", ["verdicts.parquet", "verdicts.jsonl"])
 def test_verdicts_of_another_run_with_as_many_of_each_are_told(folder, name):
-    """As a copy leaves them that broke off after the summary."""
+    """For example after a copy that was interrupted after the summary."""
     say(folder, b="reject")
     run(folder)
     old = (folder / "out" / name).read_bytes()

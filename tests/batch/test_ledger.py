@@ -1,4 +1,4 @@
-"""The ledger survives kills, garbage and company."""
+"""The ledger survives kills, corrupt data and concurrent writers."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_a_verdict_file_is_closed_when_it_is_let_go(tmp_path):
 
 @pytest.fixture
 def synced(monkeypatch):
-    """Record, in order, what bytes stood in a file when it was synced, and what was replaced."""
+    """Record, in order, the content of each file when it was synced, and what was replaced."""
     done = []
     sync_now, replace_now = os.fsync, Path.replace
 

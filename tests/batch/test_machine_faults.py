@@ -1,4 +1,4 @@
-"""Failures of the machine: no verdict rests on them, and none is remembered."""
+"""Failures of the machine: no verdict depends on them, and none is cached."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _no_waiting(monkeypatch):
 
 
 class ServerError(Exception):
-    """Stand-in for what storage packages raise."""
+    """Stand-in for an exception of storage packages."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -45,7 +45,7 @@ class ServerError(Exception):
 
 
 class FSTimeoutError(Exception):
-    """Stand-in, known by its name."""
+    """Stand-in for an exception recognised by its name."""
 
 
 def raising(error: BaseException, *, is_worded: bool):
@@ -85,7 +85,7 @@ def test_the_machine_is_to_blame(tmp_path, error, is_worded):
     assert "nothing can be said of this clip" in reason["message"]
     assert "run it again" in reason["message"]
     assert not (tmp_path / "errors.log").exists()
-    # After the cure it is measured anew.
+    # Once the failure is fixed, it is measured again.
     summary = run_batch(clips, POLICY, out=tmp_path, workers=0, audit=fake_audits.audit)
     assert (summary.reused, summary.counts["pass"]) == (0, 1)
 
@@ -194,7 +194,7 @@ def test_a_full_temporary_folder_is_not_the_clips_fault(store, tmp_path, monkeyp
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "wav", "mp4", "png"])
 def test_a_file_that_may_not_be_read_is_not_the_clips_fault(tmp_path, suffix):
-    """As root everything may be read, so opening is made to fail."""
+    """Root may read everything, so opening is made to fail."""
     write_imu(tmp_path / "imu.csv")
     (tmp_path / f"bad.{suffix}").write_bytes(b"x" * 4096)
     kind = {"wav": "audio", "mp4": "camera", "png": "camera"}.get(suffix, "imu")

@@ -1,4 +1,4 @@
-"""What a memory limit means, and what a machine or a container has."""
+"""The meaning of a memory limit, and the memory of a machine or a container."""
 
 import os
 
@@ -66,7 +66,7 @@ def test_memory_that_is_only_reserved_does_not_count():
     reserved = held_bytes(os.getpid())
     block[:] = 1
     taken = held_bytes(os.getpid())
-    # Room for what the interpreter itself takes meanwhile.
+    # Room for what the interpreter itself allocates meanwhile.
     assert reserved is not None
     assert abs(reserved - before) < 8 * 2**20
     assert taken is not None

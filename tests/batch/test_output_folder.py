@@ -1,4 +1,4 @@
-"""Outputs on object stores: written in a local folder, sent now and then, fetched to go on."""
+"""Outputs on object stores: written locally, uploaded periodically, downloaded to resume."""
 
 import json
 import time
@@ -88,7 +88,7 @@ class _Killed(BaseException):
 
 
 def test_a_killed_run_finds_its_own_ledger_again(store, tmp_path):
-    """It holds more than was sent."""
+    """It holds more than was uploaded."""
     for name in ("cam.mp4", "cam.csv", "imu.csv"):
         (tmp_path / name).write_text("data")
     clips = [make_clip(f"ok{k}", base_uri=str(tmp_path)) for k in range(4)]
@@ -251,7 +251,7 @@ def test_a_killed_rerun_is_not_believed_on_a_store(store, tmp_path):
     def kill(state):
         if seen:
             raise _Killed
-        seen.append(state)  # the store is told after this
+        seen.append(state)  # the store is notified after this
 
     with pytest.raises(_Killed), OutputFolder("memory://out", cache=tmp_path) as place:
         run(place, [*clips, make_clip("ok3")], on_progress=place.sending(kill))

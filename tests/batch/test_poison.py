@@ -1,4 +1,4 @@
-"""Clips that are meant to bring an audit down, by the real pipeline and a real limit."""
+"""Clips that are meant to crash an audit, with the real pipeline and a real limit."""
 
 import ctypes
 import json
@@ -18,14 +18,14 @@ LIMIT = "512M"
 
 
 def crashing_audit(clip, policy, *, calibration=None):
-    """Audit; stand in for a decoder that crashes."""
+    """Audit, simulating a decoder that crashes."""
     if "segfault" in clip.clip_id:
         ctypes.string_at(0)
     return audit(clip, policy, calibration=calibration)
 
 
 def endless_sound(path: Path) -> None:
-    """Write a WAV of 40 GB that takes no room on the disk."""
+    """Write a sparse WAV of 40 GB that takes no disk space."""
     size = 40 << 30
     head = b"RF64" + struct.pack("<I", 2**32 - 1) + b"WAVE"
     head += b"ds64" + struct.pack("<IQQQI", 28, size, size, size // 2, 0)
@@ -81,7 +81,7 @@ def test_a_clip_that_takes_too_much_memory_is_told_so(rows):
     assert reason["code"] == "unreadable"
     assert "more memory than its limit of 512 MiB while reading source 'mic'" in reason["message"]
     assert "--memory-limit" in reason["message"]
-    assert rows["sound"]["fingerprint"] is None  # another limit may do: never remembered
+    assert rows["sound"]["fingerprint"] is None  # another limit may be enough: never cached
 
 
 def test_a_decoder_that_crashes_is_named_by_its_signal(rows):

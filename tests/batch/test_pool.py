@@ -1,4 +1,4 @@
-"""Workers that die or cannot start."""
+"""Workers that die or fail to start."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from syncaudit.errors import SyncAuditError
 
 
 class Unloadable:
-    """Pickles well and breaks whoever unpickles it."""
+    """An object that pickles but crashes the process that unpickles it."""
 
     def __reduce__(self):
         return int, ("not a number",)
@@ -68,7 +68,7 @@ def test_quick_tasks_travel_together_and_a_crash_costs_one_alone():
 
 
 def test_slow_tasks_are_handed_over_one_by_one():
-    """What one worker holds, no other can take."""
+    """A task held by one worker cannot be taken by another."""
     with WorkerPool(time.sleep, workers=1) as workers:
         tasks = [0.0] * 100 + [0.06] * 20
         sizes = [max(w.n_tasks for w in workers._workers) for _ in workers.map(tasks)]
@@ -101,7 +101,7 @@ def test_workers_leave_when_their_parent_is_killed(tmp_path):
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
         workers = [pid for pid in children if is_running(pid, b"spawn_main")]
         assert len(workers) == 1
-        time.sleep(0.2)  # the endless task is on its way
+        time.sleep(0.2)  # the endless task has started
         parent.kill()
     deadline = time.monotonic() + 10.0
     while is_running(workers[0], b"spawn_main") and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What is measured does not depend on the policy: judging again equals auditing again."""
+"""Measurements do not depend on the policy: judging again equals auditing again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAX = replace(
     confidence=0.6,
     baseline_only=frozenset({"rotation"}),
 )
-# A camera that a first look does not decide, and quick clips with and without a fault.
+# A camera not decided by a first look, and quick clips with and without a fault.
 WANTED = {
     "drifting_camera": ("cam_rear", "imu"),
     "good": ("imu", "can"),
@@ -62,7 +62,7 @@ policies = st.builds(
     ),
     required_kinds=st.frozensets(st.sampled_from(KINDS)),
     confidence=st.floats(0.51, 0.999),
-    max_offset_s=st.just(POLICY.max_offset_s),  # another range is refused: it is measured anew
+    max_offset_s=st.just(POLICY.max_offset_s),  # another range is rejected: it is measured again
     baseline_only=st.frozensets(st.sampled_from(["rotation", "yaw_rate", "steering"])),
     baselines=st.dictionaries(
         st.sampled_from(["rotation", "steering"]),

@@ -1,4 +1,4 @@
-"""Ray Data as engine: the same rows, the same isolation."""
+"""Ray Data as engine: the same rows and the same isolation."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What is remembered of pooled recordings, and when it is not trusted."""
+"""What is cached of pooled recordings, and when the cache is not trusted."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def remembered(tmp_path, members):
 def test_unchanged_recordings_are_known(tmp_path, members):
     pooled = remembered(tmp_path, members)
     assert pooled.row(pooled.digest(members)) == ROW
-    pooled.write()  # what was asked for is kept
+    pooled.write()  # the requested values are kept
     again = RecordingCache(tmp_path, POLICY)
     assert again.row(again.digest(members)) == ROW
 

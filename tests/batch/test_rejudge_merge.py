@@ -1,4 +1,4 @@
-"""Measure once, judge often; and shards that join to what one run would have written."""
+"""Measure once and judge often; merged shards equal the output of a single run."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ STRICT = replace(POLICY, name="stricter", kinds={**POLICY.kinds}, required_kinds
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory):
-    """IMU and CAN of the sample data: quick to audit, and with content."""
+    """Return IMU and CAN of the sample data: quick to audit, and with content."""
     wanted = ("good", "can_shifted", "nan_imu", "empty_can", "imu_shifted")
     sample = load_manifest(str(Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"))
     return [
@@ -180,7 +180,7 @@ def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, tmp_path, 
     assert [row["clip_id"] for row in read_verdicts(tmp_path)] == [clip.clip_id for clip in clips]
     (reason,) = by_id["good"]["reasons"]
     assert "ZeroDivisionError: no time" in reason["message"]
-    assert by_id["good"]["fingerprint"] is None  # audited anew next time
+    assert by_id["good"]["fingerprint"] is None  # audited again next time
     assert "clip good" in (tmp_path / "errors.log").read_text()
 
 

@@ -1,4 +1,4 @@
-"""Clips that were copied in the manifest are told; files that clips rightly share are not."""
+"""Clips copied in the manifest are reported; files that clips legitimately share are not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A run of many clips: what comes out, and what crashes, stops and repeats do to it."""
+"""A run of many clips: its outputs, and the effect of crashes, stops and repeats."""
 
 import json
 from dataclasses import replace
@@ -159,7 +159,7 @@ def test_clips_that_left_the_manifest_leave_the_outputs_on_demand(tmp_path):
     summary = run_faked(["reject1", "pass1"], tmp_path, prune=True)
     assert [row["clip_id"] for row in read_verdicts(tmp_path)] == ["reject1", "pass1"]
     assert summary.reused == 2
-    again = run_faked(["pass1", "pass2", "reject1"], tmp_path)  # put aside, not lost
+    again = run_faked(["pass1", "pass2", "reject1"], tmp_path)  # set aside, not lost
     assert again.reused == 3
 
 
@@ -212,7 +212,7 @@ def test_progress_is_told_from_nothing_to_everything(tmp_path):
     assert [progress.done for progress in told] == list(range(len(IDS) + 1))
     assert told[-1].counts == {"pass": 2, "reject": 4, "unverified": 1}
     run_faked(IDS, tmp_path, on_progress=told.append)
-    assert told[len(IDS) + 1].reused == 6  # all but the defect of the tool
+    assert told[len(IDS) + 1].reused == 6  # all except the tool's own failure
 
 
 def test_no_clips_give_empty_outputs(tmp_path):

@@ -1,4 +1,4 @@
-"""`syncaudit apply` takes known offsets and drifts out of the stamps."""
+"""`syncaudit apply` removes known offsets and drifts from the timestamps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_clip_is_corrected_by_its_own_verdict(data: Path, tmp_path: Path) -
     assert found[1].tolist() == [-500_100_000, -500_090_000, -499_900_000]
     assert found[2].tolist() == [0, 0, 0]
     assert "500 ms earlier, drift 10 ppm taken out" in result.stdout
-    assert "there is no verdict on this clip" in result.stdout
+    assert "this clip has no verdict" in result.stdout
 
 
 def test_parquet_and_folders_of_verdicts_are_read(data: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_sources_of_one_clock_share_its_correction(data: Path, tmp_path: Path) -
 
 def test_an_intended_offset_stays_in_the_stamps(data: Path, tmp_path: Path) -> None:
     path = one_clip(data, trigger=EVENTS | {"expected_offset_s": 0.02})
-    # A calibration measures all of it, a verdict what is left beyond the intention.
+    # A calibration measures the whole offset, a verdict what is left beyond the intention.
     found = []
     for k, known in enumerate(
         [
@@ -223,7 +223,7 @@ def test_ids_become_safe_and_distinct_folders(data: Path, tmp_path: Path) -> Non
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """Return a folder in fsspec's memory file system with a clip in it."""
+    """Return a folder with a clip in fsspec's memory file system."""
     system = fsspec.filesystem("memory")
     stamps = "".join(f"{t}\n" for t in STAMPS)
     system.pipe("/apply/e.csv", f"timestamp_ns\n{stamps}".encode())

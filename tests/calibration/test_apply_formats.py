@@ -1,4 +1,4 @@
-"""`apply` on every format that a reader takes: stamps move as told, and nothing else does."""
+"""`apply` on every readable format: timestamps move as specified, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sample]:
 
 KNOWN = {"offset_s": 0.0351, "drift_ppm": 120.0}
 CORRECTION = ClockMap(offset_s=0.0351, drift_ppm=120.0, at_ns=T0)
-# candump text of microseconds and TRC keep their resolution; MDF stores float64 seconds.
+# candump text with microseconds and TRC keep their resolution; MDF stores float64 seconds.
 ROUNDING_NS = 1
 
 NAMES = (
@@ -97,7 +97,7 @@ def test_stamps_move_and_nothing_else(samples: Any, tmp_path: Path, name: str) -
 def test_a_part_of_a_file_becomes_a_table_of_its_own(
     samples: Any, tmp_path: Path, name: str
 ) -> None:
-    # Seconds since the start of an episode: no drift is known so far from the calibration.
+    # Seconds since the start of an episode: so far from the calibration no drift is known.
     before, after = apply_to(tmp_path, samples, name, offset_s=0.0351)
     np.testing.assert_array_equal(after.time_ns, before.time_ns + 35_100_000)
     if isinstance(before, SignalStream) and isinstance(after, SignalStream):
@@ -163,7 +163,7 @@ def test_candump_keeps_every_other_byte(tmp_path: Path) -> None:
 
 
 def test_written_candump_is_read_by_others(samples: Any, tmp_path: Path) -> None:
-    """python-can reads what was made of a BLF, all its data frames."""
+    """python-can reads all data frames of the file written from a BLF."""
     apply_to(tmp_path, samples, "can .blf", offset_s=1.0)
     with can.CanutilsLogReader(str(tmp_path / "out" / "a" / "it.log")) as reader:
         found = list(reader)
@@ -298,7 +298,7 @@ def test_a_transcript_is_shifted_against_its_sound(samples: Any, tmp_path: Path,
         assert [i.label for i in one.intervals] == [i.label for i in other.intervals]
         old = np.array([(i.start_s, i.stop_s) for i in one.intervals])
         new = np.array([(i.start_s, i.stop_s) for i in other.intervals])
-        # What the sound's corrected clock makes of the new time is when it was.
+        # The sound's corrected clock maps the new time to the original instant.
         there = 0.1 + new * (1 + 200e-6)
         np.testing.assert_allclose(there, old + 0.3, rtol=0, atol=1e-8)
 
@@ -307,7 +307,10 @@ def test_a_transcript_is_shifted_against_its_sound(samples: Any, tmp_path: Path,
     ("known", "message"),
     [
         ({"mic": 0.1}, "unchanged: its times count from mic"),
-        ({"mic": 0.1, "text": 0.1}, "its times count from mic, which was corrected alike"),
+        (
+            {"mic": 0.1, "text": 0.1},
+            "its times count from mic, which was corrected in the same way",
+        ),
         ({"mic": 0.0, "text": 0.0}, "its correction is zero"),
     ],
 )

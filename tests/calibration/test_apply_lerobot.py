@@ -1,4 +1,4 @@
-"""`apply --as lerobot`: rows paired anew, and a data set that LeRobot loads."""
+"""`apply --as lerobot`: rows are paired again, and LeRobot loads the data set."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ N_LEFT = N_FRAMES - LATE
 
 
 def complete(root: Path) -> Path:
-    """Add to an example of the importer, which asks for less, what the loader wants."""
+    """Add what the loader requires to an example of the importer, which requires less."""
     path = root / "meta/info.json"
     info = json.loads(path.read_text())
     del info["features"]["observation.images.depth"]
@@ -214,7 +214,7 @@ def test_every_row_gets_the_nearest_sample_that_there_is(offsets, is_interpolate
         assert samples[-1] <= 59
         assert abs(pairing.left_s[name]) <= (1e-9 if vectors else 0.5 / 30.0 + 1e-9)
         shifts_s.append(samples / 30.0 + offset_s - pairing.left_s[name] - rows_s)
-    assert np.allclose(shifts_s, shifts_s[0][0])  # all rows stand for one instant
+    assert np.allclose(shifts_s, shifts_s[0][0])  # all rows hold one instant
 
 
 def test_statistics_of_parts_come_to_those_of_all():

@@ -1,4 +1,4 @@
-"""`syncaudit apply` spares originals and files of others, and refuses unusable corrections."""
+"""`syncaudit apply` preserves originals and foreign files, and refuses unusable corrections."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_unusable_corrections_are_refused(
 ) -> None:
     if content is not None:
         (tmp_path / "known").write_text(content)
-    known = (tmp_path / "known", "--partial")  # these are of no run
+    known = (tmp_path / "known", "--partial")  # these come from no run
     result = run_command("apply", *known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.stderr
@@ -116,7 +116,7 @@ def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -
 
 
 def test_a_linked_original_is_spared(data: Path, tmp_path: Path) -> None:
-    """An original may be a link into the folder that an earlier run wrote."""
+    """An original may be a link into the folder written by an earlier run."""
     known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
     corrected(known, path, tmp_path / "out")
     (data / "link.csv").symlink_to(tmp_path / "out" / "a" / "trigger.csv")

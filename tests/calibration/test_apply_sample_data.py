@@ -1,4 +1,4 @@
-"""A wrong clock is found, corrected, and then found right: on clips of the sample data."""
+"""A wrong clock is found, corrected, and then found right, on clips of the sample data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testkit.places import SAMPLE_DATA
 
 pytestmark = pytest.mark.skipif(not SAMPLE_DATA.is_dir(), reason="sample_data is not here")
 
-# What is left may be twice as wrong as one measurement: it was corrected by another.
+# The remaining error may be twice that of one measurement, as another one corrected it.
 LEFT_S = 0.0025
 
 
@@ -36,7 +36,7 @@ def only(path: str) -> Clip:
 
 
 def check(out: Path, before: ClipVerdict) -> None:
-    """Audit what was written: the clip passes and the rear camera has no offset left."""
+    """Audit the output: the clip passes and the rear camera has no offset left."""
     assert before.verdict is Verdict.REJECT
     after = audit(clips_of(out)[0])
     assert after.verdict is Verdict.PASS, after.reasons

@@ -1,4 +1,4 @@
-"""Which events are one flash."""
+"""Which events belong to one flash."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def events(name, times_s, half_s=0.0):
 
 @pytest.fixture
 def trains():
-    """Return two cameras that see one pulse each of every burst, and one whose frames show both."""
+    """Return two cameras that see one pulse of every burst, and one whose frames show both."""
     return {
         "first": events("first", FLASHES_S),
         "second": events("second", FLASHES_S + APART_S),

@@ -1,4 +1,4 @@
-"""Offsets and drifts of all clocks of a recording of flashes, and laws that they obey."""
+"""Offsets and drifts of all clocks in a recording of flashes, and the laws that they obey."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ DRIFT_PPM = 1.0
 
 def test_offsets_and_drifts_are_within_the_targets(calibration, rig):
     for name, (offset_s, drift_ppm) in errors_of(calibration, rig[1]).items():
-        if name == "can":  # a counter says 20 ms intervals
+        if name == "can":  # a counter gives 20 ms intervals
             assert abs(offset_s) < 1.5e-3
         else:
             assert abs(offset_s) < OFFSET_S, name
@@ -54,7 +54,7 @@ def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
     evidence, clocks, _ = full_rig(rng, is_stated=False)
     for k, stamp_part in enumerate((0.5, -0.5, 0.5, -0.5)):
         frame_s = EXPOSURES_S[k] + 480 * LINE_DELAYS_S[k]
-        from_stamp_s = stamp_part * 0.010  # as the detector does where nothing is stated
+        from_stamp_s = stamp_part * 0.010  # as the detector does without stated values
         evidence[k] = dataclasses.replace(
             evidence[k],
             frame_s=evidence[k].frame_s - stamp_part * frame_s + from_stamp_s,
@@ -106,7 +106,7 @@ def test_standard_errors_are_honest():
                 z["line delay"].append(error_s / source.line_delay_std_s)
                 z["exposure"].append((source.exposure_s - EXPOSURES_S[k]) / source.exposure_std_s)
     for kind, values in z.items():
-        # 90 to 98 % at 95; a few dozen values scatter by some per cent more.
+        # 90 to 98 % for 95; a few dozen values scatter by a few per cent more.
         inside = np.mean(np.abs(values) < 1.96)
         assert inside >= 0.85, (kind, inside)
         assert np.max(np.abs(values)) < 4.5, kind
@@ -116,7 +116,7 @@ def test_changing_the_reference_changes_nothing_else(calibration, rig):
     other = calibrate_events(rig[0], reference="trigger")
     assert other.sources["trigger"].offset_s == 0.0
     for name, source in calibration.sources.items():
-        # Correct the same own stamp to both references, and the results by the known relation.
+        # Correct the same timestamp to both references, and the results by the known relation.
         stamp_s = calibration.at_ns * 1e-9
         to_camera = stamp_s + source.offset_s
         mine = other.sources[name]
@@ -157,6 +157,6 @@ def test_boot_time_clocks_keep_their_digits(rig):
     found = calibrate_events([*moved, rig[0][5]], max_offset_s=20.0)
     trigger_source = found.sources["trigger"]
     own_s = trigger_source.at_ns * 1e-9
-    assert own_s < 100.0  # its own stamps are seconds since boot
+    assert own_s < 100.0  # its timestamps are seconds since boot
     expected = epoch_ns * 1e-9 + rig[1]["trigger"].correction_s(own_s)
     assert trigger_source.offset_s == pytest.approx(expected, abs=50e-6)

@@ -1,4 +1,4 @@
-"""The calibration as JSON, and the budget of its errors."""
+"""The calibration as JSON, and its error budget."""
 
 import dataclasses
 import json
@@ -61,7 +61,7 @@ def test_error_budget_knows_steps(rig):
     assert np.array_equal(source.jumps_s(own_ns), [0.0, 0.0, step.step_s])
     sigma = error_budget(found, "cam_2", own_ns)
     assert sigma[0] == pytest.approx(source.offset_std_s)
-    assert sigma[2] > sigma[1]  # few flashes came after
+    assert sigma[2] > sigma[1]  # few flashes followed
 
 
 def test_error_budget_names_what_it_knows(calibration):

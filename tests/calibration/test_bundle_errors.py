@@ -1,4 +1,4 @@
-"""Claimed errors follow jitter and the number of flashes; counters of flashes date them."""
+"""Claimed errors follow jitter and the number of flashes; flash counters date flashes."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ def _two_cameras(seed):
 
 
 def _stamped(item, error_s, **lateness):
-    """Return a camera of which each frame has the error of its stamp."""
+    """Return a camera in which each frame has the error of its timestamp."""
     return dataclasses.replace(item, frame_s=item.frame_s + error_s[item.frame_index], **lateness)
 
 
@@ -68,7 +68,7 @@ def test_one_sided_lateness_leaves_the_offset_of_the_median_stamp():
     lateness = {"late_s": late_s[shaky.frame_index], "jitter_s": 2e-3}
     found = calibrate_events([steady, _stamped(shaky, late_s, **lateness)])
     error_s = errors_of(found, {"a": Clock(), "b": clock})["b"][0]
-    assert abs(error_s) < 1e-4  # the mean stamp is 0.9 ms late
+    assert abs(error_s) < 1e-4  # the mean timestamp is 0.9 ms late
     assert abs(error_s) < 3.0 * found.sources["b"].offset_std_s
 
 
@@ -136,7 +136,7 @@ def test_a_counter_sent_at_every_flash_dates_them(rig):
     source = found.sources["can"]
     error_s = source.offset_s - clock.correction_s(found.at_ns * 1e-9)
     assert abs(error_s) < 1.5e-4
-    assert 2e-4 < source.offset_std_s < 3e-4  # when the message left is not known
+    assert 2e-4 < source.offset_std_s < 3e-4  # if the time of sending is unknown
     assert source.flashes_seen > 70
 
 

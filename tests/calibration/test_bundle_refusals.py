@@ -1,4 +1,4 @@
-"""What flashes cannot tell is refused in words."""
+"""What flashes cannot determine is rejected with an explanation."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def test_equal_rates_leave_line_delays_as_vague_as_they_are_as_a_rule():
                 assert own.offset_std_s > 1e-4
                 scores.append((own.offset_s - true_s) / own.offset_std_s)
     assert len(scores) >= 12
-    # Both cameras of a rig err alike where that of the reference does.
+    # If the reference errs, both cameras of a rig err equally.
     assert np.sqrt(np.mean(np.square(scores))) < 1.3
     assert np.max(np.abs(scores)) < 3.0
 
@@ -71,7 +71,7 @@ def test_one_stated_line_delay_tells_those_of_equal_rates():
 
 def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():
     rng = np.random.default_rng(6)
-    # All flashes come when the rows about one row are exposed.
+    # All flashes occur while the rows around one row are exposed.
     frames = np.cumsum(rng.integers(3, 19, 40))
     frames = frames[frames < 520]
     onsets = 0.01 + frames / 12.0 + 2.5e-5 * rng.uniform(149.8, 150.2, frames.size)
@@ -105,7 +105,7 @@ def test_few_sharp_events_on_a_grid_are_no_period_where_intervals_deny_it():
     lamp = trigger(rng, np.sort(some), std_s=1e-5)
     found = calibrate_events([lamp, seen], reference="trigger")
     assert abs(found.sources["cam_1"].offset_s) < 3.0 * found.sources["cam_1"].offset_std_s
-    # Where nothing denies it, it is one.
+    # A period is assumed unless something contradicts it.
     only = dataclasses.replace(
         seen, **{name: getattr(seen, name)[seen.half_s == 0.0] for name in fields}
     )
@@ -129,7 +129,7 @@ def test_a_source_of_another_recording_is_refused_alone(rig):
 
 def test_what_a_refused_camera_does_not_state_is_asked_for(rig):
     rng = np.random.default_rng(5)
-    # The exposure is longer than the read-out: no frame shows both edges of a band.
+    # The exposure is longer than the readout: no frame shows both edges of a band.
     other = camera(rng, irregular_onsets(rng), name="cam_9", rate_hz=12.0, exposure_s=0.03)
     asked = dataclasses.replace(other, exposure_s=None, line_delay_s=None)
     assert (

@@ -1,4 +1,4 @@
-"""Steps of a clock are found, and blamed on the clock that made them."""
+"""Clock steps are found, and attributed to the clock that caused them."""
 
 import dataclasses
 
@@ -58,7 +58,7 @@ def test_several_steps_of_one_clock_are_found(rig, sizes_s, frames):
 
 
 def test_a_step_is_not_blamed_on_the_only_one_who_saw_it():
-    # Before the step the camera shares enough flashes with the trigger alone.
+    # Before the step the camera shares enough flashes only with the trigger.
     rng = np.random.default_rng(20012)
     evidence, _, _ = full_rig(rng)
     own = evidence[2]

@@ -9,13 +9,13 @@ from syncaudit.cli.exit_codes import ExitCode
 from testkit.command_line import run_command
 from testkit.places import SAMPLE_DATA
 
-# Stamps of these cameras jitter by 0.1 ms, and some twenty flashes are seen.
+# Timestamps of these cameras have 0.1 ms of jitter, and some twenty flashes are seen.
 OFFSET_TOL_S = 1.5e-4
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """Return the run on the sample and the folder it wrote to."""
+    """Return the run on the sample and its output folder."""
     folder = tmp_path_factory.mktemp("calibrated")
     result = run_command(
         "calibrate",
@@ -50,7 +50,7 @@ def test_the_document_keeps_the_contract(outcome):
 
 def test_it_is_told_in_words(outcome):
     result, _ = outcome
-    assert result.exit_code == ExitCode.REJECTED  # the IMU feels no flash
+    assert result.exit_code == ExitCode.REJECTED  # the IMU detects no flash
     assert "not calibrated: imu" in result.output
     assert "reference" in result.output
 
@@ -115,7 +115,7 @@ def test_cameras_without_a_flash_are_named_with_a_cure(tmp_path):
     folder = shutil.copytree(SAMPLE_DATA / "flashes", tmp_path / "flashes")
     for suffix in (".mp4", ".csv"):
         shutil.copy(SAMPLE_DATA / "good" / f"cam_front_left{suffix}", folder / f"cam_left{suffix}")
-    (folder / "manifest.jsonl").unlink()  # what lies in the folder counts
+    (folder / "manifest.jsonl").unlink()  # the content of the folder counts
     run_command("calibrate", folder, "--out", tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert "no flash was found in cam_left" in document["refused"]["cam_left"]

@@ -1,4 +1,4 @@
-"""What a calibration tells of the data it was made from."""
+"""What a calibration reports about its input data."""
 
 import numpy as np
 from syncaudit_calibration import calibrate_events

@@ -1,4 +1,4 @@
-"""Flashes that are too bright are told of."""
+"""Flashes that are too bright are reported."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`inject`: known errors in the stamps of clips, and that originals are never touched."""
+"""`inject` adds known errors to the timestamps of clips and never modifies originals."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def one_clip(data: Path, *names: str) -> str:
 
 
 def stamps_of(out: Path, clip_id: str, source: str) -> Any:
-    """Return the stamps of a source as its reader has them; of words their times."""
+    """Return the timestamps of a source as its reader has them; for words, their times."""
     (clip,) = [c for c in load_manifest(str(out / "manifest.jsonl")) if c.clip_id == clip_id]
     spec = clip.sources[source]
     if spec.kind == "camera":  # there is no video

@@ -1,4 +1,4 @@
-"""Cameras that know of some lights only between which exposures they went on."""
+"""Cameras that only know between which exposures some lights went on."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ from syncaudit_calibration import calibrate_events
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets
 
-# Cameras with dark times between frames, and the clock of the last.
+# Cameras with unexposed time between frames, and the clock of the last.
 RATES_HZ = (24.0, 24.0, 25.0)
 OPEN_S = 0.02
 OFFSET_S = 0.3
 
 
 def lit_frames(rng, name, rate_hz, onsets_s, clock, *, length_s):
-    """Return what the frames of a global shutter show of lights of a length."""
+    """Return what the frames of a global shutter show of lights of a given length."""
     stops_s = OPEN_S + rng.uniform(0.0, 1 / rate_hz) + np.arange(int(SPAN_S * rate_hz)) / rate_hz
     first = np.searchsorted(stops_s, onsets_s, side="right")
     first = np.unique(first[stops_s[first] - OPEN_S < onsets_s + length_s])
@@ -60,14 +60,14 @@ def test_errors_of_cameras_without_dates_are_honest(length_s):
     assert np.sqrt(np.mean(np.square(z))) > 0.2
 
 
-# Of lights that go on between two frames a camera knows so much; it errs by its phase alike.
+# Half-width of a camera's knowledge of lights between two frames; its phase shifts all equally.
 BETWEEN_S = 0.03
 ROW_STD_PX = 5.0
 LINE_DELAY_S = 20e-6
 
 
 def edges(rng, name, onsets_s, clock, *, is_sharp):
-    """Return lights that rows date, or that went on between two frames of a steady phase."""
+    """Return lights dated by rows, or that went on between two frames of constant phase."""
     n = onsets_s.size
     row_error_s = ROW_STD_PX * LINE_DELAY_S * rng.normal(size=n)
     between_s = rng.uniform(-BETWEEN_S, BETWEEN_S)
@@ -92,7 +92,7 @@ def edges(rng, name, onsets_s, clock, *, is_sharp):
 
 
 def test_intervals_of_either_side_bound_what_rows_of_the_other_date():
-    # No light is dated by rows of both: each has one interval and one point, and no more.
+    # No light is dated by rows of both cameras: each light has one interval and one point.
     z = []
     for seed in range(6):
         rng = np.random.default_rng([seed, 12])
@@ -104,7 +104,7 @@ def test_intervals_of_either_side_bound_what_rows_of_the_other_date():
         ])  # fmt: skip
         source = found.sources["cam_2"]
         error_s = source.offset_s - clock_of(2).correction_s(found.at_ns * 1e-9)
-        # What both sides' intervals leave is no more than one side's.
+        # The intervals of both sides leave no more uncertainty than those of one side.
         assert source.offset_std_s < BETWEEN_S / np.sqrt(3.0)
         assert not found.warnings
         z.append(error_s / source.offset_std_s)

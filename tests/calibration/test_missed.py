@@ -33,7 +33,7 @@ def _camera(rng: np.random.Generator, onsets: np.ndarray, name: str, phase_s: fl
 
 
 def _cameras(rng: np.random.Generator, onsets: np.ndarray):
-    """Return two cameras that see some pulses in common, and one that sees none with them."""
+    """Return two cameras that see some pulses in common, and one that shares none with them."""
     return [
         _camera(rng, onsets, name, phase_s)
         for name, phase_s in (("a", 0.005), ("b", 0.009), ("c", 0.005 + PULSE_S))
@@ -83,7 +83,7 @@ def test_only_full_view_counts():
     half_light_s = onsets + 5e-4
     views = views_of(seen, 4e-5)
     found = find_missed(views, _sharp(half_light_s), _sharp(instants_of(seen).times_s))
-    # Read-out, exposure less borders: 19 ms of every 83 ms, and all that falls there is seen.
+    # Readout, exposure minus edges: 19 ms of every 83 ms, and everything in that time is seen.
     assert found.n_unseen == 0
     assert 0.1 * onsets.size < found.n_seen < 0.4 * onsets.size
     assert not found.exceeds()
@@ -128,7 +128,7 @@ def test_a_global_shutter_has_its_exposures_in_view():
         dead_s=np.stack([frame_s[:-1] + 0.004, frame_s[1:] - 0.004], axis=1)[[0, 1, 2, 5, 6, 7]],
     )
     views = views_of(lit, 0.0)
-    # Between frames 3 and 5 somebody did not look; the ends of an exposure are uncertain.
+    # Frames 3 to 5 were not watched throughout; the ends of an exposure are uncertain.
     assert views == pytest.approx(np.array([0.1, 0.2, 0.6, 0.7])[:, None] + [-0.0024, 0.0024])
 
 

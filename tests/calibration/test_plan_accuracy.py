@@ -1,4 +1,4 @@
-"""Errors follow from the number of flashes; what flashes cannot tell is said in words."""
+"""Errors follow from the number of flashes; what flashes cannot determine is explained."""
 
 from fractions import Fraction
 
@@ -60,7 +60,7 @@ def test_screen_is_limited_by_which_part_of_it_lights_what_is_seen() -> None:
     ("rates", "is_told"),
     [
         ("12,12", False),
-        ("12,24", False),  # phases come in steps of 41.7 ms, longer than the read-out
+        ("12,24", False),  # phases come in steps of 41.7 ms, longer than the readout
         ("12,30", True),  # of 16.7 ms
         ("12,12.5", True),
         ("30,29.97", True),  # one beat in 33 s
@@ -90,7 +90,7 @@ def test_good_plan_needs_no_advice() -> None:
 def test_global_shutters_of_one_rate_need_a_trigger() -> None:
     cameras = rig("12", readout_s=0.0)
     train, seen, expected = plan(cameras)
-    assert expected.offset_std_s > 5e-3  # equal phases are lit alike by every flash
+    assert expected.offset_std_s > 5e-3  # with equal phases, every flash lights both equally
     assert expected.triggered_offset_std_s < 2e-4
     assert any(sentence.startswith("Global") for sentence in advice(cameras, train, seen, expected))
 

@@ -1,4 +1,4 @@
-"""The Arduino program compiles, and plays the train on simulated pins to the microsecond."""
+"""The Arduino program compiles and plays the train on simulated pins to the microsecond."""
 
 import re
 import shutil
@@ -11,8 +11,8 @@ import pytest
 from syncaudit_calibration.plan import PulseTrain, choose_train, planned_cameras
 from syncaudit_calibration.plan.arduino import MARKER_S, arduino_code
 
-STEP_US = 4  # of micros() on an Uno, and of every call on the stub
-# A pin changes within three calls of the instant asked for: the loop's last look, two writes.
+STEP_US = 4  # resolution of micros() on an Uno, and of every call on the stub
+# A pin changes within three calls of the requested instant: the loop's last check, two writes.
 LATE_US = 3 * STEP_US
 
 STUB = """
@@ -48,7 +48,7 @@ def test_program_plays_the_train_twice_without_drift(train: PulseTrain, tmp_path
     (tmp_path / "flash_train.ino").write_text(arduino_code(train))
     (tmp_path / "main.cpp").write_text(MAIN)
     program = tmp_path / "play"
-    start_us = 2**32 - 30_000_000  # micros() wraps around on the way
+    start_us = 2**32 - 30_000_000  # micros() wraps around meanwhile
     flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", f"-DSTART_US={start_us}ULL", "-I."]
     subprocess.run(["g++", *flags, "main.cpp", "-o", program], cwd=tmp_path, check=True)  # noqa: S603, S607
     text = subprocess.run([program], check=True, capture_output=True, text=True).stdout  # noqa: S603

@@ -61,7 +61,7 @@ def test_lights_fired_by_hand_are_told_how() -> None:
     assert "on for 0.3 to 1 s" in torch
     assert "one switching dated to 0.24 ms" in torch
     assert "see of all switchings" in torch
-    assert "cannot alias" not in torch  # the drawn train is not the one that is fired
+    assert "cannot alias" not in torch  # the drawn train is not the one that is played
 
 
 def test_a_speedlight_tells_global_shutters_the_exposure_only() -> None:

@@ -1,4 +1,4 @@
-"""Trains cover every phase, are uneven, keep safe, and match without ambiguity."""
+"""Trains cover every phase, are uneven, stay safe, and match without ambiguity."""
 
 import itertools
 from fractions import Fraction
@@ -99,7 +99,8 @@ def test_rarely_seen_pulses_are_made_longer_rather_than_many() -> None:
 def test_global_shutter_gets_long_light_at_random_instants() -> None:
     cameras = rig([12], 0.0, 0.008)
     train = choose_train(cameras, rng=np.random.default_rng(0))
-    # Two frames are lit fully whatever the phase: what the detector takes for a light that stays.
+    # Two frames are fully lit whatever the phase: the detector takes that for a light that stays
+    # on.
     assert train.width_s >= 2.0 * cameras[0].period_s + cameras[0].exposure_s
     assert train.n_per_burst == 1
     assert np.ptp(np.diff(train.starts_s)) > 0.3
@@ -108,7 +109,7 @@ def test_global_shutter_gets_long_light_at_random_instants() -> None:
 @pytest.mark.parametrize("readout_s", [0.025, 0.0])
 def test_screen_train_lies_on_frames_of_the_screen(readout_s: float) -> None:
     train = choose_screen_train(rig([12], readout_s, 0.008), rng=np.random.default_rng(0))
-    # All rows see two frames of full light, and the light rises for a frame of the screen.
+    # All rows see two frames of full light, and the light rises for one frame of the screen.
     assert train.width_s >= 2.0 / 12.0 + readout_s + 0.008 + 1.0 / 60.0
     for times_s in (train.starts_s, np.array([train.width_s])):
         np.testing.assert_allclose(times_s * 60, np.rint(times_s * 60), rtol=0, atol=1e-6)
@@ -140,7 +141,7 @@ def seen_by(
     offset_s=0.0,
     drift=0.0,
 ) -> Instants:
-    """Return the pulses that a camera of random phase sees, on a clock of its own."""
+    """Return the pulses that a camera of random phase sees, on its own clock."""
     since = np.mod(train.starts_s + train.width_s - rng.uniform(0, 1), camera.period_s)
     times = train.starts_s[since < camera.visible_s(train.width_s)]
     times = times + offset_s + drift * times + rng.normal(0, EDGE_STD_S, times.size)

@@ -1,4 +1,4 @@
-"""The sync video flashes and clicks when its table says."""
+"""The sync video flashes and clicks at the times in its table."""
 
 from fractions import Fraction
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shares seen agree with the formula for single pulses and with bursts by construction."""
+"""Visible shares agree with the formula for single pulses, and with bursts by construction."""
 
 from fractions import Fraction
 
@@ -44,7 +44,7 @@ def test_every_camera_sees_some_of_every_burst() -> None:
 
 
 def test_two_cameras_of_opposite_phases_never_share_but_others_tie_them() -> None:
-    # Each sees 22 of 83.3 ms: pairs whose phases differ by more share nothing.
+    # Each sees 22 of 83.3 ms: pairs whose phases differ by more have nothing in common.
     two = planned_cameras([Fraction(12)], [0.012], [0.008])
     many = planned_cameras([Fraction(12)], [0.012], [0.008], 12)
     rng = np.random.default_rng(0)

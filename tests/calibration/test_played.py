@@ -29,7 +29,7 @@ def test_sound_of_a_sync_video_tells_no_time_of_its_light(rate_hz):
     assert abs(mic.offset_s) < 1.96 * mic.offset_std_s
     assert found.sources["cam_1"].offset_std_s < 1e-4
     assert any("frames of a video" in words for words in found.warnings)
-    # The error between two microphones is not that of speaker and screen.
+    # The error between two microphones is not that between speaker and screen.
     two = [clicks(rng, onsets_s, name=f"mic_{k}", clock=Clock(offset_s=0.2 * k)) for k in (0, 1)]
     assert calibrate_events(two, reference="mic_0").sources["mic_1"].offset_std_s < 1e-2
 

@@ -24,7 +24,7 @@ def _lamp_camera(
     clock: Clock | None = None,
     line_delay_s: float = 1.5e-5,
 ) -> FlashEdges:
-    """Return where a camera of 12 Hz, open for 2 ms, shows a light going on or off."""
+    """Return where a 12 Hz camera with 2 ms of exposure shows a light going on or off."""
     clock = clock or Clock()
     frames = clock.own(rng.uniform(0.0, 1 / 12) + np.arange(int(SPAN_S * 12)) / 12)
     rows = []
@@ -143,7 +143,7 @@ def _without_exposure(edges: FlashEdges) -> FlashEdges:
 
 
 def _with_changes_between_frames(seen: FlashEdges, onsets_s, ends_s, clock: Clock) -> FlashEdges:
-    """Return what a camera saw beside the lights that changed between two of its frames."""
+    """Return a camera's view including lights that changed between two of its frames."""
     frames = np.unique(seen.watched_s)
     changes = [(t, 1) for t in clock.own(onsets_s)] + [(t, -1) for t in clock.own(ends_s)]
     whole = {int(np.searchsorted(frames, t)): sense for t, sense in changes}
@@ -175,12 +175,12 @@ def test_lights_between_frames_tie_cameras_that_share_no_dated_one():
         source = found.sources[name]
         off_s = source.offset_s - clock.correction_s(1e-9 * source.at_ns)
         assert abs(off_s) < 3.0 * source.offset_std_s or name == found.reference
-        # Phases that keep steady leave anything within a frame period, evenly.
+        # Constant phases leave the offset undetermined within a frame period, uniformly.
         assert source.offset_std_s < 1.0 / 12.0 / np.sqrt(12.0)
 
 
 def _with_half_light_camera(seed: int):
-    """Return lamps by cameras that see them go on and off, and one that dates their middles."""
+    """Return lamps seen by cameras as going on and off, and by one that dates their middles."""
     rng = np.random.default_rng(seed)
     onsets_s = irregular_onsets(rng, 60)
     evidence, _ = _lamp_rig(rng, onsets_s, onsets_s + LENGTH_S)
@@ -201,8 +201,8 @@ def test_half_light_of_unknown_latency_ties_nothing_to_lights_that_last():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_half_light_is_no_event_of_a_light_that_goes_off(seed):
-    # The ends of pulses, of which the lamp's camera shows more than onsets, agree on an offset
-    # that is wrong by the length of the pulses.
+    # The ends of pulses, of which the lamp's camera shows more than onsets, agree on an offset that
+    # is wrong by the length of the pulses.
     rng = np.random.default_rng(seed)
     onsets_s = irregular_onsets(rng, 60)
     shown_s = onsets_s[rng.random(onsets_s.size) < 0.8]
@@ -227,7 +227,7 @@ def test_half_light_of_programmed_pulses_comes_after_half_their_length():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_lights_on_the_frames_of_a_screen_have_no_wrong_length(seed):
-    # 7 of 60 frames a second: cameras of 30 Hz show only one end of each flash, and not the same.
+    # 7 of 60 frames/s: 30 Hz cameras show only one end of each flash, and not the same one.
     rng = np.random.default_rng(seed)
     tick_s, length_s = 1 / 60, 7 / 60
     ticks = 60 + np.cumsum(rng.integers(27, 57, 42))

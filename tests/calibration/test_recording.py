@@ -1,4 +1,4 @@
-"""What a folder without a manifest is taken for."""
+"""How a folder without a manifest is interpreted."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The commands of docs/repair.md find a planted lag, take it out, and then pass."""
+"""The commands of docs/repair.md find an injected lag, remove it, and then pass."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_a_folder(tmp_path, monkeypatch):
 
 
 def run_all(commands: list[str]) -> None:
-    """Run them: the first finds a clip to reject, the last none."""
+    """Run them all: the first finds a clip to reject, the last finds none."""
     for command, code in zip(commands, (1, 0, 0), strict=True):
         run_command(*shlex.split(command), expected=code)
 

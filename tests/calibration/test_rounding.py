@@ -1,4 +1,4 @@
-"""What the last digits of the input, or of the arithmetic, do to a calibration: nothing."""
+"""The last digits of the input, or of the arithmetic, do not affect a calibration."""
 
 import dataclasses
 from dataclasses import replace
@@ -14,13 +14,13 @@ from syncaudit_calibration.seed import Seed, find_seed
 from testkit.event_rig import Clock, camera, counter, full_rig, irregular_onsets, trigger
 
 RELATIVE_NOISE = 1e-12
-# 1e-12 of 45 s is 45 ps, where the sharpest errors are 3 us.
+# 1e-12 of 45 s is 45 ps, where the smallest errors are 3 us.
 MAX_CHANGE = 1e-4
 STEPS = ((9.0, 0.010), (20.0, -0.003), (33.0, 0.1))
 
 
 def _stepping(seed: int = 0):
-    """Return evidence of which one camera's clock is set three times; a counter knows intervals."""
+    """Return evidence in which one camera's clock steps three times; a counter knows intervals."""
     evidence, _, _ = full_rig(np.random.default_rng(seed))
     own = evidence[2]
     jumped_s = sum(size_s * (own.frame_s > at_s) for at_s, size_s in STEPS)
@@ -53,7 +53,7 @@ def _perturbed(item, rng):
         values = getattr(item, name, None)
         if isinstance(values, np.ndarray):
             changed[name] = values * (1.0 + RELATIVE_NOISE * rng.normal(size=values.shape))
-    if "frame_s" in changed:  # a frame has one stamp
+    if "frame_s" in changed:  # a frame has one timestamp
         frames, index = np.unique(item.frame_index, return_inverse=True)
         noise = RELATIVE_NOISE * rng.normal(size=frames.size)
         changed["frame_s"] = item.frame_s * (1.0 + noise[index])
@@ -124,7 +124,7 @@ HALF_S, SOFT_S = 0.01, 1e-4
 @pytest.mark.parametrize("others_s", [0.0, 0.004, 0.0101, 0.03, -1e3, 1e9])
 @pytest.mark.parametrize("std_s", [1e-5, 5e-3, 1e3])
 def test_an_interval_and_what_others_say_settle(others_s, std_s):
-    """However far apart they are, and however sure the others."""
+    """However far apart they are, and however certain the others."""
     mean, variance = np.array([-0.008]), np.array([1e-6])
     found = []
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""Along which pairs the first guess of the clocks is carried."""
+"""Pairs along which the first estimate of the clocks is propagated."""
 
 import numpy as np
 from syncaudit_calibration.links import match_all
@@ -25,7 +25,7 @@ def instants(name, times_s, sense, half_s):
 
 
 def blurred(rng, name, onsets_s, sharp_s):
-    """Return lights that go on and off between two frames, and some whose onset a row dates."""
+    """Return lights that go on and off between two frames, some with an onset dated by a row."""
     changes_s = np.concatenate((onsets_s, onsets_s + LENGTH_S))
     off_s = rng.uniform(-HALF_S, HALF_S, changes_s.size)
     sense = np.repeat([1, -1, 1], [onsets_s.size, onsets_s.size, sharp_s.size])

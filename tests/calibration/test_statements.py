@@ -1,4 +1,4 @@
-"""What was stated of a camera, and is wrong."""
+"""Wrong statements about a camera."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def test_an_exposure_that_flashes_contradict_moves_no_clock(stated_s):
 
 
 def test_encoders_move_edges_where_the_line_delay_is_not_stated_too():
-    # Edges six rows nearer to each other are no other exposure: cameras of three rates tell rows.
+    # Edges six rows closer do not mean another exposure: cameras of three rates constrain rows.
     rng = np.random.default_rng(1)
     onsets_s = irregular_onsets(rng, 150)
     shutter = {"line_delay_s": 6e-5, "exposure_s": 0.012}

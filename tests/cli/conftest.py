@@ -20,7 +20,7 @@ def manifest(tmp_path):
             "imu": {"kind": "imu", "uri": "imu.csv"},
         }
         path = tmp_path / "manifest.jsonl"
-        # Each a window of its own of one recording.
+        # Each has its own window in one recording.
         starts = {name: zlib.crc32(name.encode()) * 10**9 for name in clip_ids}
         lines = [
             json.dumps(

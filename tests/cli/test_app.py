@@ -1,4 +1,4 @@
-"""The command line as a process: speed of help, last defence, plug-ins."""
+"""The command line as a process: speed of help, last-resort error handling, plug-ins."""
 
 import os
 import signal

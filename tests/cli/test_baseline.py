@@ -1,4 +1,4 @@
-"""`syncaudit baseline`: from the verdicts of a run to a policy that finds what deviates."""
+"""`syncaudit baseline`: from the verdicts of a run to a policy that finds deviations."""
 
 import json
 

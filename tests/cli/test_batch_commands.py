@@ -1,4 +1,4 @@
-"""`judge`, `merge`, `trace`, and what `validate` writes for CI, on a stand-in pipeline."""
+"""`judge`, `merge`, `trace`, and the CI outputs of `validate`, on a stand-in pipeline."""
 
 import json
 from xml.etree import ElementTree
@@ -174,7 +174,7 @@ def test_merge_and_judge_carry_on_where_files_were_trusted(invoke, manifest, tmp
         path = manifest("pass1", "pass2")
         invoke("validate", path, "--out", str(tmp_path / f"p{k}"), "-j", "0", "-q", *options)
     parts = [str(tmp_path / "p1"), str(tmp_path / "p2")]
-    for _ in range(2):  # a repetition is of the same run
+    for _ in range(2):  # a repetition belongs to the same run
         result = invoke("merge", *parts, "--out", str(tmp_path / "all"), "-q")
         assert result.exit_code == 0, result.output
     invoke("judge", str(tmp_path / "all"), "--out", str(tmp_path / "judged"), "-q")

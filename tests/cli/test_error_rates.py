@@ -1,4 +1,4 @@
-"""`inject`, `validate`, `evaluate` and `sample` in a row, on a clip of the sample data."""
+"""`inject`, `validate`, `evaluate` and `sample` in sequence, on a clip of the sample data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not SAMPLE_DATA.is_dir(), reason="sample_data is
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with variants of one clip, whose run lies in ``out``."""
+    """Return a folder with variants of one clip, whose run is in ``out``."""
     folder = tmp_path_factory.mktemp("trial")
     row = json.loads((SAMPLE_DATA / "good" / "manifest.jsonl").read_text())
     sources = {name: row["sources"][name] for name in ("cam_rear", "imu", "can")}
@@ -47,8 +47,8 @@ def test_injected_offsets_are_found_by_size(trial: Path) -> None:
     assert (small["size"], small["passed"]["hits"], small["found"]["hits"]) == (0.004, 2, 0)
     assert (large["size"], large["found"]["hits"], large["n"]) == (0.06, 2, 2)
     assert source["seen_in_95_percent_from"] == 0.06
-    assert source["found_in_95_percent_from"] is None  # of two clips nothing can be promised
-    # The clip is right to within a frame's share; one camera is measured to 1 ms (docs).
+    assert source["found_in_95_percent_from"] is None  # two clips are too few for any guarantee
+    # The clip is right to within a fraction of a frame; one camera is measured to 1 ms (docs).
     assert source["measured_minus_injected"]["rmse"] < 0.003
     assert source["measured_minus_injected"]["change_rmse"] < 0.002
 
@@ -88,7 +88,7 @@ def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
     write_json_lines(labels, *given)
     said = run_command("evaluate", trial / "out", "--labels", labels, expected=0).stdout
     assert "Precision of reject: 2/2 (16–100 %)" in said
-    assert "Recall of reject: 40 %" in said  # both that were drawn of the 3 that passed are bad
+    assert "Recall of reject: 40 %" in said  # both of the 3 passed clips that were drawn are bad
     assert said.count("a person says reject (late)") == 2
 
 

@@ -1,4 +1,4 @@
-"""Every command line in help, README and documents is one that syncaudit takes."""
+"""Every command line in help, README and documents is valid for syncaudit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_example_is_understood(line: str):
         assert wanted in {json.loads(row)["clip_id"] for row in rows}
 
 
-# Commands that need nothing but what lies in this repository.
+# Commands that need nothing beyond this repository.
 RUNNABLE = {"doctor", "flash-plan", "policy"}
 
 

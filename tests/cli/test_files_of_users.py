@@ -1,4 +1,4 @@
-"""No command writes over what it did not write, follows a link, or takes an empty --out."""
+"""No command overwrites foreign files, follows a link, or accepts an empty --out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes on one screen: those that differ by their source alone share a line."""
+"""Causes on one screen: those that differ only by their source share a line."""
 
 from __future__ import annotations
 

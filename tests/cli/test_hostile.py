@@ -1,4 +1,4 @@
-"""What strangers and starved machines do to the command line: a sentence and an exit code."""
+"""Hostile input and starved machines cause a clear message and an exit code."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_files_from_outside_are_told_of_and_never_quoted(tmp_path, capsys):
     assert CANARY not in text + verdicts
     assert "nothing of it is quoted" in verdicts
     code, verdicts = audit(manifest, tmp_path / "own", "--root", str(secret.parent))
-    assert CANARY in verdicts  # what the user trusts is quoted, as that helps
+    assert CANARY in verdicts  # what the user trusts is quoted, because that helps
 
 
 def test_a_stated_root_is_a_border(tmp_path):
@@ -263,7 +263,7 @@ def test_pictures_of_impossible_names_are_told(name, tmp_path):
 )
 def test_names_that_no_file_can_have_are_told(row, tmp_path):
     (tmp_path / "m.jsonl").write_text(json.dumps({"clip_id": "a", "sources": {"it": row}}))
-    for _ in range(2):  # the second asks for fingerprints first
+    for _ in range(2):  # the second one computes fingerprints first
         code, verdicts = audit(tmp_path / "m.jsonl", tmp_path / "out")
         assert code == 1
     reason = json.loads(verdicts)["reasons"][0]
@@ -307,4 +307,4 @@ def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, c
     argv = ["validate", str(manifest), "-j", "0", "-q", "--out"]
     assert run([*argv, str(tmp_path / "out")]) == 2
     assert "bytes that are not UTF-8" in said(capsys)
-    assert run([*argv, str(folder / "out")]) == 1  # its file is missing: that is judged
+    assert run([*argv, str(folder / "out")]) == 1  # its file is missing, which is judged

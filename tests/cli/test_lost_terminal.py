@@ -1,4 +1,4 @@
-"""A run whose terminal goes away (a dropped ssh) ends in order."""
+"""A run whose terminal disappears (a dropped ssh) ends cleanly."""
 
 from __future__ import annotations
 

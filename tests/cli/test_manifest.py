@@ -1,4 +1,4 @@
-"""The command `manifest`, and data sets handed to `validate`."""
+"""The command `manifest`, and data sets passed to `validate`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`syncaudit simulate`: choices of the command line; the simulator has its own tests."""
+"""`syncaudit simulate`: command-line options only; the simulator has its own tests."""
 
 import pytest
 

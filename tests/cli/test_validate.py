@@ -185,7 +185,7 @@ def test_a_screen_is_told_apart_in_the_summary(validate, tmp_path):
 
 
 def test_the_decoder_is_told_with_the_reason(validate, tmp_path):
-    assert "Decoder" not in validate("pass1").stderr  # the usual needs no words
+    assert "Decoder" not in validate("pass1").stderr  # the default is not mentioned
     entry = json.loads((tmp_path / "out" / "summary.json").read_text())["decoder"]
     assert (entry["asked"], entry["took"]) == ("auto", "cpu")
     assert "nvdec and torchcodec conceal damage" in entry["why"]

@@ -1,4 +1,4 @@
-"""Packed clips come back as they were, and take little memory."""
+"""Packed clips are restored unchanged and take little memory."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Logs of car loggers are told by their header and read in SI units."""
+"""Logs of car loggers are recognised by their header and read in SI units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testkit.data_sets.logger_data import AIM, RACEBOX, RACEBOX_DATED, RACECHRON
 
 @pytest.fixture
 def read(tmp_path):
-    """Return a function that gives the streams of a log, by source name."""
+    """Return a function that gives the streams of a log by source name."""
     (tmp_path / "data").mkdir()
 
     def streams(text, name="log.csv"):
@@ -35,7 +35,7 @@ def read(tmp_path):
     return streams
 
 
-# Without its zone a date may be hours off.
+# Without a time zone, a date may be hours off.
 RACEBOX_LOCAL = RACEBOX_DATED.replace("0Z,", "0,")
 
 
@@ -60,7 +60,7 @@ def test_each_logger_is_known(read, text, first_ns, step_ns, names, is_dated):
 
 @pytest.mark.parametrize("text", [RACEBOX, RACECHRONO, AIM])
 def test_values_are_in_si_units(read, text):
-    """Too short for evidence, so that each sample stands for many."""
+    """The logs are too short for evidence, so their last sample is repeated."""
     lines = text.rstrip("\n").split("\n")
     body = [lines[-1].replace("0.080", f"{k}.0").replace("0.020", f"{k}.0") for k in range(20)]
     body = [line.replace("797.460", f"{800 + k}.0") for k, line in enumerate(body)]

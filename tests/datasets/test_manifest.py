@@ -1,4 +1,4 @@
-"""Manifests are read, and their faults named."""
+"""Manifests are read, and their faults are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests are written so that they read back the same, from any folder."""
+"""Manifests are written so that they read back the same from any folder."""
 
 from __future__ import annotations
 

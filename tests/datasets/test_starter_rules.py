@@ -1,4 +1,4 @@
-"""What a rules file to start from takes out of the headers of tables."""
+"""What a starter rules file takes from the headers of tables."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from testkit.videos import grey_frame, write_video
 
 @pytest.fixture(scope="session")
 def encode(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Write a video of grey frames whose level tells their index."""
+    """Write a video of grey frames whose level encodes their index."""
 
     def write(
         name: str,

@@ -1,7 +1,7 @@
-"""Back ends yield what the CPU yields, or leave the video to it and say why.
+"""Back ends yield the CPU's result, or leave the video to it and report why.
 
 NVDEC runs on a stand-in for PyNvVideoCodec, whose signatures are compared with the real package
-where that is installed, and where there is a GPU on that; torchcodec runs where it is installed.
+if that is installed, and on a GPU if there is one; torchcodec runs if it is installed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CODECS = [
 
 @pytest.fixture
 def nvdec(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put the stand-in in place of PyNvVideoCodec, and forget what was found out by it."""
+    """Replace PyNvVideoCodec with the stand-in, and forget what was probed with it."""
     monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)
     monkeypatch.setattr(NvdecDecoder, "_torch", None)
@@ -198,7 +198,7 @@ def test_a_driver_that_fails_is_replaced_at_that_frame(encode: Encode, fail_at: 
     assert why == "nvdec: the driver failed (cuvidDecodePicture returned error 999)"
     Faults.fail_at = None
     assert frames_of(path, "nvdec") == (found, None)
-    assert Faults.n_created == n_created + 2  # the one that failed is not used again
+    assert Faults.n_created == n_created + 2  # the failed one is not used again
 
 
 @pytest.mark.usefixtures("nvdec")

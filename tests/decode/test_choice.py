@@ -1,4 +1,4 @@
-"""Which back end is taken, and how that is told."""
+"""Which back end is chosen, and how that is reported."""
 
 from __future__ import annotations
 

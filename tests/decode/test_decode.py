@@ -20,7 +20,7 @@ from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 
 Encode = Callable[..., Path]
 
-LEVEL_TOLERANCE = 6.0  # grey levels: coding loss plus the noise of the picture
+LEVEL_TOLERANCE = 6.0  # grey levels: coding loss plus image noise
 
 FORMATS = [
     ("a.mp4", "libx264", "yuv420p", None),
@@ -73,7 +73,7 @@ def test_listing_counts_what_decoding_yields(
     if form is None:
         assert pts_ns is not None
         assert [round(row[1] * 1e9) for row in found if row[1] is not None] == pts_ns.tolist()
-    else:  # elementary streams have no clock; what their demuxer makes up is not passed on
+    else:  # elementary streams have no clock; times made up by their demuxer are not passed on
         assert pts_ns is None
         assert {row[1] for row in found} == {None}
 
@@ -230,7 +230,7 @@ def test_sound_of_a_silent_video_is_refused(encode: Encode) -> None:
 
 @pytest.mark.parametrize("change", [lambda data: data[: len(data) // 2], None])
 def test_damaged_motion_jpeg_is_shown_and_flagged(tmp_path, change) -> None:
-    """FFmpeg alone shows such pictures without a word."""
+    """FFmpeg alone shows such frames without a warning."""
     whole = tmp_path / "whole.mp4"
     rng = np.random.default_rng(4)
     pictures = [rng.integers(0, 256, (120, 160), dtype=np.uint8) for _ in range(10)]

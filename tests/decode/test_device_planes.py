@@ -1,4 +1,4 @@
-"""Pictures on a device answer as those on the host do; torch on the CPU stands for a device."""
+"""Frames on a device give the same results as on the host; torch on the CPU acts as a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N_FRAMES = 24
 
 
 def planes() -> np.ndarray:
-    """Return noise that moves, and flashes twice."""
+    """Return moving noise that flashes twice."""
     noise = np.random.default_rng(4).integers(30, 180, (160, 400), dtype=np.uint8)
     moved = np.stack([np.roll(noise, 3 * k, axis=1)[:, :320] for k in range(N_FRAMES)])
     moved[[9, 15], 40:90] += 60
@@ -67,7 +67,7 @@ def test_features_are_computed_of_a_batch_at_once() -> None:
 
 def test_the_host_computes_where_the_memory_of_the_device_is_full() -> None:
     class Full:
-        """Planes on a device without memory left."""
+        """Planes on a device that is out of memory."""
 
         def cpu(self):
             return torch.ones((5, 2, 3))

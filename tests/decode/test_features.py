@@ -1,4 +1,4 @@
-"""Features are the same bits in OpenCV, torch and plain integers."""
+"""Features are bit-identical in OpenCV, torch and plain integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FACTORS = [1, 2, 3, 4, 5, 8, 13]
 
 
 def made(shape: tuple[int, int], seed: int = 0) -> np.ndarray:
-    """Return noise whose rows lie apart in memory, as a decoder's do."""
+    """Return noise with padded rows in memory, as from a decoder."""
     wide = np.random.default_rng(seed).integers(0, 256, (shape[0], shape[1] + 42), dtype=np.uint8)
     return wide[:, : shape[1]]
 

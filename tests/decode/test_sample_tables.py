@@ -1,4 +1,4 @@
-"""The tables of an MP4 file say what its demuxer says, or nothing. Oracle: FFmpeg by PyAV."""
+"""The tables of an MP4 file agree with its demuxer or are rejected. Oracle: FFmpeg by PyAV."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MUXINGS: dict[str, dict[str, object]] = {
     "sound": {"has_sound": True},
     "two cameras": {"n_videos": 2},
 }
-# What the tables alone cannot tell: fragments, and edits that cut frames off.
+# What the tables alone cannot determine: fragments, and edits that cut frames off.
 LEFT_TO_THE_DEMUXER = {"negative start", "fragments"}
 
 
@@ -89,7 +89,7 @@ def write(
 
 
 def demuxed(path: Path, stream: int = 0) -> tuple[list[int | None], Fraction | None, int, int]:
-    """Return what FFmpeg hands out: times, unit, width, height."""
+    """Return FFmpeg's result: times, unit, width, height."""
     with av.open(str(path)) as container:
         video = container.streams.video[stream]
         pts = [p.pts for p in container.demux(video) if p.size and not p.is_discard]
@@ -123,7 +123,7 @@ def test_tables_say_what_the_demuxer_says(tmp_path: Path, codec: str, muxing: st
         if found is not None:
             assert found == expected
         elif muxing == "negative offsets":
-            pass  # frames may be cut off by the edit list that goes with them
+            pass  # frames may be cut off by the accompanying edit list
         else:
             assert muxing in LEFT_TO_THE_DEMUXER or codec == "mpeg4"
         listed = list_frames(str(path), stream)
@@ -158,7 +158,7 @@ def content_of(path: Path, *kinds: bytes) -> bytes:
 
 
 def with_box(path: Path, kinds: tuple[bytes, ...], kind: bytes, content: bytes) -> Path:
-    """Write the file with one box replaced; the movie stands behind the pictures."""
+    """Write the file with one box replaced; the movie box follows the frames."""
     data = path.read_bytes()
     *outer, at = places(data, *kinds)
     box = (len(content) + 8).to_bytes(4, "big") + kind + content
@@ -228,7 +228,7 @@ def test_edits_that_cut_are_left_to_the_demuxer(
 def test_box_of_64_bit_length(plain: Path) -> None:
     data = plain.read_bytes()
     at = places(data, b"mdat")[0]
-    assert data[at - 8 : at - 4] == (8).to_bytes(4, "big")  # the room that writers leave for it
+    assert data[at - 8 : at - 4] == (8).to_bytes(4, "big")  # the space that writers reserve for it
     length = number(data, at) + 8
     wide = (1).to_bytes(4, "big") + b"mdat" + length.to_bytes(8, "big")
     path = plain.with_name("wide.mp4")
@@ -335,7 +335,7 @@ def test_frames_of_a_span_are_found_in_tables(plain: Path) -> None:
 def test_damaged_tables_mislead_no_more_than_the_demuxer(
     tmp_path: Path, plain: Path, seed: int
 ) -> None:
-    """Where damaged tables are still taken, FFmpeg reads the same from them, or nothing."""
+    """Where damaged tables are still accepted, FFmpeg reads the same from them, or nothing."""
     rng = np.random.default_rng(seed)
     sources = [
         plain,
@@ -361,7 +361,7 @@ def test_damaged_tables_mislead_no_more_than_the_demuxer(
         try:
             expected = demuxed(path)
         except (av.FFmpegError, ValueError):
-            continue  # damage elsewhere, which decoding meets
+            continue  # damage elsewhere, which decoding would find
         assert found == expected
     assert n_taken >= 10
 

@@ -1,4 +1,4 @@
-"""The sample videos are what the script that made them draws."""
+"""The sample videos match what their generating script draws."""
 
 from __future__ import annotations
 

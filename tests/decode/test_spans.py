@@ -1,4 +1,4 @@
-"""Part of a video gives the same pictures as the whole, at a fraction of the packets."""
+"""Part of a video gives the same frames as the whole, with a fraction of the packets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATE_HZ = 30
 
 @pytest.fixture(scope="module", params=["h264", "h264 b-frames", "hevc open gop", "mkv", "mpegts"])
 def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a video of 300 frames whose brightness tells the frame, a key frame every 25."""
+    """Return a video of 300 frames whose brightness encodes the index, a key frame every 25."""
     kind = request.param
     suffix = {"mkv": "mkv", "mpegts": "ts"}.get(kind, "mp4")
     path = tmp_path_factory.mktemp("spans") / f"a.{suffix}"
@@ -45,7 +45,7 @@ def pts_ns_of(video: Path, span_ns: tuple[int, int] | None = None) -> list[int]:
 
 def spans(video: Path) -> list[tuple[int, int]]:
     pts_ns = pts_ns_of(video)
-    # On and off key frames, at both ends, and one frame alone.
+    # On and off key frames, at both ends, and a single frame.
     return [(pts_ns[a], pts_ns[b]) for a, b in ((0, 40), (25, 50), (113, 171), (260, 299), (7, 8))]
 
 

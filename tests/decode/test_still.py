@@ -1,4 +1,4 @@
-"""One picture of a video: the one that is shown at a time, in colour."""
+"""One frame of a video: the one shown at a given time, in colour."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATE_HZ = 30
 
 
 def level_of(picture: np.ndarray | None) -> int:
-    """Return the frame that the brightness of a picture tells."""
+    """Return the frame index encoded in the brightness of an image."""
     assert picture is not None
     assert picture.shape == (48, 64, 3)
     return round((float(picture.mean()) - 42) / 15)

@@ -1,4 +1,4 @@
-"""Pictures in a column of a Parquet file are read one by one, damage and all."""
+"""Images in a column of a Parquet file are read one by one, including damaged ones."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_damage_within_the_file_ends_the_pictures(tmp_path):
 
 
 def test_memory_holds_a_page_not_the_row_group(tmp_path):
-    """One row group of 100 MB in pages of 8 pictures, 4 MB."""
+    """One row group of 100 MB in pages of 8 images, 4 MB."""
     rng = np.random.default_rng(6)
     cells = [{"bytes": rng.bytes(500_000), "path": None} for _ in range(200)]
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])

@@ -1,4 +1,4 @@
-"""The delay from stamp to arrival tells a drift, a floor and a step, with honest errors."""
+"""The delay from stamp to arrival shows drift, minimum latency and steps, with honest errors."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_the_error_of_the_drift_covers(delays, drift_ppm):
     for seed in range(100):
         audit = compared(delays, drift_ppm=drift_ppm, seed=seed)
         z.append((audit.drift_ppm - drift_ppm) / audit.drift_std_ppm)
-    # Of 100, 95 +/- 2.2 are expected: three of those below is 88.
+    # Of 100, 95 +/- 2.2 are expected: three standard deviations below is 88.
     assert np.count_nonzero(np.abs(z) < 1.96) >= 88
     assert np.max(np.abs(z)) < 6.0
 
 
 def test_a_drift_of_one_sided_delays_is_sharper_than_their_scatter_allows_a_mean():
-    # Least squares over 1200 delays of 2 ms scatter in 60 s would have 3.3 ppm.
+    # Least squares over 1200 delays with 2 ms of scatter in 60 s would give 3.3 ppm.
     assert compared().drift_std_ppm < 1.5
 
 

@@ -23,7 +23,8 @@ def test_nothing_is_delayed_at_any_rate(rate_hz: float) -> None:
     assert bands is not None
     energy = np.exp(bands.values).sum(axis=1)
     at = bands.start_s + bands.hop_s * np.arange(len(energy))
-    # The middle of the burst; noise makes it uncertain by its width over the root of its frames.
+    # The middle of the burst; noise makes it uncertain by the burst width over the root of its
+    # frames.
     assert float(energy @ at / energy.sum()) == pytest.approx(1.0123, abs=0.004)
 
 

@@ -1,4 +1,4 @@
-"""Flashes of known instants in footage with exact bands."""
+"""Flashes at known instants, in footage with exact bands."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
 from testkit.videos import exact_frame, write_video
 
-# Frames that are not encoded: noise of 1.5 levels alone.
+# Frames without encoding: only noise of 1.5 levels.
 RAW_RMS_S = 10e-6
 RAW_WORST_S = 25e-6
-# H.264 at crf 26: what the dead zone leaves with 320 columns (60 us worst with 856).
+# H.264 at crf 26: the effect of the dead zone with 320 columns (60 us worst with 856).
 CODED_RMS_S = 30e-6
 CODED_WORST_S = 80e-6
-# Frames without an unlit row, 72 of them: what is dark in the picture is itself fitted.
-# The half-light row of a pulse with a tail lies where its shape says.
+# Frames without an unlit row, 72 of them: the unlit background is itself fitted. The half-light row
+# of a pulse with a tail depends on its shape.
 TAIL_WORST_S = 40e-6
 
 
@@ -82,7 +82,7 @@ def test_exposure_that_wobbles_does_not_move_edges():
     true_s = onsets_s + half_light_s(0.002)
     errors = errors_s(found, true_s, line_delay_s=line_delay_s, exposure_s=0.003)
     assert errors.size >= 10
-    # Taken for light, 1.5 % moves half of a ramp of 80 rows by 0.6 rows.
+    # Mistaken for light, 1.5 % shifts the half-light row of an 80-row ramp by 0.6 rows.
     assert np.sqrt(np.mean(errors**2)) < 0.4 * line_delay_s
 
 
@@ -100,7 +100,7 @@ def test_pulses_that_overlap_are_not_taken_for_one():
     found = detected(camera(), footage(doubled_s))
     late_s = errors_s(found, doubled_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
     assert late_s.size >= 16
-    # The border cuts one of the doubled ones before its light is twice that of the others.
+    # The image border cuts one of the doubled pulses before its light is twice that of the others.
     assert np.count_nonzero(np.abs(late_s) > 2 * RAW_WORST_S) <= 1
 
 
@@ -121,7 +121,7 @@ def test_edges_of_one_band_share_a_number():
     for number in numbers[counts == 2]:
         pair = found.band == number
         assert sorted(found.exposure_part[pair]) == [-0.5, 0.5]
-        assert abs(np.ptp(found.row_px[pair]) - 160.0) < 2.0  # 8 ms at 50 us
+        assert abs(np.ptp(found.row_px[pair]) - 160.0) < 2.0  # 8 ms at 50 us per row
 
 
 def test_pulse_longer_than_the_exposure_is_dated_by_the_middle_of_its_band():

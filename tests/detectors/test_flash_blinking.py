@@ -1,4 +1,4 @@
-"""Screens that cameras film."""
+"""Screens filmed by cameras."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def onsets_s(length_s=LENGTH_S, fps=FPS):
 
 
 def filmed(*, scan_s=SCAN_S, answer=0.0, length_s=LENGTH_S, fps=FPS, timing=TIMING):
-    """Return frames of a screen that lights line by line; an exposure may answer its light."""
+    """Return frames of a screen that lights up line by line; auto-exposure may respond to it."""
     rng = np.random.default_rng(6)
     scene = rng.uniform(30.0, 60.0, (HEIGHT // 10, WIDTH // 10)).repeat(10, 0).repeat(10, 1)
     rows, on_s, gain = np.arange(HEIGHT), onsets_s(length_s, fps), 1.0
@@ -51,13 +51,13 @@ def filmed(*, scan_s=SCAN_S, answer=0.0, length_s=LENGTH_S, fps=FPS, timing=TIMI
 def test_screens_are_dated_by_their_middle(scan_s, answer):
     found = detected(camera(N, fps=FPS, **TIMING), filmed(scan_s=scan_s, answer=answer))
     assert isinstance(found, FlashIntervals)
-    # Whichever way it is lit, half of its light has come when its middle lights.
+    # Whatever the scan direction, half of its light is on when its middle row lights up.
     true_s = onsets_s() + 0.5 * scan_s
     for sense, late_s in ((1, 0.0), (-1, LENGTH_S)):
         start_s, stop_s = (each[found.sense == sense] for each in (found.start_s, found.stop_s))
         assert start_s.size >= 0.9 * true_s.size
         instants_s = true_s + late_s
-        # A row of cells more or less is 0.6 ms of the scan.
+        # One row of cells corresponds to 0.6 ms of the scan.
         holds = (start_s[:, None] < instants_s + 1e-3) & (instants_s < stop_s[:, None] + 1e-3)
         assert np.all(holds.sum(axis=1) == 1)
         assert np.max(stop_s - start_s) < 2.01 / FPS
@@ -66,7 +66,7 @@ def test_screens_are_dated_by_their_middle(scan_s, answer):
 
 @pytest.mark.parametrize(("n_frames", "fps"), [(7, FPS), (9, FPS), (7, 50.0), (14, 60.0)])
 def test_screens_are_found_whose_light_stays_for_some_frames(n_frames, fps):
-    """No frame of such a light may have dark ones near before and after it."""
+    """No frame of such a light needs to have dark frames shortly before and after it."""
     timing = {"exposure_s": 0.006, "line_delay_s": 1.3e-4}
     length_s = n_frames / fps
     frames = filmed(length_s=length_s, fps=fps, timing=timing)
@@ -82,7 +82,7 @@ def test_gain_does_not_blink():
     noise = rng.normal(0.0, 0.5, (300, 60, 16))
     levels = (scene * gain + noise).astype(np.float32)
     assert find_blinking(levels, list(range(300)), 2) is None
-    # No exposure makes a picture twice as bright from one frame to the next, time and again.
+    # No auto-exposure repeatedly doubles the brightness from one frame to the next.
     strong = (scene * np.where(gain > 1.0, 2.2, 1.0) + noise).astype(np.float32)
     assert find_blinking(strong, list(range(300)), 2) is not None
     levels[:, 20:40, 4:12] = (60.0 + 60.0 * (gain > 1.0) + noise[:, 20:40, 4:12]).astype(np.float32)
@@ -110,7 +110,7 @@ def test_frames_stand_out_that_change_more_than_those_where_nothing_happens():
 
 
 def blinking(starts, length, n_cut=0):
-    """Return what is lit for some frames from each of some on."""
+    """Return a light that is on for `length` frames from each frame in `starts`."""
     changes = [
         Change(foot=k, before=k, after=k + 1, peak=k + 1, sense=sense)
         for start in starts
@@ -120,7 +120,7 @@ def blinking(starts, length, n_cut=0):
 
 
 def test_of_light_that_clips_no_part_is_told():
-    # A tenth of the change in one frame, nine tenths in the next, as bright cells show it.
+    # A tenth of the change in one frame and nine tenths in the next, as in bright cells.
     course = np.array([0.0, 0.0, 0.0, 0.1, 0.9, 1.0, 1.0, 1.0])
     change = Change(foot=2, before=3, after=4, peak=5, sense=1)
     own = Blinking(row=0.5, n_cut=0, course=course, changes=(change,))
@@ -139,14 +139,14 @@ def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():
     assert screen.replaces(within, right, is_slow=True)
     assert screen.replaces(within, -right, is_slow=False)
     assert not screen.replaces(within, right, is_slow=False)
-    # Pulses come at any time, and nearly any time is one of what flickers.
+    # Pulses occur at any time, and almost any frame is near a change of a flickering light.
     assert not screen.replaces(np.arange(5, 295, 7), None, is_slow=False)
     assert not blinking(range(2, 290, 6), 3).replaces(within, None, is_slow=False)
 
 
 @pytest.mark.parametrize(("n_cut", "is_screen"), [(0, True), (1, True), (2, False)])
 def test_edges_of_what_is_cut_at_one_end_may_be_those_of_a_screen(n_cut, is_screen):
-    """Its scan would pass for a wrong line delay; what fills the height is lit by a screen."""
+    """Its scan would pass for a wrong line delay; light over all rows comes from a screen."""
     own = blinking(range(10, 290, 20), 4, n_cut)
     frames = np.array([change.after for change in own.changes])
     sense = np.array([change.sense for change in own.changes])

@@ -12,13 +12,13 @@ from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather
 from syncaudit.detectors.flash.rows import FrameRows
 
 HEIGHT, N_BLOCKS = 480, 16
-# A read-out shorter than the exposure, and a light that rises about as long: no frame of such a
-# camera shows a ramp whole.
+# A readout shorter than the exposure, and a light that rises for about as long: no frame of such a
+# camera shows a complete ramp.
 EXPOSURE_PX, RISE_PX = 829.0, 923.0
 
 
 def rising(first_px):
-    """Return the light of rows, of a light that begins to rise at a row of the picture or above."""
+    """Return the light per row when it begins to rise at a given row, in or above the image."""
     x = np.arange(HEIGHT) - first_px
 
     def arrived(u):
@@ -29,7 +29,7 @@ def rising(first_px):
 
 
 def gathered(light):
-    """Return frames that show such light beside even noise."""
+    """Return frames that show such light with uniform noise."""
     rng = np.random.default_rng(2)
     shape = (len(light), HEIGHT, N_BLOCKS)
     background = np.repeat(rng.uniform(40.0, 120.0, (1, *shape[1:])), len(light), axis=0)
@@ -64,7 +64,7 @@ def test_bands_that_are_dark_on_both_sides_are_no_foot_of_a_ramp():
 
 @pytest.mark.parametrize("first_px", [(-400.0, -150.0), (-400.0, -300.0), (-600.0, -400.0)])
 def test_parts_of_a_ramp_are_not_taken_for_a_ramp(first_px):
-    # Half of the light came 876 rows after the first of it, below the picture mostly.
+    # Half-light lies 876 rows after the start of the light, mostly below the image.
     rows = np.random.default_rng(1).uniform(*first_px, 7)
     lit = gathered(np.array([*(rising(row) for row in rows), np.ones(HEIGHT)]))
     learnt = learn(lit, exposure_px=EXPOSURE_PX)
@@ -72,7 +72,7 @@ def test_parts_of_a_ramp_are_not_taken_for_a_ramp(first_px):
 
 
 def full_light(black, *, darkest=5.0):
-    """Return what lights add that go on and off, as a share of the scene: exposure answers them."""
+    """Return switched light as a share of the scene, while auto-exposure responds to it."""
     scene, n, on, off = np.random.default_rng(3).uniform(5.0, 80.0, (60, N_BLOCKS)), 60, 20, 40
     scene[:10] = darkest
     answers = np.where(np.arange(n) >= on, 0.5 + 0.5 * 0.75 ** np.arange(-on, n - on), 1.0)
@@ -101,12 +101,12 @@ def test_the_level_of_black_changes_no_light():
 
 
 def test_nothing_is_darker_than_black():
-    # Whatever the dark frames seem to say: a cell one level below black would divide by nothing.
+    # Whatever the dark frames suggest: a cell one level below black would cause a division by zero.
     assert np.isfinite(full_light(16.0, darkest=-1.0)).all()
 
 
 def test_scenery_that_moves_tells_no_black():
-    # No exposure answers anything here.
+    # No auto-exposure responds to anything here.
     rng = np.random.default_rng(4)
     scene = rng.uniform(40.0, 120.0, (60, N_BLOCKS))
     levels = {k: (scene + rng.normal(0.0, 10.0, scene.shape)).astype(np.float32) for k in range(9)}
@@ -121,7 +121,7 @@ def test_frames_of_one_colour_tell_no_level_of_black():
 @pytest.mark.parametrize("stated_px", [None, 35.0, 50.0])
 @pytest.mark.parametrize("tail_px", [20.0, 60.0])
 def test_tails_longer_than_the_exposure_are_drawn_by_bands_of_one_height(tail_px, stated_px):
-    # Of the longer one no row shows more than 44 % of the light: only the height tells how much.
+    # With the longer tail no row shows more than 44 % of the light: only the height constrains it.
     onsets_px = np.random.default_rng(4).uniform(20.0, 350.0, 14)
     x = np.arange(HEIGHT) - onsets_px[:, None]
     come = 1.0 - np.exp(-np.maximum([x, x - 35.0], 0.0) / tail_px)
@@ -135,7 +135,7 @@ def test_tails_longer_than_the_exposure_are_drawn_by_bands_of_one_height(tail_px
 
 
 def test_errors_of_edges_that_the_picture_cuts_are_honest():
-    # Ramps of 300 of the rows, half of them cut, beside frames in full light.
+    # Ramps of 300 rows, half of them cut by the border, together with fully lit frames.
     rng = np.random.default_rng(8)
     z, n_cut = [], 0
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""Lights of any length, as people have them."""
+"""Lights of any length found in practice."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def seen(
     falloff=0.0,
 ):
     timing = {"line_delay_s": line_delay_s, "exposure_s": exposure_s}
-    # A light that is on for longer than an exposure is as bright as it is.
+    # The brightness of a light that outlasts the exposure does not depend on its length.
     brightness = 40.0 * max(1.0, length_s / exposure_s)
     case = {
         "n": n,
@@ -93,7 +93,7 @@ def test_pulses_that_light_a_frame_whole_lie_between_two_frames():
     onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.25, 0.75))
     found = seen(onsets_s, length_s, exposure_s=exposure_s, line_delay_s=line_delay_s, n=340)
     between = found.half_s > 0.0
-    assert between.sum() >= 30  # of about 45 pulses, which go on and off
+    assert between.sum() >= 30  # of about 45 pulses, each with two changes
     true_s = np.where(found.sense > 0, 0.0, length_s)
     off_s = np.abs(found.frame_s[:, None] - onsets_s - true_s[:, None]).min(axis=1)
     assert np.all(off_s[between] < found.half_s[between])
@@ -113,7 +113,7 @@ def test_ramps_that_an_encoder_blurs_count_as_those_of_short_exposures():
 
 
 def test_bands_that_the_picture_cuts_are_timed():
-    # Ramps of 160 of the 480 rows: hardly a band lies in the picture with both of its edges.
+    # Ramps of 160 of the 480 rows: hardly any band lies in the image with both of its edges.
     onsets_s = irregular(0.004)
     found = seen(onsets_s, 0.004)
     n_frames = np.unique(found.frame_index).size
@@ -137,7 +137,7 @@ def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated)
 
 @pytest.mark.parametrize("line_delay_s", [2e-5, 1.2e-5])
 def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line_delay_s):
-    # Of hardly a band the picture shows both edges: as if light stayed.
+    # Hardly any band shows both of its edges in the image, as if the light stayed on.
     timing = {"exposure_s": 0.0044, "line_delay_s": line_delay_s}
     length_s, height_px = 0.0036, 0.0044 / line_delay_s
     upper = np.linspace(480.0 - 0.9 * height_px, 0.9 * 480.0, 24)
@@ -154,7 +154,7 @@ def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line
 
 
 def test_tails_of_edges_above_the_picture_widen_errors():
-    # Of half the bands of a xenon tube the picture shows no upper edge, but what comes after it.
+    # For half of the bands of a xenon tube, the image shows the tail but not the upper edge.
     timing = {"exposure_s": 0.0027, "line_delay_s": 3.7e-5}
     rows = np.where(np.arange(16) % 2, np.linspace(150.0, 350.0, 16), np.linspace(42.0, 60.0, 16))
     half_s = (4 + 6 * np.arange(16)) / 12.0
@@ -167,7 +167,7 @@ def test_tails_of_edges_above_the_picture_widen_errors():
     off_s = errors_s(found, half_s, **timing)
     is_cut = (found.exposure_part < 0.0) & (found.row_px + 239.5 < 80.0)
     assert is_cut.sum() >= 4
-    # What no row shows of the light moves all rows alike.
+    # The part of the light that no row shows shifts all rows equally.
     assert 0.0 < found.rise_std_s < 1.5e-4
     z = off_s / np.hypot(found.row_std_px * timing["line_delay_s"], found.rise_std_s)
     assert np.max(np.abs(z)) < 2.0
@@ -188,7 +188,7 @@ def test_exposure_that_answers_the_light_does_no_harm():
 
 
 def answered(onsets_s, length_s, *, target=105.0, light=70.0):
-    """Return an auto-exposure that takes a quarter of the difference back from frame to frame."""
+    """Return an auto-exposure that corrects a quarter of the difference from frame to frame."""
     gain = {"now": 1.0}
 
     def paint(picture, k, middle_s):
@@ -205,7 +205,7 @@ def test_lights_are_dated_where_exposure_brings_the_picture_back(length_s):
     timing = {"exposure_s": 0.003, "line_delay_s": 6e-5}
     onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.4, 0.9))
     case = {"brightness": 70.0, "width_s": length_s, "paint": answered(onsets_s, length_s)}
-    # Full light adds as much in every exposure: the brightness is that of a whole exposure's.
+    # Full light contributes for the whole exposure, so the brightness is that of a full exposure.
     case["brightness"] *= length_s / timing["exposure_s"]
     found = detected(camera(340, **timing), footage(onsets_s, n=340, **case, **timing))
     assert isinstance(found, FlashEdges)
@@ -263,7 +263,8 @@ def edge_at(row, *, index, is_upper, row_std):
 
 
 def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
-    # Bright light and a tone curve draw ramps of 35 rows for an exposure of 27; bands are 134 high.
+    # Bright light and a tone curve cause ramps of 35 rows for an exposure of 27; bands are 134
+    # high.
     rows = np.array([60.0, 194.0, 90.0, 224.0, 75.0, 209.0, 66.0, 200.0, 30.0])
     edges = [
         edge_at(row, index=i // 2, is_upper=i % 2 == 0, row_std=1.0)
@@ -272,14 +273,14 @@ def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
     dated = date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=27.0)
     assert dated.half_px == pytest.approx(67.0)
     assert dated.row == pytest.approx([127.0, 157.0, 142.0, 133.0, 97.0])
-    # An exposure that is more like the height is longer than the pulses.
+    # An exposure closer to the band height is longer than the pulses.
     assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
         pytest.approx(17.5)
     )
 
 
 def test_heights_of_bands_that_scatter_widen_the_latency():
-    # Edges that a picture's border bends are off by rows, the height of all bands by as much.
+    # Edges bent by the image border are off by rows, and so is the height of all bands.
     upper = np.array([20.0, 50.0, 80.0, 110.0, 140.0, 300.0])
     lower = upper[:5] + np.array([130.0, 138.0, 125.0, 134.0, 128.0])
     rows = np.sort(np.concatenate([upper, lower]))
@@ -296,7 +297,7 @@ def test_heights_of_bands_that_scatter_widen_the_latency():
 
 
 def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
-    # Line delay unstated, and no band of which both edges show: rows are read within a period.
+    # Unstated line delay, and no band with both edges in view: the readout fits within a period.
     timing = {"exposure_s": 0.03, "line_delay_s": 5e-5}
     onsets_s = irregular(0.003)
     stream = camera(180, exposure_s=0.03, line_delay_s=None)
@@ -324,7 +325,7 @@ def test_where_the_light_ends_in_the_picture_is_no_edge(length_s):
     assert off_s.size >= 6
     assert np.median(off_s) < 2e-4
     assert np.mean(off_s < 3.0 * found.row_std_px[sharp] * timing["line_delay_s"]) > 0.9
-    # What no row shows, nobody misses.
+    # No flash counts as missed in rows that the light does not reach.
     assert found.view_px[0] == -239.5
     assert -120.0 < found.view_px[1] < 0.0
 

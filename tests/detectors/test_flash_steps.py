@@ -1,4 +1,4 @@
-"""Lights that go on and off and stay so, of known instants."""
+"""Lights that switch on and off at known instants and stay so."""
 
 from dataclasses import replace
 
@@ -11,31 +11,32 @@ from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import camera, detected, errors_s, footage, onsets
 
-# Frames that are not encoded, ramps of 160 rows: noise of 1.5 levels, and what the fit believes
-# that encoders drop (a third of a level of 40 is a third of a row).
+# Frames without encoding, ramps of 160 rows: noise of 1.5 levels, and the encoder loss that the fit
+# assumes (a third of a level of 40 is a third of a row).
 RAW_RMS_S = 30e-6
 RAW_WORST_S = 40e-6
-# A bent tone curve is fitted beside the instants; unfitted it costs 300 us.
+# A nonlinear tone curve is fitted along with the instants; left unfitted it costs 300 us.
 BENT_WORST_S = 100e-6
-# A share of 8 ms of exposure, by levels of 32 cells.
+# A share of an 8 ms exposure, from the levels of 32 cells.
 SHARE_WORST_S = 150e-6
-# Screens light line by line, and draw ramps of up to 600 rows: a hundredth of the light is 0.2 ms.
+# Screens light up line by line and cause ramps of up to 600 rows: a hundredth of the light is 0.2
+# ms.
 SCREEN_RISE_S = 0.0153
 RISE_WORST_S = 200e-6
-# While the rows of every 20th frame are exposed, some rows further down each time, and off in
-# the tenth frame from there.
+# On while the rows of every 20th frame are exposed, a few rows further down each time, and off in
+# the tenth frame after that.
 LAMPS_S = np.array([(8 + 20 * i) / 12.0 + 0.0017 * (i - 3) for i in range(6)])
 WIDTH_S = 10 / 12.0 + 0.0031
 N = 124
 
 
 def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0, width_s=WIDTH_S):
-    """Add a lamp that is on for 0.84 s from each of `LAMPS_S`; it rises and falls evenly."""
+    """Add a lamp that is on for 0.84 s from each of `LAMPS_S`; it rises and falls linearly."""
     light = np.zeros(middle_s.size)
     for on_s in LAMPS_S:
         for sign, at_s in ((1.0, on_s), (-1.0, on_s + width_s)):
             ages_s = np.linspace(-0.5, 0.5, 81)[:, None] * exposure_s + middle_s - at_s
-            # Midway through the rise the light is half on.
+            # Midway through the rise the light is at half level.
             shares = ages_s / rise_s + 0.5 if rise_s else ages_s > 0.0
             light += sign * np.clip(shares, 0.0, 1.0).mean(axis=0)
     return picture + (levels * light[:, None] * (0.3 + 0.7 * picture / 128.0)).astype(np.float32)
@@ -86,7 +87,7 @@ def test_edges_say_whether_light_goes_on_or_off():
 def test_pulses_that_light_two_frames_are_no_light_that_stays():
     levels = np.full((40, 8, 4), 100.0, dtype=np.float32)
     levels[10:20] += 20.0  # a lamp
-    levels[25:28] += 20.0  # pulses: it seems to go on, its end is not seen
+    levels[25:28] += 20.0  # pulses: it seems to go on; its end is not seen
     levels[33:36] += 20.0  # pulses: it seems to go off
     at = np.array([9, 20, 24, 36])
     assert lasting_senses(levels, at) == [1, -1, 0, 0]
@@ -105,7 +106,7 @@ def test_of_pulses_beside_a_lamp_one_kind_is_timed():
     found = detected(camera(N), footage(pulses_s[apart], n=N, paint=lamps()))
     at_s = found.frame_s + found.row_px * 5e-5 + found.exposure_part * 0.008
     true_s = instants_s() if found.sense is not None else pulses_s + 0.001
-    # One ramp is learnt: light of another is left out.
+    # A single ramp shape is learnt: light of another shape is left out.
     assert at_s.size >= 6
     assert np.max(np.min(np.abs(at_s[:, None] - true_s), axis=1)) < 2 * RAW_WORST_S
 
@@ -124,7 +125,7 @@ def test_screens_are_dated_by_the_middle_of_their_rise(exposure_s):
 
 
 def test_rises_are_not_dated_where_no_row_shows_the_falls():
-    # Off between two frames: what a tone curve does to the rises then is not told.
+    # The light goes off between two frames: the effect of the tone curve on rises is then unknown.
     paint = lamps(exposure_s=0.001, rise_s=SCREEN_RISE_S, width_s=10 / 12.0 + 0.04)
     assert detected(camera(N, exposure_s=0.001), footage([], n=N, paint=paint)) is None
 
@@ -191,7 +192,7 @@ def test_global_shutter_dates_light_by_the_share_of_its_exposure(gamma):
     assert set(found.sense.tolist()) == {-1, 1}
 
 
-# Every eighth one within an exposure, at another place of it each.
+# Every eighth change falls within an exposure, each at a different place in it.
 IN_PHASE_S = np.array(
     [(6 + 5 * i) / 12.0 + (0.0007 * (i - 20) / 4 if i % 8 == 1 else 0.03) for i in range(44)]
 )
@@ -202,13 +203,13 @@ def lamps_in_phase(picture, _k, middle_s):
     at_s = float(middle_s[0])
     shares = np.clip((at_s - IN_PHASE_S) / 0.008 + 0.5, 0.0, 1.0)
     light = float(shares[::2].sum() - shares[1::2].sum())
-    # Brighter to one side: cells that change unlike tell the tone curve.
+    # Brighter to one side: cells that change by different amounts constrain the tone curve.
     side = np.linspace(0.4, 1.0, picture.shape[1], dtype=np.float32)
     return picture + 50.0 * light * side * (0.3 + 0.7 * picture / 128.0)
 
 
 def unlit(picture, k, middle_s):
-    """Paint lamps in phase on all but a sixteenth of the picture: a screen that stays on."""
+    """Paint lamps in phase on all but a sixteenth of the image, which is a screen that stays on."""
     lit = lamps_in_phase(picture, k, middle_s)
     lit[:120, :40] = 110.0
     return lit
@@ -225,7 +226,7 @@ def test_what_no_light_reaches_tells_no_tone_curve():
 
 
 def test_slow_lights_are_not_dated_by_shares():
-    # A screen's light rises for two exposures: many frames are lit in part.
+    # A screen's light rises over two exposures: many frames are partly lit.
     changes_s = np.array([(6 + 5 * i) / 12.0 + 0.001 * (i - 10.5) for i in range(22)])
 
     def paint(picture, _k, middle_s):

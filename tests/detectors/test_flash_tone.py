@@ -1,4 +1,4 @@
-"""Tone curves: what a picture shows of a light, and lights dated through them."""
+"""Tone curves: how an image shows a light, and lights dated through them."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_faint_lights_are_hardly_bent():
 
 @pytest.mark.parametrize("gamma", [1.0, 2.2])
 def test_exposures_longer_than_the_read_out_date_lights(gamma):
-    # Ramps of 590 rows in pictures of 480: none is shown whole.
+    # Ramps of 590 rows in images of 480: none is shown completely.
     timing = {"exposure_s": 0.010, "line_delay_s": 1.7e-5}
     rng = np.random.default_rng(4)
     on_s = np.cumsum(rng.uniform(0.45, 0.9, 40))
@@ -68,7 +68,7 @@ def test_exposures_longer_than_the_read_out_date_lights(gamma):
 
 
 def test_flashes_are_dated_though_other_light_comes_and_goes():
-    # A tunnel: a flash adds as much as before, over two fifths of the brightness.
+    # In a tunnel a flash adds as much as before, on two fifths of the brightness.
     timing = {"exposure_s": 0.008, "line_delay_s": 2.5e-5}
     pulses_s = onsets(3, mean_s=0.23, duration_s=20.0)
 

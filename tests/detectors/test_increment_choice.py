@@ -1,4 +1,4 @@
-"""Which frame pairs are tracked when a gyroscope says where a camera's delay shows."""
+"""Which frame pairs are tracked when a gyroscope indicates where a camera's delay is measurable."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def camera(n=600, fps=30.0, start_s=0.0):
 
 
 def gyro(rate, start_s=0.0, stop_s=20.0, epoch_ns=EPOCH_NS):
-    """Return a gyroscope that turns by `rate(times)` about one axis."""
+    """Return a gyroscope that rotates by `rate(times)` about one axis."""
     times_s = np.arange(start_s, stop_s, 1.0 / RATE_HZ)
     values = np.zeros((times_s.size, 3))
     values[:, 2] = rate(times_s)
@@ -43,10 +43,10 @@ def wobble(t):
 
 def test_frames_are_chosen_where_the_rate_changes():
     chosen = choose_increments(camera(), gyro(turn(8.0)))
-    # A bell is steepest one width from its middle.
+    # A bell curve is steepest one width from its middle.
     steep = np.abs(np.abs(np.arange(600) / 30.0 - 8.0) - 0.5) < 0.2
     assert chosen[steep].all()
-    # Six widths away nothing turns any more: no more than what every quarter gets.
+    # Six widths away there is no rotation: no more increments than every quarter gets.
     far = np.abs(np.flatnonzero(chosen) / 30.0 - 8.0) > 6.5 * 0.5
     assert far.sum() <= 3 * MIN_IN_PART
 
@@ -54,7 +54,7 @@ def test_frames_are_chosen_where_the_rate_changes():
 def test_quarters_in_which_little_happens_have_some_frames_too():
     chosen = choose_increments(camera(), gyro(turn(8.0)))
     for quarter in np.array_split(chosen, N_PARTS):
-        assert quarter.sum() >= MIN_IN_PART - 1  # quarters of increments end beside those of frames
+        assert quarter.sum() >= MIN_IN_PART - 1  # quarters of increments and of frames differ
 
 
 def test_lively_clips_need_fewer_frames():
@@ -72,7 +72,7 @@ def test_clocks_half_an_averaging_time_apart_change_little():
 
 
 def test_every_span_keeps_some():
-    """Drift shows over all of a long clip, however little it turns in parts of it."""
+    """Drift needs all of a long clip, however little rotation some parts of it have."""
     chosen = choose_increments(camera(n=2400), gyro(turn(8.0), stop_s=81.0))
     per_span = chosen[4:].reshape(4, 599).sum(axis=1)
     assert per_span.min() > 0.9 * MIN_CHOSEN
@@ -105,6 +105,6 @@ def test_only_frames_that_are_looked_at_are_chosen():
     wanted[100:300] = True
     chosen = choose_increments(camera(), gyro(turn(15.0)), wanted=wanted)
     assert chosen.sum() >= MIN_CHOSEN
-    # The first of them has no frame before it to turn from.
+    # The first of them has no preceding frame to compare with.
     assert not chosen[:101].any()
     assert not chosen[300:].any()

@@ -1,4 +1,4 @@
-"""Lenses undone: OpenCV's own undistortion is the independent truth."""
+"""Undistortion of lenses, with OpenCV's own undistortion as independent truth."""
 
 import cv2
 import numpy as np
@@ -19,7 +19,7 @@ def places(reach):
 
 
 def seen_by_opencv(plane, lens):
-    """Return where OpenCV draws points of a pinhole's picture."""
+    """Return where OpenCV projects points of a pinhole image."""
     rays, still = np.column_stack([plane, np.ones(len(plane))])[:, None], np.zeros(3)
     draw = cv2.fisheye.projectPoints if lens.model == "fisheye" else cv2.projectPoints
     return draw(rays, still, still, np.eye(3), np.array(lens.k))[0][:, 0]
@@ -41,7 +41,7 @@ def test_scale_is_that_of_areas():
     (a, b), (c, d) = (
         (one - other).T / (2.0 * step) for one, other in zip(sides, back, strict=True)
     )
-    # decentring, a percent here, is left out of it: it only weighs
+    # decentring, a percent here, is ignored: it only affects weights
     assert lens.sight(points).scale == pytest.approx((a * d - b * c) ** -0.5, rel=1e-2)
 
 

@@ -92,7 +92,7 @@ def test_stamps_rounded_more_coarsely_than_samples_come_shift_nothing(step_ns):
     time_ns = EPOCH_NS + (exact + step_ns // 2) // step_ns * step_ns
     (activity,) = found(time_ns=time_ns, values=1e-9 * exact[:, None].astype(float))
     since_s = activity.times_s + (activity.epoch_ns - EPOCH_NS) * 1e-9
-    # Half a sample is left: an even number of them shares a stamp.
+    # A half-sample shift is left: an even number of samples shares a timestamp.
     assert np.abs(activity.values[5:-5, 0] - since_s[5:-5]).max() <= 0.5e-3 + 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Pictures that train nothing are found where they are, and clean ones left alone."""
+"""Frames unusable for training are found where they are, and clean ones are left alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stream(n_frames: int = N_FRAMES) -> CameraStream:
 
 
 def scene() -> np.ndarray:
-    """Return a wide picture of smooth blobs, levels 40 to 200."""
+    """Return a wide image of smooth blobs, levels 40 to 200."""
     rng = np.random.default_rng(7)
     rough = rng.normal(size=(SHAPE[0], 900))
     spectrum = np.fft.rfft2(rough)
@@ -34,7 +34,7 @@ SCENE = scene()
 
 
 def moving(noise: float = 1.0, px_per_frame: float = 6.0, n_frames: int = N_FRAMES) -> list:
-    """Return pictures that pan over the scene."""
+    """Return frames that pan over the scene."""
     rng = np.random.default_rng(1)
     at = (np.arange(n_frames) * px_per_frame).astype(int)
     return [
@@ -74,7 +74,7 @@ def test_same_picture_in_the_midst_of_motion_is_frozen() -> None:
 
 
 def test_a_freeze_that_was_encoded_again_is_found() -> None:
-    """Pictures settle after the first and change at key frames, as encoders leave them."""
+    """As encoders leave it, the image settles after the first frame and changes at key frames."""
     pictures = moving(noise=0.0)
     held = pictures[39].astype(np.int64)
     rng = np.random.default_rng(2)
@@ -122,7 +122,7 @@ def test_light_that_flashes_over_a_scene_at_rest_is_not_frozen() -> None:
 
 
 def test_motion_in_the_dark_is_not_frozen() -> None:
-    """A tunnel takes contrast, and with it the change from picture to picture."""
+    """A tunnel reduces contrast, and with it the change from frame to frame."""
     pictures = moving()
     pictures[30:60] = [(picture * 0.05).astype(np.uint8) for picture in pictures[30:60]]
     assert PictureFault.FROZEN not in audit(pictures).counts
@@ -172,7 +172,7 @@ def test_a_covered_lens_and_a_white_out_are_named() -> None:
 
 
 def test_black_in_the_dark_is_no_blank() -> None:
-    """A night without light between lights is dark, not defective: a warning."""
+    """A night scene between lights is dark, not defective: a warning."""
     pictures = [np.clip(p // 20, 0, 255).astype(np.uint8) for p in moving()]
     pictures[30:50] = [np.full(SHAPE, 2, np.uint8)] * 20
     assert PictureFault.BLANK not in audit(pictures).counts
@@ -193,7 +193,7 @@ def test_grey_parts_and_cut_off_pictures_are_damage() -> None:
 
 def test_a_wall_that_an_exposure_brings_to_grey_is_no_damage() -> None:
     pictures = moving()
-    # Auto-exposure dims the frames from 30 on, past the grey of decoders.
+    # Auto-exposure dims frames from 30 on, passing the grey level that decoders fill in.
     for k, picture in enumerate(pictures):
         gain = float(np.clip(1.0 - 0.03 * (k - 28), 0.7, 1.0))
         picture[60:] = 150

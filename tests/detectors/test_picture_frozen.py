@@ -1,4 +1,4 @@
-"""Repeated pictures are told from slow ones and from the noise of coding, as encoders leave it."""
+"""Repeated frames are distinguished from slow motion and coding noise, as encoders leave them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pan(px: float):
 
 
 def arm(k: float) -> np.ndarray:
-    """Return a room that stands still, in which a bar swings slowly."""
+    """Return a static room in which a bar swings slowly."""
     turn = cv2.getRotationMatrix2D((120, 170), 40.0 * np.sin(0.02 * k), 1.0)
     bar = np.zeros((SIZE[1], SIZE[0]), np.float32)
     bar[40:175, 105:135] = 1.0
@@ -99,7 +99,7 @@ def test_a_freeze_within_motion_is_found_in_its_place(n_frozen, gop, crf, tmp_pa
     assert abs(spell.frames - n_frozen) <= 2
 
 
-# Coarser ones hide the repeats that key frames code anew: the rate is then told too high.
+# Coarser coding hides repeats that key frames recode: the reported rate is then too high.
 @pytest.mark.parametrize(("gop", "crf"), [(2, 20), (2, 26), (12, 28), (250, 28)])
 @pytest.mark.parametrize(
     ("times", "rate_hz"),
@@ -140,7 +140,7 @@ def test_a_humanoid_s_camera_of_15_hz_never_freezes():
 
 
 def handheld(k: float) -> np.ndarray:
-    """Return a view that swings, and trembles from frame to frame."""
+    """Return a view that sways and trembles from frame to frame."""
     tremble = 2.0 * np.random.default_rng(int(k)).normal()
     return pan(1.0)(20.0 + 20.0 * np.sin(0.4 * k) + tremble)
 

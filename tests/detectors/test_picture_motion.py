@@ -1,4 +1,4 @@
-"""Displacement of the cells of a picture."""
+"""Displacement of the cells of a frame."""
 
 import cv2
 import numpy as np
@@ -9,7 +9,7 @@ from syncaudit.detectors import PictureMotionDetector
 from testkit.streams import camera_stream
 
 SIZE_PX = (320, 240)
-# Dense flow on pictures of 64 px: a twentieth of a pixel of the full picture's 320.
+# Dense flow on images of 64 px: a twentieth of a pixel of the full image's 320.
 TOLERANCE_PX = 0.4
 
 

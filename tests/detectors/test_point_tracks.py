@@ -1,4 +1,4 @@
-"""Corners followed between pictures of known shift."""
+"""Corners tracked between images with a known shift."""
 
 import cv2
 import numpy as np
@@ -51,19 +51,19 @@ def test_corners_cover_the_picture():
 
 def test_mean_row_is_that_of_all_corners():
     picture = texture(4, 240, 428)
-    picture[:120] = 90  # nothing to see above
+    picture[:120] = 90  # nothing visible above
     found = track_points(picture, picture)
     assert found.mean_corner_row_px > 150.0
 
 
 def test_false_tracks_are_dropped():
-    """The right half becomes another scene: what is followed there leads nowhere."""
+    """The right half becomes another scene: tracks there lead nowhere."""
     picture, other = texture(5, 240, 428), texture(6, 240, 428)
     after = moved(picture, 2.0, 1.0)
     after[:, 214:] = other[:, 214:]
     found = track_points(picture, after)
     is_false = np.abs(found.after - found.before - [2.0, 1.0]).max(axis=1) > 1.0
-    # half of the corners went astray; those that a lucky match leads back again are few
+    # half of the corners are lost; the few that a chance match leads back are kept
     assert np.mean(is_false) < 0.2
 
 

@@ -1,4 +1,4 @@
-"""Rotation of pictures that were turned by a known amount."""
+"""Rotation between images rotated by a known amount."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_slivers_show_no_turn(shape):
 def test_turns_of_the_picture_are_found():
     found = detected(stream(), pictures())
     assert found.angles_rad.shape == (11, 3)
-    # small turns: rotation vectors subtract, to second order
+    # small rotations: rotation vectors subtract, to second order
     assert np.max(np.abs(found.angles_rad - np.diff(directions(), axis=0))) < 2 * ANGLE_TOL_RAD
     assert (found.source, found.epoch_ns) == ("cam", EPOCH_NS)
     assert np.max(np.abs(found.start_s - np.arange(11) * PERIOD_NS * 1e-9)) < 1e-12
@@ -52,9 +52,9 @@ def test_turns_of_the_picture_are_found():
 
 @pytest.mark.parametrize(("gain", "lift"), [(1.0, 25), (0.8, 0), (1.2, 10)])
 def test_brightness_does_not_matter(gain, lift):
-    """Exposure control between frames: the same turns within five times the noise of the tracks.
+    """Under exposure control, rotations agree within five times the noise of the tracks.
 
-    Each window takes part of such a change, a fifth of all levels at once, for motion of its own.
+    Each window takes part of such a change, a fifth of all levels at once, for motion.
     """
     frames = pictures()
     plain = detected(stream(), frames)
@@ -128,7 +128,7 @@ def test_change_of_size_starts_anew():
 
 
 def test_unknown_focal_length_scales_the_picture_angles():
-    """Assumed 70 degrees make 611 px for 560: turns about x and y shrink by their ratio."""
+    """Assumed 70 degrees give 611 px for 560: rotations about x and y shrink by the ratio."""
     assumed = detected(stream(focal_px=None), pictures())
     stated = detected(stream(), pictures())
     assert not assumed.has_focal

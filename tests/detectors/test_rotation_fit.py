@@ -1,4 +1,4 @@
-"""Rotation from tracks with exactly known motion."""
+"""Rotation from tracks of exactly known motion."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from syncaudit.detectors.rotation.heading import Heading
 from testkit.seen_points import FOCAL_PX, tracks
 
 TURN = np.array([0.004, -0.011, 0.006])
-# The steps stop below 20 urad; the depth of points is treated as noise of a common size.
+# The iteration stops below 20 urad; the depth of points is treated as noise of a common size.
 EXACT_RAD = 3e-5
 FORWARD, SIDEWAYS, UPWARD = (0.0, 0.0, 0.7), (0.7, 0.0, 0.0), (0.0, 0.3, 0.0)
 
@@ -23,7 +23,7 @@ class Fit:
 
 
 def fit_rotation(before, after, *, heading, focal_px):
-    """Fit one pair of frames; None where nothing is found."""
+    """Fit one pair of frames; return None if nothing is found."""
     is_point = np.ones((1, len(before)), dtype=bool)
     fits = fit_rotations(before[None], after[None], is_point, heading=heading, focal_px=focal_px)
     if fits is None or not fits.pairs.size:
@@ -57,7 +57,7 @@ def test_rotation_is_exact_on_true_tracks_in_spite_of_translation(travel):
 def test_a_quarter_of_gross_outliers(travel):
     found = fitted(3, TURN, travel, gross=0.25, noise_px=0.05)
     assert np.all(np.abs(found.angles_rad - TURN) < 4.5 * found.std_rad + EXACT_RAD)
-    # less than one pixel over the focal length
+    # less than one pixel divided by the focal length
     assert np.max(np.abs(found.angles_rad - TURN)) < 1.0 / FOCAL_PX
 
 
@@ -66,7 +66,7 @@ def test_a_quarter_of_gross_outliers(travel):
 def test_shares_of_the_points_add_up_to_one(travel, gross):
     found = fitted(4, TURN, travel, gross=gross, noise_px=0.1)
     assert found.influence.shape == (120, 3, 3)
-    # the bounded prior on the direction of travel takes a little of what the points tell
+    # the bounded prior on the direction of travel absorbs a little of the points' information
     assert np.max(np.abs(found.influence.sum(axis=0) - np.eye(3))) < 1e-9
 
 
@@ -79,7 +79,7 @@ def test_a_false_track_has_no_share():
 
 
 def test_shares_tell_what_a_rotation_at_one_row_does():
-    """Points of the upper half see another rotation: the fit reports the mix its shares say."""
+    """Points in the upper half see another rotation: the fit reports the mix of their shares."""
     before, after = tracks(6, TURN, noise_px=0.02, depth_m=(5.0, 60.0))
     upper = before[:, 1] < 0.0
     other = TURN + np.array([0.0, 2e-4, 0.0])
@@ -104,7 +104,7 @@ def test_claimed_errors_are_honest(travel):
 
 
 def test_forward_motion_costs_less_than_sideways_with_a_known_heading():
-    """Towards the focus of expansion flow is radial: across it rotation shows everywhere."""
+    """Towards the focus of expansion flow is radial: across it rotation is visible everywhere."""
     std = {}
     for name, travel in (("none", (0.0, 0.0, 0.0)), ("forward", FORWARD), ("sideways", SIDEWAYS)):
         heading = Heading()

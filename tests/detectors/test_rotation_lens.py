@@ -1,4 +1,4 @@
-"""A lens that nobody states, and pictures through one: turns come out whole."""
+"""A lens without a stated model, and images through one: rotations are not reduced."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from syncaudit.model import Distortion
 from testkit.seen_points import FOCAL_PX, bent, texture, tracks, turned_behind_lens
 from testkit.turning_camera import ANGLE_TOL_RAD, FULL_FOCAL_PX, detected, directions, stream
 
-# As calibrated of a drone's camera of 90 degrees; a third of what a fisheye of the same field does
-# is left of it at the edge.
+# From the calibration of a drone's camera of 90 degrees; at the edge a third of the distortion of a
+# fisheye with the same field of view.
 WIDE = (-0.283, 0.074)
 
 
@@ -37,7 +37,7 @@ def test_wide_lens_is_found_from_points_alone(seed, travel):
     term = seen(WIDE, seed, travel=travel)
     assert term.is_known
     assert term.is_needed
-    # one term in place of two: places agree to a hundredth up to 35 degrees
+    # one term instead of two: positions agree to a hundredth up to 35 degrees
     places = np.column_stack([np.linspace(0.05, 0.7, 20), np.zeros(20)])
     seen_there = bent(places, *WIDE)
     undone = seen_there / (1.0 + term.value * np.sum(seen_there**2, axis=1, keepdims=True))
@@ -53,7 +53,7 @@ def test_pinhole_stays_one(seed, turn, travel):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_travel_ahead_tells_of_no_lens(seed):
-    """Points that run away from the middle may be near, or a lens may bend them."""
+    """Points that move outwards may be near, or the lens may distort."""
     term = seen(WIDE, seed, turn=1e-4)
     assert not (term.is_known and abs(term.value) > 0.4)
 
@@ -81,7 +81,7 @@ def test_unstated_lens_gives_whole_turns():
 
 
 def test_taken_for_a_pinhole_a_lens_makes_turns_small():
-    """What was taken for a stabilised picture: the reason for all of this."""
+    """Such footage was mistaken for stabilised: the reason for this correction."""
     none = Distortion(model="radtan", k=[0.0, 0.0, 0.0, 0.0])
     gains, *_ = turns_behind(WIDE, distortion=none)
     assert np.all(gains[:2] < 0.96)

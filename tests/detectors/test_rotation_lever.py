@@ -1,4 +1,4 @@
-"""What a camera's place on its vehicle does to a rolling shutter."""
+"""How a camera's position on its vehicle affects a rolling shutter."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,8 @@ def directions(seed, n=200, noise_rad=1e-3):
 
 
 def test_turns_of_the_direction_of_travel_are_found():
-    # 200 directions that wander by 10 mrad for all that is assumed, at rates of 50 mrad/s
+    # 200 directions that scatter by 10 mrad in addition to the assumed errors, at rates of 50
+    # mrad/s
     assert np.max(np.abs(travel_turns(*directions(1)) - TURNS)) < 0.02
 
 
@@ -47,9 +48,9 @@ def test_nothing_turns_where_no_direction_is_known():
 
 
 def seen_while_rolling(change_rad_s, seed, n_pairs=40, n_points=80):
-    """Return points before and after, px, of a camera whose pitch rate changes meanwhile.
+    """Return points before and after, px, for a camera whose pitch rate changes in between.
 
-    It looks ahead, 1.5 m above the road and `LEVER_M` ahead of the point it turns about.
+    It looks ahead, 1.5 m above the road and `LEVER_M` ahead of the centre of rotation.
     """
     rng = np.random.default_rng(seed)
     half = np.array([WIDTH_PX, HEIGHT_PX]) / 2.0
@@ -58,12 +59,12 @@ def seen_while_rolling(change_rad_s, seed, n_pairs=40, n_points=80):
     road = 1.5 * FOCAL_PX / np.maximum(before[..., 1], 1e-6)
     rays = np.concatenate([before / FOCAL_PX, np.ones((n_pairs, n_points, 1))], axis=-1)
     points = rays * np.minimum(depth, road)[..., None]
-    rate = np.array([0.5 * change_rad_s, 0.0, 0.0])  # minus it before, plus it after
+    rate = np.array([0.5 * change_rad_s, 0.0, 0.0])  # negative before, positive after
     travel = SPEED_MPS * AHEAD
     bent = cross(LEVER_M * AHEAD) @ rate
     after = before.copy()
     for _ in range(4):
-        rows = after[..., 1:] + before[..., 1:]  # on both sides the rate differs from none
+        rows = after[..., 1:] + before[..., 1:]  # the rate is nonzero on both sides
         apart_s = PERIOD_S + (after[..., 1:] - before[..., 1:]) * LINE_DELAY_S
         turn = rate * rows * LINE_DELAY_S
         place = points - travel * apart_s - bent * rows * LINE_DELAY_S
@@ -91,6 +92,7 @@ def test_rolling_shutter_ahead_of_the_axis_sees_what_the_moments_say(seed):
     change_rad_s = 0.05
     (up, own, lent), (down, *_) = fitted(change_rad_s, seed), fitted(-change_rad_s, seed)
     seen_px = (up - down) / (2.0 * change_rad_s * LINE_DELAY_S)
-    # Rows as the rotation weighs them, to some rows; without the lever arm twice as far off.
+    # Mean rows as weighted by the rotation, to a few rows; without the lever arm the error is
+    # larger.
     assert abs(seen_px - own - lent) < 3.5
     assert abs(seen_px - own) > 4.5

@@ -1,4 +1,4 @@
-"""Loudness and clicks: truth is synthetic with fixed seeds."""
+"""Loudness and clicks, with synthetic truth and fixed seeds."""
 
 from fractions import Fraction
 

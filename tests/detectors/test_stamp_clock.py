@@ -1,4 +1,4 @@
-"""The clock behind stamps: drift, buffering and rounding."""
+"""The clock behind timestamps: drift, buffering and rounding."""
 
 import numpy as np
 import pytest

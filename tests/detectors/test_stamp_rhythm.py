@@ -1,4 +1,4 @@
-"""Irregular sampling is not jitter of stamps: devices by their physics, truth by construction."""
+"""Irregular sampling is not timestamp jitter: devices modelled by physics, truth by design."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def sleeping(seed: int, rate_hz: float = 30.0, n: int = 600, stalls: float = 0.0
 
 
 def following_exposure(seed: int, n: int = 700) -> Floats:
-    """Return a phone that goes between 30 and 24 frames a second within some seconds."""
+    """Return a phone whose frame rate changes between 30 and 24 frames/s within a few seconds."""
     rng = np.random.default_rng(seed)
     light = np.sin(np.arange(n) * rng.uniform(0.005, 0.03) + rng.uniform(0.0, 6.0))
     return np.cumsum(1 / 30 + (0.5 + 0.5 * light) * (1 / 24 - 1 / 30))
 
 
 def halved_in_the_dark(seed: int) -> Floats:
-    """Return a phone that takes 15 instead of 30 frames a second for some seconds."""
+    """Return a phone that records 15 instead of 30 frames/s for some seconds."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(30, 150, 8)
     periods = np.repeat(np.where(np.arange(8) % 2 == seed % 2, 1 / 15, 1 / 30), lengths)
@@ -60,7 +60,7 @@ def test_a_halved_rate_loses_nothing(seed: int) -> None:
 
 
 def test_phase_slips_of_a_loop_are_no_clock_steps() -> None:
-    # 40 stalls, far enough apart to be told: each was a step of its own.
+    # 40 stalls, far enough apart to be resolved: each used to be reported as a step.
     counts = [len(audited(sleeping(seed, n=8000, stalls=0.005)).steps) for seed in range(4)]
     assert counts == [0] * len(counts)
 
@@ -186,7 +186,7 @@ def test_a_step_among_few_anchors_is_found(step_s: float) -> None:
     assert audit_stream(sound(times)).steps == ()
 
 
-# The other dating
+# The other kind of timestamp
 
 
 @pytest.mark.parametrize("rate_hz", [12.0, 30.0])

@@ -1,4 +1,4 @@
-"""Steps of a clock are measured, and neither jitter nor bunching makes one."""
+"""Clock steps are measured, and neither jitter nor bunching causes one."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_clock_step_is_measured_where_it_happens(step):
     audit = audit_stamps(stamps)
     assert len(audit.steps) == 1
     at_ns, size = audit.steps[0]
-    # 0.3 ms of jitter over 256 samples on either side: 0.03 ms; five of them.
+    # 0.3 ms of jitter over 256 samples on either side give 0.03 ms; five times that.
     assert size == pytest.approx(step, abs=1.5e-4)
     assert abs(at_ns - int(stamps[300])) <= 2.1e9 / 30
     assert audit.missing == 0

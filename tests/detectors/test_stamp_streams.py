@@ -1,4 +1,4 @@
-"""Streams of every kind, and real ones, are audited by their stamps."""
+"""Timestamps of streams of every kind, including real ones, are audited."""
 
 import numpy as np
 import pytest

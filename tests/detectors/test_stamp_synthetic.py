@@ -1,4 +1,4 @@
-"""Stamps that were computed, not captured, are told."""
+"""Timestamps that were computed rather than captured are recognised."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_hardware_trigger_off_by_parts_per_million_is_not_synthetic(rate):
 
 
 def singles(seconds):
-    """Return stamps that were float32 seconds before they became nanoseconds."""
+    """Return timestamps that were float32 seconds before conversion to nanoseconds."""
     return np.rint(np.asarray(seconds).astype(np.float32).astype(np.float64) * 1e9).astype(np.int64)
 
 
@@ -47,7 +47,7 @@ def test_captured_stamps_in_float32_are_not_synthetic():
 
 
 def test_a_trigger_off_by_parts_per_million_in_float32_is_not_synthetic():
-    # 5 ppm over 30 s are 150 us, against steps of 1.9 us.
+    # 5 ppm over 30 s are 150 us, compared with steps of 1.9 us.
     assert not audit_stamps(singles(np.arange(900) / 30.0 * (1 + 5e-6))).is_synthetic
 
 

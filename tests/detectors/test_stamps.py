@@ -1,4 +1,4 @@
-"""Counts and figures of stamps: rate, jitter, gaps, duplicates, and odd input."""
+"""Counts and figures of timestamps: rate, jitter, gaps, duplicates and unusual input."""
 
 import time
 
@@ -182,7 +182,7 @@ def test_million_stamps_take_about_a_second():
     stamps = nanos(ticks(1_000_000, 1000.0, jitter_s=1e-5))
     start = time.process_time()
     audit = audit_stamps(stamps)
-    # Measured 0.5-0.7 s alone; the bound leaves room for a shared core.
+    # Measured 0.5-0.7 s on an idle machine; the bound allows for a shared core.
     assert time.process_time() - start < 3.0
     assert audit.missing == 0
 

@@ -55,7 +55,7 @@ def test_velocities_are_summed_up():
         find_state(stream({"qvel": rate})),
         find_state(stream({"q": rate}, is_rate=True)),
     ):
-        # The trapezium rule at 30 Hz on 0.3 Hz.
+        # Error of the trapezoidal rule at 30 Hz on a 0.3 Hz signal.
         np.testing.assert_allclose(found.values[:, 0], SWEEP, atol=1e-3)
     assert find_state(stream({"qvel": rate}, is_rate=False)).values[0, 0] == 2.0
 

@@ -1,4 +1,4 @@
-"""Strobe counters of buses and trigger logs."""
+"""Strobe counters on buses and in trigger logs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The table of detectors: each fills a field of the evidence, other packages add theirs."""
+"""The detector table: each detector fills a field of the evidence, and packages can add theirs."""
 
 from __future__ import annotations
 

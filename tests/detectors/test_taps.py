@@ -1,4 +1,4 @@
-"""Knocks in accelerometers that average over each sample, take it as it is, or filter before."""
+"""Knocks in accelerometers that average each sample, sample instantaneously or filter first."""
 
 import numpy as np
 import pytest
@@ -74,12 +74,12 @@ def test_no_acceleration_is_no_evidence():
 
 
 FINE_HZ = 32_000.0
-# Order and corner (in sampling rates) of a low-pass before the sampling, as sensors have.
+# Order and corner frequency (relative to the sampling rate) of a typical anti-aliasing low-pass.
 SAMPLINGS = (None, "average", (1, 0.45), (2, 0.4), (2, 0.25), (1, 0.2), (2, 0.1), (4, 0.45))
 
 
 def sampled_rings(rng, *, rate_hz, ring_hz, damping, phase, noise, sampling, n_taps=24):
-    """Return onsets and samples of damped rings of two axes; averages are stamped at their end."""
+    """Return onsets and samples of damped two-axis rings; averages are stamped at their end."""
     taps_s = np.cumsum(rng.uniform(0.5, 1.1, n_taps))
     fine_s = np.arange(round((taps_s[-1] + 1.0) * FINE_HZ)) / FINE_HZ
     force = np.zeros((fine_s.size, 2))
@@ -112,7 +112,7 @@ def _at(times_s, fine_s, values):
 
 
 def error_of_all_knocks(rng, **world):
-    """Return the mean error of a recording's knocks and what is claimed of it, in samples."""
+    """Return the mean error over a recording's knocks and its claimed error, in samples."""
     taps_s, force = sampled_rings(rng, **world)
     found = find_taps(force)
     if found.times_s.size < 5:
@@ -127,7 +127,7 @@ def error_of_all_knocks(rng, **world):
 def any_rig(rng, k):
     return {
         "rate_hz": 50.0 * 16.0 ** rng.uniform(),
-        "ring_hz": 20.0 * 20.0 ** rng.uniform(),  # above Nyquist, too
+        "ring_hz": 20.0 * 20.0 ** rng.uniform(),  # above the Nyquist frequency, too
         "damping": 0.02 * 20.0 ** rng.uniform(),
         "phase": rng.choice([0.0, 0.5 * np.pi, rng.uniform(0.0, 2.0 * np.pi)]),
         "noise": 0.02 * 15.0 ** rng.uniform(),
@@ -142,7 +142,7 @@ def test_what_all_knocks_of_a_recording_have_in_common_is_claimed():
     )
     error, claimed = found[np.isfinite(found[:, 0])].T
     z = error / claimed
-    # 95 %, give or take what a hundred recordings scatter by.
+    # 95 %, within the scatter of a hundred recordings.
     assert error.size > 80
     assert 0.90 <= np.mean(np.abs(z) < 1.96) <= 0.99
     assert abs(np.mean(z)) < 0.35

@@ -1,4 +1,4 @@
-"""A diagnosis tells what is ill and is never infected by it."""
+"""A diagnosis reports faults and is never affected by them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_name(symptoms: list[Symptom]) -> dict[str, Symptom]:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
-    """Answer every question about Python by the first key that its lines contain."""
+    """Answer every question about Python by the first key contained in its lines."""
     known: dict[str, Answer] = {}
 
     def answer(code: str, *, environment: dict[str, str] | None = None, **_: object) -> Answer:

@@ -1,4 +1,4 @@
-"""Changes of level are found where they are, and not where there are none."""
+"""Level changes are found where they are, and not where there are none."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_a_step_is_found_where_it_is(find: Find) -> None:
 @pytest.mark.parametrize("n", [8, 15, 60])
 @both
 def test_noise_is_called_a_change_no_oftener_than_claimed(find: Find, n: int) -> None:
-    """Of 1,000 series without any, one in twenty may seem to have one at 5 %."""
+    """Of 1,000 series without any change, one in twenty may seem to have one at 5 %."""
     rng = np.random.default_rng(2)
     found = [find(rng.normal(size=n).tolist()) for _ in range(1000)]
     assert sum(one is not None and one.chance < 0.05 for one in found) <= 60
 
 
 def test_heavy_tails_make_no_changes() -> None:
-    """Errors of three degrees of freedom, at the level of a test of fifty series."""
+    """Errors with three degrees of freedom, at the level for a test of fifty series."""
     rng = np.random.default_rng(3)
     found = [find_change(rng.standard_t(3, size=20).tolist()) for _ in range(2000)]
     assert sum(one is not None and one.chance < 0.001 for one in found) <= 4

@@ -127,7 +127,7 @@ def test_single_lost_samples_are_no_gaps():
 
 @pytest.mark.parametrize("n_per_bunch", [2, 3, 4, 6])
 def test_pauses_between_bunches_are_no_gaps(n_per_bunch):
-    """A USB adapter hands messages over in bunches: their median interval is tiny."""
+    """A USB adapter delivers messages in bunches: their median interval is tiny."""
     k = np.arange(600)
     t = (k // n_per_bunch) * 0.02 * n_per_bunch + (k % n_per_bunch) * 1e-4
     assert integrate_samples(t, t[:, None], is_smooth=False).gap_start_s.size == 0
@@ -156,7 +156,7 @@ def test_smoothing_shifts_no_phase():
 
 
 def test_smoothed_noise_is_the_same_at_every_phase():
-    """An interpolating curve carries twice the variance at its samples as between them."""
+    """An interpolating curve has twice the variance at its samples as between them."""
     t = np.arange(20_000) * 0.03
     noise = np.cumsum(np.random.default_rng(3).normal(size=t.size))
     signal = smooth_angle(t, noise[:, None], width_s=0.08, gaps_s=NO_GAPS)

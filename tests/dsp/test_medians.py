@@ -18,7 +18,7 @@ shares = st.floats(0.0, 1.0)
 def test_median_is_that_of_numpy(values: list[float]) -> None:
     column = np.array(values)
     assert median(column) == np.median(column)
-    assert column.tolist() == values  # left as it was
+    assert column.tolist() == values  # left unchanged
 
 
 @pytest.mark.parametrize("n", [1023, 1024, 1025, 1026])

@@ -1,4 +1,4 @@
-"""What recordings have in common, and how far they differ beyond the errors of measurement."""
+"""What recordings have in common, and how much they differ beyond the measurement errors."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,8 @@ def test_errors_of_what_is_common_are_honest(n, n_unlike, between_s):
         fit_random_effects(*drawn(rng, n, between_s, n_unlike), width=WIDTH_S) for _ in range(200)
     ]
     z = np.array([(fit.mean - OFFSET_S) / fit.std for fit in fits])
-    # Of 200 draws 90 to 98.5 % where 95 % are due; few that share all are told a little wider.
+    # Of 200 draws, 90 to 98.5 % instead of 95 %; few recordings that agree get slightly wider
+    # errors.
     assert 0.90 <= np.mean(np.abs(z) < 1.96) <= 0.99
     assert np.median([fit.between for fit in fits]) == pytest.approx(
         between_s, abs=2e-3 + 0.1 * between_s

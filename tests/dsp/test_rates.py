@@ -1,4 +1,4 @@
-"""Intervals of shares."""
+"""Confidence intervals of proportions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_interval_holds_where_all_variants_of_a_clip_turn_out_alike():
     for count in hits.tolist():
         low, high = Rate(n_hits=count, n=6 * n_clips, n_clips=n_clips).interval()
         held += low <= true <= high
-    # Never below 95 % but for chance: three standard errors of 2000 runs are 1.5 %.
+    # Not below 95 % except by chance: three standard errors of 2000 runs are 1.5 %.
     assert held / n_runs > 0.935
 
 

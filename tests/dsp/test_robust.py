@@ -17,7 +17,7 @@ from syncaudit.dsp.robust import (
 
 def test_scale_of_normal_values_is_their_standard_deviation():
     values = 3.0 * np.random.default_rng(1).normal(size=200_001)
-    assert abs(mad_std(values) - 3.0) < 0.03  # 3 sigma of the median of so many
+    assert abs(mad_std(values) - 3.0) < 0.03  # 3 sigma of the median of that many samples
 
 
 def test_scale_ignores_a_third_of_outliers_and_the_shape():

@@ -1,4 +1,4 @@
-"""A step of the clock is found where there is one, and nowhere else."""
+"""A clock step is found where there is one, and nowhere else."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def searched(seed, clock, highest_hz=4.0, **cam):
 @pytest.mark.parametrize("step_s", [0.06, -0.025])
 def test_step_is_found_in_place_and_size(at_s, step_s):
     found = searched(1, Clock(step_s=step_s, step_at_s=at_s))
-    # stamps that jump ahead need less to be added
+    # timestamps that jump ahead need less to be added
     assert abs(found.step_s + step_s) < 4.0 * found.step_std_s + 1e-4
     assert found.step_std_s < 1e-3
     # four frames of 83 ms
@@ -41,7 +41,7 @@ def test_step_is_found_in_place_and_size(at_s, step_s):
 @pytest.mark.parametrize("step_s", [0.01, 0.03, -0.1])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_step_beside_a_drift(seed, step_s, drift_ppm):
-    """The step is no part of the drift, nor the drift of the step."""
+    """The step is not part of the drift, and the drift is not part of the step."""
     clock = Clock(step_s=step_s, step_at_s=22.0, drift_ppm=drift_ppm, middle_s=20.0)
     found = searched(seed, clock, seconds=40.0)
     assert abs(found.step_s + step_s) < 3.0 * found.step_std_s
@@ -51,7 +51,7 @@ def test_step_beside_a_drift(seed, step_s, drift_ppm):
         stamped_s = clock.reads(np.array(at_s))
         missed_s = found.offset_at(float(stamped_s)) - (at_s - stamped_s)
         assert abs(missed_s) < 4.0 * found.offset_std_at(float(stamped_s))
-    # a second: so long may a body hardly move
+    # a second, because the body may hardly move for that long
     assert abs(found.at_s - 22.0) < 1.0
 
 
@@ -83,7 +83,7 @@ def test_short_clip_is_not_cut():
     ("seconds", "rate_hz", "n"), [(8.0, 30.0, 0), (10.5, 30.0, 3), (20.0, 6.0, 3), (60.0, 12.0, 6)]
 )
 def test_pieces_are_long_enough_and_hold_enough(monkeypatch, seconds, rate_hz, n):
-    """At least three seconds and 36 increments each; six of them, and three at least."""
+    """At least three seconds and 36 increments each; six of them, or at least three."""
     measured = []
     monkeypatch.setattr(
         clock_step, "measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
@@ -121,7 +121,7 @@ def test_offset_before_and_after():
 @pytest.mark.parametrize("slope", [0.0, 1e-3])
 @pytest.mark.parametrize("error", [1.0, 5.0])
 def test_steps_by_chance_are_as_rare_as_stated(error, slope):
-    """Six pieces of one delay or drift, whose errors are as claimed or five times as large."""
+    """Six pieces of one delay or drift, with errors as claimed or five times as large."""
     rng = np.random.default_rng(6)
     times, std = np.arange(6.0), np.full(6, 1e-3)
     bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 3)

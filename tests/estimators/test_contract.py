@@ -1,6 +1,6 @@
-"""What every estimator promises: signs, refusals and claims that hold, whatever it compares.
+"""Contract of every estimator: signs, rejections and honest claims, whatever it compares.
 
-An estimator is added here by one example: a clip in which its sources share one time.
+Add an estimator here with one example: a clip in which its sources share one time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def camera_and_gyro(seed: int, other: int) -> ClipEvidence:
 
 
 def camera_and_arm(seed: int, other: int) -> ClipEvidence:
-    """Cells of a picture move as six joints do, by a smooth map."""
+    """Cells of a frame move as six joints do, by a smooth map."""
     fps, seconds = 30.0, 25.0
     times_s = np.arange(round(seconds * fps)) / fps
     rng = np.random.default_rng([seed, 3])
@@ -102,7 +102,7 @@ def two_microphones(seed: int, other: int) -> ClipEvidence:
 
 
 def knocks_in_both(seed: int, other: int) -> ClipEvidence:
-    """Knocks are short noises for the one, rings of 60 Hz for the other."""
+    """Knocks are short noises in the sound and 60 Hz oscillations in the acceleration."""
     rate_hz, seconds = 16_000.0, 40.0
     rng = np.random.default_rng([seed, 7])
     heard_s, felt_s = (
@@ -148,7 +148,7 @@ def two_flash_cameras(seed: int, other: int) -> ClipEvidence:
     return ClipEvidence(flashes=dict(seen))
 
 
-@cache  # espeak-ng does not say the same twice
+@cache  # espeak-ng is not deterministic
 def speech(seed: int) -> Utterance:
     pytest.importorskip("espeakng_loader")
     rng = np.random.default_rng([seed, 10])
@@ -165,8 +165,8 @@ def words_and_sound(seed: int, other: int) -> ClipEvidence:
     return ClipEvidence(spoken={"a": spoken}, bands={"b": bands})
 
 
-# By name of the estimator: a clip whose sources, "a" and "b", share one time where both seeds are
-# the same, and that have nothing in common where they are not.
+# By estimator name: a clip whose sources "a" and "b" share one time if both seeds are the same, and
+# have nothing in common otherwise.
 EXAMPLES: dict[str, Callable[[int, int], ClipEvidence]] = {
     "imus": two_imus,
     "buses": bus_and_imu,
@@ -191,7 +191,7 @@ def only(estimator: Estimator, evidence: ClipEvidence) -> PairMeasurement:
 
 
 def shifted(evidence: ClipEvidence, source: str) -> ClipEvidence:
-    """Return the evidence with all stamps of one source later by `SHIFT_NS`."""
+    """Return the evidence with all timestamps of one source later by `SHIFT_NS`."""
     moved = {
         one.name: {
             name: _later(found) if name == source else found
@@ -212,7 +212,7 @@ def _later(found: object) -> object:
         return replace(found, start_s=found.start_s + 1e-9 * SHIFT_NS)
     if hasattr(found, "epoch_ns"):
         return replace(found, epoch_ns=found.epoch_ns + SHIFT_NS)
-    by_s = 1e-9 * SHIFT_NS  # a tier's times are seconds of its sound
+    by_s = 1e-9 * SHIFT_NS  # a tier's times are in seconds of its sound
     return replace(found, start_s=found.start_s + by_s, stop_s=found.stop_s + by_s)
 
 

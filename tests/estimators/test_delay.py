@@ -1,4 +1,4 @@
-"""The record of one pair: search range, refusals, what is reported."""
+"""The record of one pair: search range, rejections and reported values."""
 
 import numpy as np
 import pytest
@@ -115,12 +115,12 @@ def test_excerpt_lies_over_its_target_at_the_offset_where_it_bends():
     assert found.accepted, found.why
     seen = found.excerpt
     assert seen is not None
-    # A fit with drift, which is not significant, differs by less than a standard error.
+    # A fit with drift, which is insignificant here, differs by less than a standard error.
     assert seen.apart_s == pytest.approx(found.offset_s, abs=found.offset_std_s)
     assert seen.tells_s[1] - seen.tells_s[0] == pytest.approx(1.0, abs=1e-9)
     source, target = seen.values
     assert np.corrcoef(source, target)[0, 1] > 0.95
-    # By its own timestamps it does not: as many samples along as the offset is long.
+    # By its own timestamps it does not match: shifted by as many samples as the offset is long.
     along = round(0.035 / seen.step_s)
     assert np.corrcoef(source[along:], target[:-along])[0, 1] < 0.95
 
@@ -136,7 +136,7 @@ def test_excerpt_of_a_drift_lies_where_the_offset_is_large():
     assert seen is not None
     assert found.drift_ppm is not None
     middle_ns = seen.start_ns + int(5e8 * sum(seen.tells_s))
-    # Rows of increments lie up to a frame beside the middle of the second.
+    # Rows of increments lie up to a frame from the middle of the second.
     assert seen.apart_s == pytest.approx(found.offset_at(middle_ns), abs=3e-4)
     assert abs(seen.apart_s) > 0.5 * abs(found.offset_at(found.at_ns + 10_000_000_000) or 0.0)
 

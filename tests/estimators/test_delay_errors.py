@@ -1,4 +1,4 @@
-"""Standard errors of a delay against what scores of known correlation say."""
+"""Standard errors of a delay, compared with those implied by scores of known correlation."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ N_ROWS = 1000
 def claimed(scores):
     """Return the claimed variance of the sum of scores of unit curvature.
 
-    Motion goes either way by chance, so that residuals tell nothing beside its derivative.
+    The sign of the motion is random, so that residuals correlate with nothing but its derivative.
     """
     ways = np.random.default_rng(7).choice([-1.0, 1.0], scores.shape)
     columns = ways[:, :, None] * np.eye(scores.shape[1])
@@ -49,7 +49,7 @@ def test_independent_scores_hold_their_intervals(n_bursts):
 
 @pytest.mark.parametrize("length", [25, 50])
 def test_scores_that_hang_together_for_long_claim_it(length):
-    """Errors that stay for a twentieth of the clip: no window of a few rows sees that they do."""
+    """Errors persist for a twentieth of the clip, which no window of a few rows can detect."""
     rng = np.random.default_rng(2)
     true = N_ROWS * length  # variance of the sum of N / length levels, each counted length times
     variances = []
@@ -63,7 +63,7 @@ def test_scores_that_hang_together_for_long_claim_it(length):
 
 
 def test_swings_of_the_offset_do_not_hide_those_of_the_drift():
-    """Each parameter has the variance that its own scores tell."""
+    """Each parameter has the variance implied by its own scores."""
     rng = np.random.default_rng(3)
     level = np.repeat(rng.normal(size=(200, 10, 1)), 100, axis=1)
     noise = rng.normal(size=(200, N_ROWS, 1))
@@ -74,7 +74,7 @@ def test_swings_of_the_offset_do_not_hide_those_of_the_drift():
 
 
 def test_an_error_of_the_gain_moves_no_delay():
-    """Residuals like the motion itself say nothing of its derivative, at whatever shift."""
+    """Residuals proportional to the motion carry no information on its derivative, at any shift."""
     rng = np.random.default_rng(5)
     motion = gaussian_filter1d(rng.normal(size=N_ROWS), 3.0, mode="wrap")
     columns = np.gradient(motion)[:, None, None]
@@ -82,7 +82,7 @@ def test_an_error_of_the_gain_moves_no_delay():
     information = np.array([[np.sum(columns**2)]])
     alone, _ = covariance_of(noise, columns, information)
     gained, _ = covariance_of(noise + motion[:, None], columns, information)
-    # Scores of each value grow, but cancel; what a repeating motion may hide does not.
+    # Individual scores grow, but cancel; what a repeating motion may hide does not.
     scores = (noise + motion[:, None])[:, 0] * columns[:, 0, 0]
     independent = np.sum(scores**2) / information[0, 0] ** 2
     assert gained[0, 0] < 2.0 * max(alone[0, 0], independent)
@@ -150,9 +150,9 @@ def test_errors_in_noise_alone_are_those_of_the_cramer_rao_bound():
 
 
 def test_few_rows_claim_no_more_than_their_scatter():
-    """A fit follows a quarter of 32 rows: counted once, and Student's t besides.
+    """A fit absorbs a quarter of 32 rows: this is corrected once, together with Student's t.
 
-    Residuals of rows left out (divided by one minus the leverage) would claim 1.24 of the bound.
+    Leave-one-out residuals (divided by one minus the leverage) would claim 1.24 of the bound.
     """
     motion = shaking(1)
     gyro = imu(motion, 1, noise=0.0)

@@ -1,4 +1,4 @@
-"""The refined delay: unbiased, with drift, line delay and honest errors."""
+"""The refined delay is unbiased, with drift, line delay and honest errors."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral, from_rotation
 from testkit.moving_body import Clock, Motion, camera, imu, shaking
 
-# Nothing but rounding and the spline of a 200 Hz gyro on motion up to 4 Hz.
+# Only rounding and the spline of a 200 Hz gyro on motion up to 4 Hz.
 EXACT_S = 5e-6
 
 
@@ -70,7 +70,7 @@ def test_drift_errors_cover_the_truth():
             gyro={"clock": Clock(drift_ppm=80.0)},
         )
         z.append((found.drift_ppm - 80.0) / found.drift_std_ppm)
-    # 88 % and more: 3 sigma of the binomial of 100 below 95 %
+    # at least 88 %: 3 sigma of the binomial of 100 below 95 %
     assert np.mean(np.abs(z) < 1.96) >= 0.88
     assert 0.6 < np.std(z) < 1.3
 
@@ -128,7 +128,7 @@ def test_slow_bias_is_no_evidence():
 
 
 def test_correlated_noise_is_counted():
-    """Noise of 1 Hz on 12 Hz increments: claimed errors rise with it and stay honest."""
+    """Noise at 1 Hz on 12 Hz increments: claimed errors rise with it and stay honest."""
     motion = shaking(8)
     gyro = imu(motion, 8, noise=0.0)
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)

@@ -1,4 +1,4 @@
-"""The likelihood over the delay and what is read off it."""
+"""The likelihood over the delay and what is derived from it."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_long_recordings_are_thinned():
 
 @pytest.mark.parametrize("hz", [0.7, 2.0, 5.0])
 def test_strides_find_the_lobes_that_every_step_finds(hz, monkeypatch):
-    """Of motion that all but repeats; steps of 10 ms, increments of 100 ms, strides of 20 ms."""
+    """For almost repeating motion; steps of 10 ms, increments of 100 ms, strides of 20 ms."""
     swing = Motion(hz=np.array([hz, 0.83]), size=np.full((3, 2), 0.2), phase=np.zeros((3, 2)))
     source, target = imu(swing, 1, clock=Clock(late_s=0.37)), imu(swing, 2)
     quick = searched(source, target, -2.0, 2.0, 0.01, width_s=0.1)
@@ -85,11 +85,11 @@ def test_strides_find_the_lobes_that_every_step_finds(hz, monkeypatch):
     assert quick.best() == best
     assert quick.log_likelihood[best] == pytest.approx(slow.log_likelihood[best], rel=1e-9)
     assert quick.runner_up(best) == pytest.approx(slow.runner_up(best), rel=1e-9)
-    assert np.mean(quick.log_likelihood != slow.log_likelihood) > 0.1  # not all were looked at
+    assert np.mean(quick.log_likelihood != slow.log_likelihood) > 0.1  # not all were evaluated
 
 
 def test_common_swing_has_lobes_a_period_apart():
-    """The second lobe explains all but a thousandth: exp(-2 L / values) is what it leaves."""
+    """The second lobe explains all but a thousandth: exp(-2 L / values) is the remainder."""
     swing = Motion(hz=np.array([2.0]), size=np.full((3, 1), 0.2), phase=np.zeros((3, 1)))
     curve = searched(imu(swing, 1), imu(swing, 2))
     n_values = 3 * 399
@@ -138,7 +138,7 @@ def test_edges_are_those_of_what_could_be_searched(values, index, is_edge):
 def test_slow_terms_are_slower_than_their_period():
     t = np.linspace(0.0, 20.0, 241)
     basis = slow_basis(t, 20.0)
-    assert basis.shape == (241, 6)  # constant and half periods down to 8 s
+    assert basis.shape == (241, 6)  # a constant and half periods down to 8 s
     assert np.all(basis[:, 0] == 1.0)
     crossings = np.count_nonzero(np.diff(np.sign(basis[:, -1])))
     assert crossings == 5

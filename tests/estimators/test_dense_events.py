@@ -1,4 +1,4 @@
-"""Trains so dense that chance brings some event near every other."""
+"""Trains so dense that by chance some event lies near every other."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from syncaudit.estimators.events.voting import MAX_PAIRS, evenly_chosen
 
 FRAME_S = 1.0 / 12.0
 STD_S = 3e-5
-# Four sigmas of the mean of a hundred instants.
+# Four sigma of the mean of a hundred instants.
 MAX_ERROR_S = 2e-5
 
 
@@ -17,7 +17,7 @@ def train(seed):
 
 
 def seen(name, times_s, *, phase_s, offset_s, seed, readout_s=0.02):
-    """Return what a camera sees: pulses within its read-outs, two of five missed."""
+    """Return what a camera sees: pulses within its readouts, two of five missed."""
     rng = np.random.default_rng(seed)
     is_seen = (np.mod(times_s - phase_s, FRAME_S) < readout_s) & (rng.random(times_s.size) < 0.6)
     own_s = times_s[is_seen] + offset_s + STD_S * rng.standard_normal(int(is_seen.sum()))

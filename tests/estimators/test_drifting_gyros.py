@@ -1,4 +1,4 @@
-"""Gyroscopes whose clocks drift: closed-form truth, fixed seeds."""
+"""Gyroscopes with drifting clocks: closed-form truth, fixed seeds."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ REACH_S = 0.3
 @pytest.mark.parametrize("drift_ppm", [200.0, -200.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_drift_is_measured_from_either_side(seed, drift_ppm):
-    """A delay that changes is another one at another instant, by no fault of either side."""
+    """A changing delay differs between instants, without any fault of either side."""
     clock = Clock(drift_ppm=drift_ppm, middle_s=10.0)
-    # the motion comes late, so that the evidence of the two sides has other middles
+    # the motion comes late, so that the evidence of the two sides has different middles
     head, wrist = resting(seed)
     found = measure_imu_imu(
         replace(head, times_s=clock.reads(head.times_s)), wrist, max_offset_s=REACH_S
@@ -28,9 +28,9 @@ def test_drift_is_measured_from_either_side(seed, drift_ppm):
 
 @pytest.mark.parametrize("drift_ppm", [0.0, 80.0, -200.0])
 def test_logger_that_feels_no_vibration(drift_ppm):
-    """A slow logger's filter takes off what shakes the other gyroscope between its samples.
+    """A slow logger's filter removes vibration that the other gyroscope sees between its samples.
 
-    Steps of the fit were a quarter of what they had to be, and the fit was broken off on its way.
+    The steps of the fit used to be four times too small, and it stopped before convergence.
     """
     z, z_of_drift = [], []
     for seed in range(8):

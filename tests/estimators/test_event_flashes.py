@@ -89,7 +89,7 @@ def test_a_strobe_counter_says_its_interval(onsets):
     found = measure_flashes(counter(rng, onsets), trigger(rng, onsets, clock=MOVED))
     error_s = found.offset_s - _true_offset_s(found, Clock(), MOVED)
     assert abs(error_s) < 3.0 * found.offset_std_s
-    assert 5e-3 < found.offset_std_s < 7e-3  # 20 ms: where in them, nobody knows
+    assert 5e-3 < found.offset_std_s < 7e-3  # 20 ms: the position within them is unknown
 
 
 def test_an_unstated_line_delay_is_found_where_it_shows(onsets):
@@ -152,7 +152,7 @@ def test_standard_errors_are_honest():
         a, b = trigger(rng, pulses, name="a", std_s=5e-5), trigger(rng, pulses, clock=clock)
         found = measure_flashes(a, b)
         z.append((found.offset_s - _true_offset_s(found, Clock(), clock)) / found.offset_std_s)
-    # Standard deviation of 60 unit normals: 1 +- 0.09; the floor makes it a little less.
+    # Standard deviation of 60 unit normals: 1 +- 0.09; the floor makes it slightly smaller.
     assert 0.65 < np.std(z) < 1.25
 
 
@@ -193,7 +193,7 @@ def test_an_error_that_all_events_of_a_train_share_does_not_average_out(onsets):
 
 @pytest.mark.parametrize("is_sent", [True, False])
 def test_few_messages_of_a_counter_are_flashes_only_if_sent_at_them(is_sent):
-    """Of three that are sent every 20 ms, chance puts three as far behind their flashes."""
+    """With messages every 20 ms, chance puts three of them equally far behind their flashes."""
     n_sharp = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

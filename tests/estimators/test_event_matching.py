@@ -10,7 +10,7 @@ from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import chance_of, vote
 from testkit.event_rig import SPAN_S, Floats, irregular_onsets, train
 
-# A tenth of the smallest gap of the trains: a wrong alignment is off by far more.
+# A tenth of the smallest gap in the trains: a wrong alignment is off by far more.
 WRONG_S = 1e-3
 
 
@@ -44,7 +44,7 @@ KINDS = ("uniform", "gaps", "periodic", "nearly periodic", "bursts", "looped pat
 
 def _seen(rng: np.random.Generator, pulses: Floats, std_s: float) -> Floats:
     share = rng.uniform(0.25, 1.0)
-    if rng.random() < 0.3:  # a camera sees what falls into its read-out
+    if rng.random() < 0.3:  # a camera sees only what falls into its readout
         frame_s = rng.uniform(0.03, 0.1)
         is_seen = (pulses / frame_s + rng.random()) % 1.0 < share
     else:
@@ -55,7 +55,7 @@ def _seen(rng: np.random.Generator, pulses: Floats, std_s: float) -> Floats:
 
 
 def test_no_random_problem_is_accepted_and_wrong():
-    # benchmarks/flash.py does this a thousand times and more.
+    # benchmarks/flash.py runs at least a thousand of these.
     rng = np.random.default_rng(11)
     right = dict.fromkeys(KINDS, 0)
     for k in range(240):
@@ -72,7 +72,7 @@ def test_no_random_problem_is_accepted_and_wrong():
             assert abs(match.fit.offset_s - offset_s - drift * anchor_s) < WRONG_S, (k, kind)
             right[kind] += 1
     assert right["periodic"] == 0
-    # The trains that one should use are matched as a rule (few see enough of the short ones).
+    # Recommended trains are usually matched (few cameras see enough of the short ones).
     assert right["uniform"] + right["gaps"] > 0.7 * 80
 
 
@@ -172,7 +172,7 @@ def test_second_edges_of_flashes_hide_no_match(n, knows_sense, width_s):
 
 
 def test_second_edges_of_flashes_are_no_evidence():
-    """Two lamps that both shine for 0.2 s have one flash in common with any other."""
+    """Two lamps that are both on for 0.2 s can always be aligned by one flash."""
     rng = np.random.default_rng(0)
     for _ in range(100):
         one, other = (
@@ -182,7 +182,7 @@ def test_second_edges_of_flashes_are_no_evidence():
 
 
 def test_one_burst_is_one_event():
-    """A lamp may fire the same burst at every release: one burst in each proves nothing."""
+    """A lamp may fire the same burst at every release, so one burst in each is no evidence."""
     burst_s = np.array([0.0, 0.021, 0.057, 0.102])
     one, other = _instants(3.0 + burst_s), _instants(3.9 + burst_s, "b")
     assert "too few events in common" in match_events(one, other, max_offset_s=2.0).why
@@ -225,7 +225,7 @@ def test_errors_of_few_events_are_honest(n):
         if fit is not None and fit.n == n:
             z.append((fit.offset_s - 0.3) / fit.offset_std_s)
     assert len(z) > 130
-    # 95 % of 150 deviate by less: 3 sigmas of a binomial are 5 %.
+    # 95 % of 150 deviate by less: 3 sigma of a binomial are 5 %.
     assert np.mean(np.abs(z) < 1.96) >= 0.90
 
 
@@ -303,7 +303,7 @@ def test_six_sources_with_eighty_events_are_matched_quickly():
     ]
     start_s = time.process_time()
     matches = [match_events(a, b) for a, b in combinations(sources, 2)]
-    # The target is 0.2 s (benchmarks/flash.py measures it); a busy machine takes longer.
+    # The target is 0.2 s (measured by benchmarks/flash.py); a busy machine takes longer.
     assert time.process_time() - start_s < 1.0
     assert all(match.n == 80 for match in matches)
 
@@ -344,7 +344,7 @@ def test_false_events_do_not_hide_a_period():
 
 
 def test_frames_that_line_up_are_no_evidence():
-    """Cameras of one rate see flashes only near their frames: those of others coincide as well."""
+    """Cameras of one rate see flashes only near their frames, so unrelated flashes coincide too."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         frames = np.arange(0.0, 20.0, 1.0 / 12.0)
@@ -369,7 +369,7 @@ def test_light_that_goes_on_is_not_light_that_goes_off(knows_sense):
     on_s = irregular_onsets(np.random.default_rng(3), n=40)
     width_s, offset_s = 0.2, 0.0351
     source = _instants(on_s, "a")
-    # The other camera sees every light go off, and few go on.
+    # The other camera sees every light go off, but only few go on.
     target_s = np.concatenate([on_s[::4], on_s + width_s]) + offset_s
     sense = np.repeat([1, -1], [on_s[::4].size, on_s.size])
     order = np.argsort(target_s)
@@ -384,7 +384,7 @@ def test_light_that_goes_on_is_not_light_that_goes_off(knows_sense):
 
 
 def _torch(rng: np.random.Generator, onsets: Floats, *, offset_s: float) -> Instants:
-    """Return what a camera at 12 Hz knows of pulses of 0.3 s: few edges by rows, most by frames."""
+    """Return what a 12 Hz camera knows of 0.3 s pulses: few edges by rows, most by frames."""
     times_s = np.sort(np.concatenate([onsets, onsets + 0.3]))
     sense = np.where(np.isin(times_s, onsets), 1, -1)
     phase = (12.0 * times_s + 0.37) % 1.0
@@ -431,7 +431,7 @@ def test_intervals_confirm_no_offset_of_another_light():
 
 
 def _rolling(rng: np.random.Generator, onsets: Floats, name: str, *, line_delay_s: float):
-    """Return what a camera of 60 Hz dates by a usual line delay, of a third of the onsets."""
+    """Return a third of the onsets as dated by a 60 Hz camera with a usual line delay."""
     row_px = rng.uniform(-240.0, 240.0, onsets.size)
     assumed = {"line_delay_s": 2.15e-5, "line_delay_std_s": 7.6e-6}
     off_s = row_px * (assumed["line_delay_s"] - line_delay_s) + rng.normal(0.0, 5e-5, onsets.size)

@@ -1,4 +1,4 @@
-"""Increments cut from integrals and weighted from cameras."""
+"""Increments cut from integrals, and weighted increments from cameras."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_rows_by_number():
 def test_camera_weights_are_inverse_variances_and_bounded():
     cam = camera(shaking(2), 2)
     std = cam.std_rad.copy()
-    std[5] = 1e-9  # an accident of few points
+    std[5] = 1e-9  # an artefact of few points
     cut = from_rotation(type(cam)(**{f: getattr(cam, f) for f in cam.__slots__} | {"std_rad": std}))
     typical = np.median(std**2, axis=0)
     assert np.max(cut.weights) <= 4.0 + 1e-12

@@ -9,9 +9,9 @@ from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
 from testkit.moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
 
-# Gyros with 3 mrad/s of noise tell 30 us in 20 s; ten of those.
+# Gyros with 3 mrad/s of noise give 30 us in 20 s; ten times that.
 OFFSET_TOL_S = 3e-4
-# Without noise only the spline between samples is left: motion up to 4 Hz at 100 Hz.
+# Without noise only the spline error between samples remains: motion up to 4 Hz at 100 Hz.
 PHASE_TOL_S = 5e-6
 REACH_S = 0.3
 
@@ -45,7 +45,7 @@ def test_swapping_source_and_target_negates(late_s):
 
 @pytest.mark.parametrize("phase", np.arange(16) / 16.0)
 def test_sub_sample_phase_does_not_matter(phase):
-    """Design 3.3: the grid is shifted in sixteenths of a sample, the answer follows."""
+    """Design 3.3: the grid is shifted in sixteenths of a sample, and the result follows."""
     found = measure_imu_imu(
         *pair(
             3,
@@ -146,7 +146,7 @@ def test_specific_forces(unit):
 
 
 def test_offset_and_drift_errors_cover_the_truth():
-    """Noise of a tenth of the motion; 88-99 % of 100 cases leaves 3 sigma of the binomial."""
+    """Noise of a tenth of the motion; 88-99 % of 100 cases allows 3 sigma of the binomial."""
     z = np.array(
         [
             z_of(
@@ -182,7 +182,7 @@ def test_unrelated_motion_is_refused():
 
 
 def test_recordings_that_mostly_rest():
-    """Noise at rest is no measure of residuals in motion: errors of 4 % are 20 times as large."""
+    """Noise at rest does not represent residuals in motion: errors of 4 % are 20 times as large."""
     z, n_drifts = [], 0
     for seed in range(30):
         found = measure_imu_imu(*resting(seed, motion_error=0.04), max_offset_s=2.0)
@@ -205,7 +205,7 @@ def test_other_recordings_that_mostly_rest_are_refused():
 
 
 def test_noise_of_the_target_is_no_motion():
-    """Rates of one instant hold all of the target's noise; errors were half of what they are."""
+    """Rates of one instant hold all of the target's noise; errors used to be half as large."""
     z = []
     for seed in range(40):
         found = measure_imu_imu(
@@ -228,7 +228,7 @@ def test_jitter_of_stamps_is_no_drift():
 
 
 def test_ten_hertz_in_twelve_seconds():
-    """Eight periods an increment were 0.8 s: fifteen rows, blind to all that is faster."""
+    """Eight periods per increment were 0.8 s: fifteen rows, insensitive to anything faster."""
     found = measure_imu_imu(
         *pair(12, source={"rate_hz": 10.0, "clock": Clock(late_s=0.05)}, seconds=12.0),
         max_offset_s=REACH_S,
@@ -270,7 +270,7 @@ MIRRORED = np.diag([1.0, -1.0, 1.0])[[2, 0, 1]]
 
 @pytest.mark.parametrize("mounted", [MIRRORED, np.diag([1.02, 0.98, 1.01]) @ TILTED])
 def test_whatever_turns_as_one_body_is_measured(mounted):
-    """Left-handed axes, and gains that err by 2 %."""
+    """Left-handed axes, and gains with errors of 2 %."""
     motion = shaking(13)
     found = measure_imu_imu(
         imu(motion, 13, clock=Clock(late_s=0.05)), imu(motion.mixed(mounted), 14)
@@ -289,7 +289,7 @@ def test_dead_axis_is_left_out(is_source):
 
 
 def test_what_shares_a_third_of_its_motion_is_refused():
-    """A free mixing matrix explains as much of slow motion by chance."""
+    """By chance, a free mixing matrix explains as much of slow motion."""
     motion, own = shaking(16), shaking(17, rms=0.15)
     head, wrist = imu(motion.mixed(TILTED), 16), imu(motion, 17)
     both = replace(head, values=head.values + own.rate(head.times_s))
@@ -299,7 +299,7 @@ def test_what_shares_a_third_of_its_motion_is_refused():
 
 
 def test_noise_between_samples_is_no_second_lobe():
-    """Slow, strong motion read at 25 Hz: peaks 10 to 20 ms apart on top of one lobe."""
+    """Slow, strong motion sampled at 25 Hz: peaks 10 to 20 ms apart on top of one lobe."""
     for seed in range(12):
         rng = np.random.default_rng([seed, 44])
         motion = shaking(seed, highest_hz=0.7, rms=1.0)
@@ -312,7 +312,7 @@ def test_noise_between_samples_is_no_second_lobe():
 
 
 def test_rest_of_25_seconds_is_no_drift():
-    """It gave -195 ± 46 ppm, of stamps that jitter."""
+    """It used to give -195 ± 46 ppm for timestamps with jitter."""
     for seed in range(10):
         rng = np.random.default_rng([seed, 45])
         body = Paused(shaking(seed, rms=0.3), 15.0, 40.0)

@@ -1,4 +1,4 @@
-"""Sound against acceleration: knocks are synthetic with fixed seeds."""
+"""Sound against acceleration: synthetic knocks with fixed seeds."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ RATE = 16_000
 def knocks(
     seed, *, offset_s, n=20, seconds=40.0, accel_hz=200.0, times=None, accel_epoch=EPOCH + 12_345
 ):
-    """Return (sound, acceleration); a knock at t shakes the accelerometer's stamps at t + offset.
+    """Return (sound, acceleration); the accelerometer stamps a knock at t with t + offset.
 
     The sound is a decaying thud of 90 and 210 Hz, the acceleration a decaying 60 Hz ring that
     starts at once, sampled without a filter.
@@ -108,7 +108,7 @@ def test_claimed_errors_are_honest(accel_hz):
         measured = measure(*knocks(seed + 30, offset_s=offset, seconds=30.0, accel_hz=accel_hz))
         assert measured.accepted, measured.why
         z.append((measured.offset_s - offset) / measured.offset_std_s)
-    # The systematic part is claimed for a path and a filter that this world has not.
+    # The systematic part is claimed for a sound path and a filter that this simulation lacks.
     assert np.mean(np.abs(z) < 1.96) >= 0.88
     assert np.max(np.abs(z)) < 4.0
 
@@ -117,7 +117,7 @@ def test_claimed_errors_are_honest(accel_hz):
 
 
 def rumble(seed, *, offset_s, seconds=40.0, accel_hz=200.0):
-    """Return (sound, acceleration) of a rough road: noise whose loudness both share."""
+    """Return (sound, acceleration) on a rough road: noise of shared loudness."""
     rng = np.random.default_rng(seed)
     grid = np.arange(0.0, seconds + 0.01, 0.01)
     loud = np.exp(np.convolve(rng.normal(0, 1.0, grid.size + 8), np.hanning(9) / 2, "valid"))
@@ -213,7 +213,7 @@ def test_noise_has_no_knocks():
 
 
 def averaged(imu):
-    """Return the acceleration at a quarter of its rate, as means; stamps are the ends."""
+    """Return the acceleration at a quarter of its rate, as means stamped at their ends."""
     n = imu.times_s.size // 4 * 4
     values = imu.values[:n].reshape(-1, 4, 3).mean(axis=1)
     return replace(imu, times_s=imu.times_s[3:n:4], values=values)
@@ -227,6 +227,6 @@ def test_filters_of_the_accelerometer_are_within_what_is_claimed():
             measured = measure(mic, averaged(imu) if ends else imu)
             assert measured.accepted, measured.why
             z.append((measured.offset_s - 0.4) / measured.offset_std_s)
-    # Momentary samples and averages err to either side of what is taken off.
+    # Instantaneous samples and averages err to opposite sides of the correction.
     assert abs(np.mean(z)) < 0.5
     assert np.max(np.abs(z)) < 2.5

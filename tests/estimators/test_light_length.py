@@ -1,4 +1,4 @@
-"""How long lights stay on, for cameras that cannot tell."""
+"""How long lights stay on, for cameras that cannot determine it."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ def test_rows_that_show_how_long_a_pulse_is_narrow_what_whole_frames_say():
 
 
 def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():
-    # Exposures longer than the read-out: each frame shows one edge, as of a light that stays.
+    # Exposures longer than the readout: each frame shows one edge, as for a light that stays on.
     rng = np.random.default_rng(4)
     onsets_s = irregular_onsets(rng, 60)
     rows = camera(rng, onsets_s)

@@ -1,4 +1,4 @@
-"""What chance explains: heights of searches of evidence that has nothing in common."""
+"""What chance explains: peak heights of searches in unrelated evidence."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ def test_orders_run_backwards_and_differ():
     assert len(orders) == N_CHANCE
     for order in orders:
         assert sorted(order) == list(range(40))
-        # one seam at most, where end and start meet
+        # at most one seam, where end and start meet
         assert np.count_nonzero(np.diff(order) != -1) <= 1
     assert len({tuple(order) for order in orders}) == N_CHANCE
 
 
 @pytest.mark.parametrize("scale", [1.0, 20.0])
 def test_peaks_of_chance_are_refused_as_often_as_said(scale):
-    """Heights fall off exponentially, so each search is an experiment of its own."""
+    """Heights fall off exponentially, so each search is an independent experiment."""
     rng = np.random.default_rng(3)
     n_refused, n_trials = 0, 2000
     for _ in range(n_trials):
@@ -32,7 +32,7 @@ def test_peaks_of_chance_are_refused_as_often_as_said(scale):
         highest, needed = chance_height(list(chance))
         n_refused += why_by_chance(float(here.max()), highest, needed) is not None
     share = 1.0 - n_refused / n_trials
-    # the slope is told by one height only, which costs a factor of a few
+    # the slope is estimated from a single height, which costs a factor of a few
     assert share < 5.0 * ALLOWED
 
 

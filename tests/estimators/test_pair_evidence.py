@@ -60,7 +60,7 @@ def test_microphones_correlate_at_their_offset():
     # One sample of the search.
     assert found.peak_s == pytest.approx(pair.offset_s, abs=1 / 8000)
     assert found.agreement.max() > 0.8
-    # Of several samples together the best is kept.
+    # Of several samples the best is kept.
     assert np.median(found.agreement) < 0.2
 
 
@@ -103,13 +103,13 @@ def test_knocks_correlate_at_their_offset(is_clear):
         pair = correlate_envelopes(first, loudness, felt, 0.0, 2.0)
     assert pair.accepted, pair.why
     found = curve_of(pair)
-    # The interval of the accelerometer; envelopes say when energies meet, to 5 ms.
+    # The sampling interval of the accelerometer; envelopes align energies to 5 ms.
     assert found.peak_s == pytest.approx(0.25, abs=0.005 if is_clear else 0.015)
     assert found.agreement.max() > 0.5
 
 
 def arm(seed: int, late_s: float) -> tuple[PictureMotion, Activity, Activity]:
-    """Return what a camera sees of an arm, the joints, and what they were told."""
+    """Return what a camera sees of an arm, the joints, and their commands."""
     rng = np.random.default_rng([seed, 8])
     course = draw_course(12.0, TaskStyle(), np.random.default_rng([seed, 7]))
     times_s = np.arange(360) / 30.0
@@ -140,7 +140,7 @@ def test_robots_have_curves_of_pictures_and_of_commands():
     seen = measure_camera_state(picture, joints)
     assert seen.method == "arm_motion"
     assert seen.accepted, seen.why
-    # A step of the search, and what the fit refines.
+    # One step of the search, and the refinement by the fit.
     assert curve_of(seen).peak_s == pytest.approx(-0.1, abs=0.02)
     command = measure_states(told, joints)
     assert command.method == "command"
@@ -194,7 +194,7 @@ def motion(source: str, quantity: Quantity, values: np.ndarray) -> Activity:
 
 
 def test_gyroscopes_agree_at_their_offset():
-    # The same motion, which the target stamps 0.3 s later.
+    # The same motion, stamped 0.3 s later by the target.
     pair = measure_imu_imu(
         motion("a", Quantity.ANGULAR_RATE, turning(0.0)),
         motion("b", Quantity.ANGULAR_RATE, turning(-0.3)),
@@ -214,7 +214,7 @@ def test_a_bus_agrees_with_a_gyroscope_between_the_steps_of_its_search():
     assert pair.accepted, pair.why
     found = curve_of(pair)
     assert found.step_s == pytest.approx(0.04)
-    # A tenth of that step: the lobe is no exact parabola.
+    # A tenth of that step: the lobe is not an exact parabola.
     assert found.peak_s == pytest.approx(0.111, abs=0.004)
 
 

@@ -1,4 +1,4 @@
-"""Reasons not to believe a delay, one by one."""
+"""Reasons to reject a delay, one by one."""
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ from syncaudit.estimators.rotation.measure import PICTURES_STD_S, READOUT_STD
 from testkit.measured_rotation import OFFSET_TOL_S, REACH_S, measured
 from testkit.moving_body import EPOCH_NS, Clock, camera, imu, shaking, z_of
 
-# Shifting stamps by whole nanoseconds changes only the rounding of float seconds and where the
+# Shifting timestamps by whole nanoseconds changes only the rounding of float seconds and where the
 # coarse search lands: Gauss-Newton stops within 0.1 us of the optimum.
 SHIFT_TOL_S = 2e-6
 
@@ -33,7 +33,7 @@ def test_shifting_the_camera_shifts_the_answer(shift_s):
     still = measured(2)
     moved = measured(2, cam={"clock": Clock(late_s=shift_s)})
     assert abs(moved.offset_s - (still.offset_s - shift_s)) < SHIFT_TOL_S
-    # the anchor moves along with the stamps, up to where the search landed
+    # the anchor moves along with the timestamps, up to where the search landed
     assert abs((moved.at_ns - still.at_ns) * 1e-9 - shift_s) < 0.1
 
 
@@ -77,7 +77,7 @@ def test_unrelated_epochs(apart_ns):
     near = measured(6)
     far = measured(6, gyro={"epoch_ns": EPOCH_NS + apart_ns})
     assert far.accepted
-    # 1e6 s as float64 has a step of 0.1 ns
+    # float64 has a step of 0.1 ns at 1e6 s
     assert abs(far.offset_s - apart_ns * 1e-9 - near.offset_s) < SHIFT_TOL_S
 
 
@@ -88,7 +88,7 @@ def test_epochs_near_1_7e18_ns_stay_exact():
     here = measure_camera_gyro(cam, gyro, max_offset_s=REACH_S)
     # 0.101 us: less than half a step of float64 unix seconds
     there = measure_camera_gyro(cam, replace(gyro, epoch_ns=epoch_ns + 101), max_offset_s=REACH_S)
-    # the fit stops 2 us from its optimum, and starts anew for each
+    # the fit stops 2 us from its optimum and restarts for each
     assert abs(there.offset_s - here.offset_s - 101e-9) < 5e-9
     origin = measure_camera_gyro(
         replace(cam, epoch_ns=0), replace(gyro, epoch_ns=0), max_offset_s=REACH_S
@@ -116,10 +116,10 @@ def test_drift_is_recovered():
 def test_step_of_the_camera_is_found_in_place_and_size(step_s):
     found = measured(9, cam={"clock": Clock(step_s=step_s, step_at_s=13.0)})
     assert found.accepted
-    # the camera's stamps jump ahead: what must be added to them falls
+    # the camera's timestamps jump ahead: the correction decreases
     assert abs(found.step_s - -step_s) < 4.0 * found.step_std_s + 1e-4
     assert found.step_std_s < 1e-3
-    # located to a few frames of 83 ms
+    # located to within a few frames of 83 ms
     assert abs((found.step_at_ns - EPOCH_NS) * 1e-9 - 13.0) < 0.4
 
 
@@ -132,7 +132,7 @@ def test_no_step_is_invented(seed):
 
 
 def test_claimed_errors_cover_the_truth():
-    """Camera noise of 1 mrad rules; 88-99 % of 100 cases leaves 3 sigma of the binomial."""
+    """Camera noise of 1 mrad dominates; 88-99 % of 100 cases allows 3 sigma of the binomial."""
     z = np.array(
         [
             z_of(
@@ -153,10 +153,10 @@ def test_stated_line_delay_is_corrected_row_by_row():
     cam = {"line_delay_s": 5e-5, "noise_rad": 1e-4, "clock": Clock(late_s=0.1)}
     z = [z_of(measured(seed, cam=cam, max_offset_s=0.3), -0.1) for seed in range(6)]
     found = measured(0, cam=cam)
-    # part of the read-out of 480 rows, and what pictures do, is the stated systematic error
+    # part of the readout of 480 rows and the bias from images form the stated systematic error
     stated_s = np.linalg.norm([READOUT_STD * 480 * 5e-5, PICTURES_STD_S, 5e-5])
     assert abs(found.systematic_std_s - stated_s) < 1e-6
-    # uncorrected, the 90 rows above the middle would make 4.5 ms
+    # uncorrected, the mean of 90 rows above the middle would cause 4.5 ms
     assert abs(found.offset_s - -0.1) < 3e-4
     assert "line_delay_s" not in found.diagnostics
     assert max(np.abs(z)) < 3.5
@@ -171,13 +171,13 @@ def test_unstated_line_delay_is_fitted_and_the_offset_is_of_the_mean_row():
     fitted, std = (found.diagnostics[key] for key in ("line_delay_s", "line_delay_std_s"))
     assert std < 1e-5
     assert abs(fitted - 5e-5) < 4.0 * std
-    # The mean row lies above the middle and is exposed earlier: what its stamps need is less.
+    # The mean row lies above the middle and is exposed earlier, so its timestamps need less.
     assert cam.mean_row_px < -60.0
     assert abs(found.offset_s - (-0.1 + cam.mean_row_px * 5e-5)) < OFFSET_TOL_S
-    # back to the middle row by what the diagnostics say
+    # back to the middle row using the diagnostics
     middle_s = found.offset_s + found.diagnostics["middle_row_shift_s"]
     assert abs(middle_s - -0.1) < OFFSET_TOL_S + abs(cam.mean_row_px) * 4.0 * std
-    # half the way between the two readings of the stamps is claimed as systematic
+    # half the difference between the two readings of the timestamps is claimed as systematic
     assert found.systematic_std_s > 0.4 * abs(found.diagnostics["middle_row_shift_s"])
 
 

@@ -1,4 +1,4 @@
-"""Cameras that are fixed to a gyroscope, and pictures that were filtered on the way."""
+"""Cameras fixed to a gyroscope, and footage with filtered motion."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ def measured(motion, seen, seed, **options):
 
 
 def filtered(motion, response):
-    """Return the motion after a filter with a complex response to frequencies."""
+    """Return the motion after a filter with a complex frequency response."""
     gain = response(motion.hz)
     return Motion(
         hz=motion.hz, size=motion.size * np.abs(gain), phase=motion.phase + np.angle(gain)
@@ -120,12 +120,12 @@ class Rested:
 
 @pytest.mark.parametrize("rest", [0.6, 0.7, 0.8])
 def test_rest_is_no_lack_of_motion(rest):
-    """At rest a picture shows nothing at all, and a gyroscope its noise."""
+    """At rest a camera measures nothing at all, and a gyroscope its noise."""
     for seed in range(6):
         body = Rested(shaking(seed, highest_hz=1.0, rms=0.5), 40.0 * rest)
         gyro = imu(body, seed, seconds=40.0, noise=5e-3)
         seen = camera(body, seed, seconds=40.0, rate_hz=20.0, noise_rad=2e-5)
-        # errors that follow the motion, so that residuals hang together
+        # errors that follow the motion, so that residuals are correlated
         error = 1.0 + 0.03 * shaking(seed + 9, highest_hz=1.0, rms=1.0).rate(seen.start_s)
         erring = replace(seen, angles_rad=seen.angles_rad * error)
         found = measure_camera_gyro(erring, gyro, max_offset_s=REACH_S)
@@ -135,7 +135,7 @@ def test_rest_is_no_lack_of_motion(rest):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_delay_of_most_of_a_clip_is_not_that_of_all(seed):
-    """A stabiliser holds the camera at first: robust weights take that part for outliers."""
+    """A stabiliser holds the camera at first: robust weights treat that part as outliers."""
     motion, late_s = shaking(seed, highest_hz=0.8), 0.06
     late = filtered(motion, lambda hz: np.exp(-2j * np.pi * hz * late_s))
     both = {"rate_hz": 20.0, "seconds": 12.0}

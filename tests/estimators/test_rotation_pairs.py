@@ -11,7 +11,7 @@ from testkit.measured_rotation import REACH_S
 from testkit.moving_body import Clock, camera, imu, shaking
 from testkit.streams import activity
 
-# Time between frames of a 12 Hz camera is bridged by a spline: a hundredth of a frame period.
+# A spline bridges the time between frames of a 12 Hz camera: a hundredth of a frame period.
 CAMERA_TOL_S = 2e-3
 
 
@@ -82,7 +82,7 @@ def test_late_yaw_rate_against_camera(unit):
     assert found.method == "yaw_rotation"
     assert (found.source, found.target) == ("can", "cam")
     assert abs(found.offset_s - -0.05) < CAMERA_TOL_S
-    # The instant is told on the clock of the yaw rate, which may count from another day.
+    # The instant is given on the clock of the yaw rate, which may count from another epoch.
     elsewhere = replace(yaw, epoch_ns=yaw.epoch_ns - 10**15)
     moved = measure_yaw_camera(elsewhere, cam, max_offset_s=REACH_S)
     assert abs(moved.offset_s - (1e6 - 0.05)) < CAMERA_TOL_S
@@ -113,8 +113,8 @@ def test_yaw_rate_needs_frames_in_a_row():
     assert found.why == "too few frames in a row to interpolate"
 
 
-# In numbers, not by the constants of the code: what pictures do besides is 0.1 ms or more, and of
-# a read-out of 24 ms a hundredth or more may be left.
+# Numbers instead of the code's constants: the bias from images is at least 0.1 ms, and at least
+# a hundredth of a 24 ms readout may remain.
 PICTURES_S = 1e-4
 READOUT_LEFT_S = 2.4e-4
 
@@ -155,7 +155,7 @@ def test_pictures_count_beside_interpolation():
         camera(motion, 32 + k, name=name, rate_hz=120.0, mount=np.eye(3))
         for k, name in enumerate(("front", "rear"))
     ]
-    # A hundredth of a frame period of 8 ms is 0.08 ms: the rest is both pictures'.
+    # A hundredth of a frame period of 8 ms is 0.08 ms: the rest is the image bias of both cameras.
     found = measure_camera_camera(*cams, max_offset_s=REACH_S)
     assert found.systematic_std_s > np.sqrt(2.0) * PICTURES_S
 

@@ -1,4 +1,4 @@
-"""Rotation that tells no offset is refused, and why."""
+"""Rotation that determines no offset is rejected, with the reason."""
 
 from dataclasses import replace
 
@@ -43,13 +43,13 @@ def test_gimbal_is_refused_by_its_gain():
     assert not found.accepted
     assert "gain 0.2" in found.why
     assert "gimbal" in found.why
-    # the refused number stays on record for people
+    # the rejected value stays on record for people
     assert abs(found.diagnostics["offset_s"]) < OFFSET_TOL_S
 
 
 def test_unknown_focal_length_allows_a_wider_gain():
     motion = shaking(14)
-    # a focal length scales turns to the sides, and none about the optical axis
+    # a focal length scales sideways rotations, but none about the optical axis
     cam = camera(motion, 14, mount=np.diag([2.8, 2.8, 1.0]) @ TILTED)
     assert not measure_camera_gyro(cam, imu(motion, 14), max_offset_s=REACH_S).accepted
     free = replace(cam, has_focal=False)
@@ -73,7 +73,7 @@ def test_periodic_motion_is_ambiguous(phase, hz, late_s):
 
 
 def test_delay_that_wanders_with_the_motion_is_refused():
-    """A gimbal's delay depends on the motion; a clock's does not swing by 3 ms in 10 s."""
+    """A gimbal's delay depends on the motion; a clock does not vary by 3 ms in 10 s."""
     motion = shaking(28)
     cam = camera(motion, 28)
 

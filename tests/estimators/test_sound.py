@@ -106,7 +106,7 @@ def with_echoes(stream, echoes):
 def test_swapping_negates():
     source, target, _ = pair_of(8, offset_s=0.4321, snr_db=3.0, drift_ppm=20.0, seconds=30.0)
     one, two = estimate_microphones(source, target), estimate_microphones(target, source)
-    # The two answers hold at middles of the same overlap, read on either clock.
+    # The two results hold at the middle of the same overlap, read on either clock.
     shift = one.drift_ppm * 1e-6 * ((two.at_ns - one.at_ns) * 1e-9 - one.offset_s)
     assert two.offset_s == pytest.approx(-one.offset_s - shift, abs=5e-6)
     assert two.drift_ppm == pytest.approx(-one.drift_ppm, abs=0.3)

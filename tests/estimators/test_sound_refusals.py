@@ -1,4 +1,4 @@
-"""Sounds that tell no offset, or more than one, are refused; lost sound is a step."""
+"""Sounds that determine no offset, or several, are rejected; lost sound is a step."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def test_unrelated_sounds_are_refused(talks):
 @pytest.mark.parametrize("offset_s", [1.9995, 2.5, -12.24])
 def test_recordings_that_start_at_other_times_are_found(offset_s):
     source, target, truth = pair_of(12, offset_s=0.0, seconds=40.0)
-    # Same sound, stamps that are off by more than the search.
+    # The same sound, with timestamps that are off by more than the search range.
     late = sound(target.samples, 8_000, "b", start_ns=EPOCH + round(offset_s * 1e9))
     measured = estimate_microphones(source, late, max_offset_s=2.0)
     assert abs(error_of(measured, truth) - offset_s) < TOLERANCE_S
@@ -50,7 +50,7 @@ def test_refusal_tells_the_range():
 
 
 def with_images(x, rng, phase):
-    """Return a sound at 48 kHz as a cheap converter from 32 kHz leaves it: mirrored at -90 dB."""
+    """Return 48 kHz sound as a cheap converter from 32 kHz leaves it: mirrored at -90 dB."""
     t = np.arange(x.size) / 48_000
     y = x + 10 ** (-85 / 20) * x * np.cos(2 * np.pi * 32_000 * t + phase)
     return y + 10 ** (-119 / 20) * x.std() * rng.standard_normal(x.size)
@@ -61,18 +61,18 @@ def test_images_of_a_converter_do_not_count(seed):
     rng = np.random.default_rng([seed, 17])
     rate, n = 48_000, 12 * 48_000
     freq = np.fft.rfftfreq(n, 1 / rate)
-    # Like speech: 12 dB less an octave from 1 kHz on, nothing above a codec's 15.5 kHz.
+    # Like speech: falling by 12 dB per octave from 1 kHz, nothing above a codec's 15.5 kHz.
     shape = (freq > 100) * (freq < 15_500) / (1.0 + (freq / 1000.0) ** 2)
     x = np.fft.irfft(np.fft.rfft(rng.standard_normal(n)) * shape, n)
     x *= np.exp(np.interp(np.arange(n), np.arange(0, n + rate, 4_000), rng.normal(0, 1, 156)))
     heard = []
-    for phase in (0.0, np.pi):  # the converters do not run in step
+    for phase in (0.0, np.pi):  # the converters are not synchronised
         tail = rng.standard_normal(rate // 2) * np.exp(-6.9 * np.arange(rate // 2) / (rate // 2))
         tail[:96] = 0.0
         tail /= np.sqrt(np.sum(tail**2))
         tail[0] = 1.0
         y = fftconvolve(x, tail)[:n]
-        # Nothing is shared but the images where the codec's own noise is as loud as the sound.
+        # Only the images are shared, where the codec's own noise is as loud as the sound.
         hiss = np.fft.irfft(np.fft.rfft(rng.standard_normal(n)) * (freq < 15_500), n)
         heard.append(with_images(y / y.std() + 0.03 * hiss, rng, phase))
     a, b = (sound(y, rate, name) for y, name in zip(heard, "ab", strict=True))
@@ -97,7 +97,7 @@ def test_tone_is_refused():
     assert refused(sound(a, 8_000, "a"), sound(b, 8_000, "b"))
 
 
-# 0.1 s of sound is lost; that is found to a sample, and when to a piece of half a second.
+# 0.1 s of sound is lost; its length is found to a sample, its position to half a second.
 @pytest.mark.parametrize(
     ("seconds", "at_s"), [(30.0, 15.0), (16.0, 8.0), (30.0, 5.0), (30.0, 25.0)]
 )
@@ -182,7 +182,7 @@ def test_bad_samples_do_not_spoil_the_rest():
 def test_a_stretch_that_fits_several_offsets_counts_as_unclear(
     monkeypatch, is_ambiguous, unclear_s
 ):
-    """What has nothing in common is silence; what fits twice may be a lost buffer."""
+    """A stretch that fits nowhere is silence; one that fits twice may be a lost buffer."""
     figures = {"coarse_offset_s": 0.5, "is_ambiguous": float(is_ambiguous)}
     steps = sound_measure
     monkeypatch.setattr(steps, "_stretches", lambda _blocks: [(1.0, 3.5)])

@@ -12,9 +12,9 @@ from syncaudit.model import Quantity
 from testkit.moving_body import EPOCH_NS, Clock, Drive
 from testkit.streams import activity
 
-# 40 s of road with 2 mrad/s of noise tell yaw to 0.5 ms; five of those.
+# 40 s of road with 2 mrad/s of noise give yaw to 0.5 ms; five times that.
 YAW_TOL_S = 2.5e-3
-# Steering, wheels and brake are compared with a baseline to a few milliseconds.
+# Steering, wheels and brake are compared with a baseline to within a few milliseconds.
 BASELINE_TOL_S = 4e-3
 REACH_S = 0.5
 LATE = Clock(late_s=0.03)
@@ -70,7 +70,7 @@ def test_yaw_rate_of_wrong_size_is_refused():
 @pytest.mark.parametrize("quantity", [Quantity.LATERAL_ACCEL, Quantity.LONG_ACCEL])
 @pytest.mark.parametrize("size", [1.0 / 9.80665, 0.0513])
 def test_acceleration_of_no_stated_unit_is_in_si(quantity, size):
-    """Chance finds a tenth of the true gain: what may be g may be nothing at all."""
+    """A chance match finds a tenth of the true gain: what looks like g may be nothing at all."""
     found = measured(quantity, 4, unit=size)
     assert not found.accepted
     assert "of the expected 1:" in found.why
@@ -90,7 +90,7 @@ def test_stated_unit_leaves_one_range_of_gains(quantity):
 
 
 def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
-    """Increments of other widths tell delays 0.4 s apart: the bus passes another filter."""
+    """Increments of other widths give delays 0.4 s apart: the bus applies another filter."""
 
     def apart(*args, start_s, **more):
         fit = fit_delay(*args, start_s=start_s, **more)
@@ -133,7 +133,7 @@ def test_steering_without_speed_is_measured_all_the_same():
 
 
 def test_gravity_tells_the_yaw_axis():
-    """Roll that follows the turn 80 ms late must not pull: free axes give tens of ms."""
+    """Roll that follows the turn 80 ms late must not bias it: free axes give tens of ms."""
     drive = Drive.on_road(8)
     yaw = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 8, clock=LATE, noise=0.02)}
     imu = drive.imu(8)
@@ -169,9 +169,9 @@ def test_quantised_yaw_rate(step_deg):
 
 
 def test_bunched_stamps_of_a_usb_adapter():
-    """Messages of 20 ms are handed over every 60 ms: receive stamps are late by 20 ms and more.
+    """Messages of 20 ms are delivered every 60 ms: receive timestamps are late by at least 20 ms.
 
-    The offset is that of the stamps as they are; the error must own up to the bunching.
+    The offset is that of the timestamps as given; the error must include the bunching.
     """
     late_s = []
 
@@ -240,10 +240,10 @@ def test_unrelated_drives_are_refused():
 
 
 def test_claimed_errors_of_yaw_cover_the_truth():
-    """Rounding to 0.1 degrees a second, and roll that leaks into yaw.
+    """Yaw is rounded to 0.1 degrees a second, and roll leaks into it.
 
-    What control units may hide is claimed on top; the leak of roll adds less than that, and is
-    covered without it as well.
+    The unknown latency of control units is claimed on top; the roll leakage adds less than that,
+    and is covered without it as well.
     """
     found = [
         measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(100)
@@ -256,12 +256,12 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
     assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.93
-    # and no more is claimed than is needed
+    # and not much more is claimed than needed
     assert np.sqrt(np.mean((error_s / without_s) ** 2)) > 0.7
 
 
 def test_a_tilted_vertical_does_not_bend_the_yaw_rate():
-    """Steady acceleration tilts what passes for gravity; roll then looks like yaw."""
+    """Steady acceleration tilts the apparent gravity; roll then looks like yaw."""
     drive = Drive.on_road(3)
     imu = drive.imu(3)
     force = imu[Quantity.SPECIFIC_FORCE]
@@ -276,7 +276,7 @@ def test_a_tilted_vertical_does_not_bend_the_yaw_rate():
 
 @pytest.mark.parametrize("quantity", [Quantity.LATERAL_ACCEL, Quantity.LONG_ACCEL])
 def test_accelerations_felt_at_another_place(quantity):
-    """The bus's sensor lies 1.2 m ahead and 0.8 m below: it feels the vehicle's own turning."""
+    """The bus's sensor lies 1.2 m ahead and 0.8 m below: it measures the vehicle's own rotation."""
     drive = Drive.on_road(5)
     imu = drive.imu(5)
     rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]

@@ -1,4 +1,4 @@
-"""Labels against verdicts, counted on labels made by hand."""
+"""Labels against verdicts, counted on hand-made labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REJECT, PASS, UNVERIFIED = Verdict.REJECT, Verdict.PASS, Verdict.UNVERIFIED
 def agreement(
     n_clips: dict[Verdict, int], labelled: dict[tuple[Verdict, PersonSays], int]
 ) -> Agreement:
-    """Return labels of the first clips of every verdict."""
+    """Return labels for the first clips of every verdict."""
     verdicts = {f"{v}{k}": v for v, n in n_clips.items() for k in range(n)}
     labels: dict[str, LabelRow] = {}
     for (verdict, says), n in labelled.items():
@@ -52,7 +52,7 @@ def test_recall_of_a_balanced_sample_counts_each_verdict_by_its_clips():
             (PASS, PersonSays.ACCEPT): 9,
         },
     )
-    # 100 bad clips are rejected, 90 of those that passed are bad too.
+    # 100 bad clips are rejected, and 90 of those that passed are bad too.
     assert found.recall[0] == pytest.approx(100 / 190, abs=1e-12)
 
 
@@ -103,7 +103,7 @@ def test_labels_of_the_viewer_are_read(tmp_path):
     given.give("c", ViewerLabel.ACCEPT)
     given.give("c", None)
     with given.path.open("a") as file:
-        file.write('{"clip_id": "d", "lab')  # half written
+        file.write('{"clip_id": "d", "lab')  # partially written
     found = read_labels(str(given.path))
     assert {name: (row.label, row.note, row.has_seen) for name, row in found.by_clip.items()} == {
         "a": (PersonSays.REJECT, "late by a lot", False),

@@ -1,4 +1,4 @@
-"""What two runs say differently of the same clips."""
+"""Differences between two runs on the same clips."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_same_run_has_not_changed() -> None:
     found = compare_runs(run, run)
     assert found.is_same
     assert found.n_compared == 2
-    assert found.sources.keys() == {"cam"}  # the reference tells nothing of itself
+    assert found.sources.keys() == {"cam"}  # the reference determines nothing about itself
     assert not found.sources["cam"].has_moved
 
 

@@ -1,4 +1,4 @@
-"""What a run made of injected errors, counted on rows made by hand."""
+"""How a run handled injected errors, counted on hand-made rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.model import Verdict
 from testkit.made_verdicts import AT, control, moved, rejected, verdict
 
-# Sums of a few numbers of milliseconds.
+# Rounding of sums of a few milliseconds.
 SAME_S = 1e-12
 
 
@@ -105,7 +105,8 @@ def test_rates_of_kind_and_source_by_size():
         small, large = one.sizes
         assert (small.size, small.rate(Outcome.FOUND).share) == (0.02, 0.9)
         assert large.rate(Outcome.FOUND).share == 1.0
-        # 0.9 is below 95 %, so only the larger size was found in so many; ten clips show 69 %.
+        # 0.9 is below 95 %, so only the larger size was found often enough; ten clips prove only 69
+        # %.
         assert one.seen_from is large
         assert one.found_from is None
         assert one.clips_to_promise == 62
@@ -116,7 +117,7 @@ def test_rates_of_kind_and_source_by_size():
 
 @pytest.mark.parametrize(("n_clips", "is_promised"), [(2, False), (71, False), (72, True)])
 def test_what_is_promised_is_the_lower_bound(n_clips, is_promised):
-    """0.975 of all trials of 72 hits come of a rate of at least 0.025 ** (1 / 72) = 95.0 %."""
+    """At rates below 0.025 ** (1 / 72) = 95.0 %, 72 of 72 hits occur in at most 2.5 % of trials."""
     truth, rows = [], []
     for k in range(n_clips):
         truth += [control(f"c{k}"), moved(f"c{k}~20", f"c{k}", 0.02)]
@@ -152,7 +153,7 @@ def test_measured_minus_injected():
 
 
 def test_another_reference_of_the_variant_changes_no_error():
-    # The control reads time from imu, the variant from can, which was 5 ms early before.
+    # The control's reference is imu, the variant's is can, which was 5 ms early before.
     truth = [control("a"), moved("a~1", "a", 0.02)]
     before = verdict("a~control", cam={"offset_s": 0.003}, can={"offset_s": 0.005})
     after = rejected("a~1", "cam", cam={"offset_s": 0.018}, can={}, imu={"offset_s": -0.005})

@@ -1,4 +1,4 @@
-"""Files that are missing, damaged or of another run."""
+"""Files that are missing, damaged or from another run."""
 
 from __future__ import annotations
 

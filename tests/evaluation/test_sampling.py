@@ -1,4 +1,4 @@
-"""Clips that are drawn to be labelled."""
+"""Clips drawn for labelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits that are chosen on some recordings and judged on others."""
+"""Limits chosen on some recordings and evaluated on others."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ GOAL = Goal(max_false_reject=0.05, min_found=0.9, size_s=SIZE_S)
 class Fleet:
     """Clips of one camera whose errors differ from recording to recording.
 
-    Recordings have a standard error of their own, and a share of them is truly off by
-    `off_s`, which a control is then rejected for by limits that are too tight.
+    Each recording has its own standard error and a true offset of scale `off_s`, for which limits
+    that are too tight reject a control.
     """
 
     n_recordings: int
@@ -94,7 +94,7 @@ class Fleet:
         return tune(self.truth, self.recordings, self.judge, goal)
 
     def shares(self, limit_s: float) -> tuple[float, float]:
-        """Return the true shares of errors found and of controls that are not rejected."""
+        """Return the true shares of errors found and of controls not rejected."""
         judged = self.judge({"camera": limit_s}, self.offsets_s.keys())
         moved = [j.verdict is Verdict.REJECT for name, j in judged.items() if "moved" in name]
         kept = [j.verdict is not Verdict.REJECT for name, j in judged.items() if "control" in name]
@@ -112,14 +112,14 @@ def test_a_limit_finds_enough_and_passes_most() -> None:
 
 
 def test_promises_hold_on_recordings_not_seen() -> None:
-    """Of 100 fleets, each judged on 2,000 recordings that it never saw, 95 keep all promises."""
+    """Of 100 fleets, each evaluated on 2,000 unseen recordings, 95 keep all promises."""
     rest = Fleet(2000, 999)
     n_broken = 0
     for seed in range(100):
         found = Fleet(60, seed).tuned()
         camera = found.limits["camera"]
         true_found, true_kept = rest.shares(camera.limit_s)
-        # What the procedure promises; limits of fewer recordings differ by a step at most.
+        # The guarantee of the procedure; limits of fewer recordings differ by at most one step.
         n_broken += true_found < camera.found.low or true_kept < found.kept.low
     assert n_broken <= 5
 
@@ -142,7 +142,7 @@ def test_too_few_recordings_promise_nothing_and_say_how_many_are_missing() -> No
 
 
 def test_what_cannot_be_found_is_out_of_reach() -> None:
-    """Standard errors of 15 ms show no 20 ms."""
+    """Standard errors of 15 ms cannot reveal 20 ms."""
     found = Fleet(80, 5, std_s=(0.014, 0.016)).tuned().limits["camera"].found
     assert found.is_out_of_reach
     assert not found.is_kept
@@ -162,7 +162,7 @@ def test_a_trial_that_tells_nothing_is_refused() -> None:
 class TestCommand:
     @pytest.fixture
     def trial(self, tmp_path: Path) -> Path:
-        """Write a run over three clips of a rig, as they are and with cam_rear 20 ms early."""
+        """Write a run over three clips of a rig, unchanged and with cam_rear 20 ms early."""
         place = tmp_path / "out"
         place.mkdir()
         rows, clips, truth = [], [], []

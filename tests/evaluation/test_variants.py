@@ -1,4 +1,4 @@
-"""Variants made of what was measured are those that would have been measured."""
+"""Variants derived from measurements are those that would have been measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testkit.judged_clips import GOOD, POLICY, judge_measured
 from testkit.measured_pairs import pair
 from testkit.places import SAMPLE_DATA
 
-# What two ways of moving stamps may differ by: stamps are whole nanoseconds.
+# Two ways of shifting timestamps may differ by this: timestamps are whole nanoseconds.
 ROUNDING_S = 1e-8
 
 
@@ -82,7 +82,7 @@ def test_errors_have_both_signs_where_that_makes_two() -> None:
 
 @pytest.fixture(scope="module")
 def seen() -> Examination:
-    """Return a rear camera, an IMU and a bus of a drive that shares one time."""
+    """Return a rear camera, an IMU and a bus of a drive that share one time."""
     if not SAMPLE_DATA.is_dir():
         pytest.skip("sample_data is not here")
     clip = next(
@@ -100,7 +100,7 @@ def changed(seen: Examination, source: str, quantity: Quantity, amount: float) -
 
 
 def test_a_moved_record_is_what_is_measured_of_moved_stamps(seen: Examination) -> None:
-    """The same 20 ms: once in the figures, once in stamps and evidence, which are measured."""
+    """The same 20 ms: once in the figures, once in timestamps and evidence, which are measured."""
     assert seen.verdict.record is not None
     for source in ("cam_rear", "can"):
         moved = moved_record(seen.verdict.record, (source,), 0.02)

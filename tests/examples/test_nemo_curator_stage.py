@@ -1,7 +1,7 @@
-"""The example for NeMo Curator, against the package where it is installed, else a stand-in.
+"""The example for NeMo Curator, tested with the package if installed, otherwise with a stand-in.
 
-The stand-in has what the example uses of the interface of nemo_curator 1.4: what a stage and a task
-are made of, and that a stage returns a task, several, or None. It runs no pipeline.
+The stand-in has the part of the nemo_curator 1.4 interface that the example uses: the contents of a
+stage and a task, and that a stage returns one task, several, or None. It does not run pipelines.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def example(monkeypatch):
 
 
 def quick_clips(tmp_path) -> str:
-    """Write a manifest of the IMU and CAN of two sample clips: quick to audit."""
+    """Write a manifest of the IMU and CAN of two sample clips, which are quick to audit."""
     from dataclasses import replace
 
     from syncaudit.datasets import clip_to_row, load_manifest, write_manifest

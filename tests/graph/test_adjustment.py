@@ -1,4 +1,4 @@
-"""Least squares underneath the clock solution."""
+"""The least squares behind the clock solution."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_no_unknowns_leave_the_residuals() -> None:
 
 
 def test_equation_that_was_masked_by_a_blunder_is_readmitted() -> None:
-    # One unknown seen ten times: 20 sigma of blunder and a neighbour at 4.2 sigma of the mean of
-    # all, which is 2.2 sigma once the blunder is gone.
+    # One unknown measured ten times: a blunder of 20 sigma and a value at 4.2 sigma from the mean
+    # of all, which is 2.2 sigma once the blunder is gone.
     y = np.array([20.0, -2.2, *np.zeros(8)])
     result = adjust(np.ones((10, 1)), y, np.ones(10), np.arange(10))
     assert result.is_outlier.tolist() == [True] + [False] * 9

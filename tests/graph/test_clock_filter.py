@@ -13,7 +13,7 @@ VAGUE_S = 1.0
 NOISE = Noise(
     offset=np.array([1e-5, 1e-4]), rate=np.array([1e-7, 3e-6]), scale=np.array([1.0, 1.5])
 )
-# What the vague prior and 1e-16 * VAGUE_S**2 leave, in seconds.
+# Effect of the vague prior and of 1e-16 * VAGUE_S**2, in seconds.
 CLOSE_S = 1e-7
 
 
@@ -31,7 +31,7 @@ def readings():
 
 
 class Dense:
-    """Covariance of all offsets and rates at once, and what follows from it."""
+    """Joint covariance of all offsets and rates, and results derived from it."""
 
     def __init__(self, readings, h, *, has_step=True):
         a, b, scale = NOISE.offset[h], NOISE.rate[h], NOISE.scale[h]

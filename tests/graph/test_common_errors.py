@@ -1,4 +1,4 @@
-"""Systematic parts are carried along chains of clocks, as the clip's own solution weighs them."""
+"""Systematic parts propagate along chains of clocks as weighted by the clip's own solution."""
 
 import pytest
 

@@ -52,7 +52,7 @@ def test_claimed_errors_hold(what):
     for seed in range(25):
         course, truth = follow(seed, **what)
         z += list((course.offset_s - truth) / course.offset_std_s)
-    # 95 % are meant; neighbouring clips err together, so that 25 recordings tell it to 3 %.
+    # 95 % are intended; neighbouring clips have common errors, so 25 recordings give 3 %.
     assert 0.92 < np.mean(np.abs(z) < 1.96) <= 1.0
 
 
@@ -102,7 +102,7 @@ def test_a_common_error_stays():
     at_ns, offsets, stds, _ = recording(2, 100)
     course = follow_clock("cam", at_ns, offsets, stds, common_std_s=[5e-4] * 100)
     assert np.all(course.offset_std_s >= 5e-4)
-    # 100 clips of 0.8 ms leave less than that of their own.
+    # Averaged over 100 clips, their own 0.8 ms become less than that.
     assert np.all(course.offset_std_s < 8e-4)
 
 
@@ -122,9 +122,9 @@ def test_clips_of_one_moment_share_one_level():
     at_ns = np.full(3, START_NS)
     course = follow_clock("cam", at_ns, [0.02, 0.04, 0.03], [0.5, 0.5, 0.5])
     assert course is not None
-    # The mean; the prior of the drift moves it by far less.
+    # The mean; the prior of the drift shifts it by far less.
     np.testing.assert_allclose(course.offset_s, 0.03, atol=1e-5)
-    # Three clips say little about how much clips scatter: a tenth more is claimed.
+    # Three clips hardly constrain how much clips scatter: a tenth more is claimed.
     np.testing.assert_allclose(course.offset_std_s, 0.5 / 3**0.5, atol=0.03)
 
 

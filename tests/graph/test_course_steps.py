@@ -1,4 +1,4 @@
-"""Where a clock jumped, told from wander and from single wrong clips."""
+"""Where a clock stepped, distinguished from wander and from single wrong clips."""
 
 import numpy as np
 import pytest

@@ -95,7 +95,7 @@ def test_disconnected_clocks_have_no_offset() -> None:
 
 
 def test_sign_positive_offset_means_early_stamps() -> None:
-    # The target's stamp of the event is 35 ms larger: the source stamps too early.
+    # The target's timestamp of the event is 35 ms larger: the source stamps too early.
     solution = solve([pair("cam", "imu", 0.035)], ["cam", "imu"], reference="imu")
     assert solution.clocks["cam"].offset_s == pytest.approx(0.035, abs=EXACT_S)
     assert solution.clocks["cam"].offset_std_s == pytest.approx(STD_S, rel=1e-6)
@@ -123,7 +123,7 @@ def test_fifty_clocks_and_five_hundred_edges_take_no_time() -> None:
         solution = solve(measurements, names)
         durations.append(time.thread_time() - start)
     assert len([edge for edge in solution.edges if edge.is_outlier]) == 5
-    # 0.2 s is asked for; time of this thread, since other processes may keep the cores busy.
+    # 0.2 s is required; CPU time of this thread, since other processes may keep the cores busy.
     assert min(durations) < 0.2
 
 

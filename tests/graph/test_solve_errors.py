@@ -1,4 +1,4 @@
-"""Standard errors of solved clocks are those of the truth."""
+"""Standard errors of solved clocks match their true errors."""
 
 from __future__ import annotations
 

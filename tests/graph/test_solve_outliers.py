@@ -1,4 +1,4 @@
-"""Measurements that contradict the others are found, and never a bridge."""
+"""Measurements that contradict the others are found, but never a bridge."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_two_equal_outliers_far_apart_are_both_blamed() -> None:
 
 
 def test_near_tie_of_consensus_is_a_tie() -> None:
-    # 10.5 ± 1 ms: outside for the IMU (5 ms) surely, for the camera (10 ms) with 69 %.
+    # 10.5 ± 1 ms: certainly outside for the IMU (5 ms), for the camera (10 ms) with 69 %.
     for trusted in ("cam0", "imu"):
         solution = solve(
             [pair("cam0", "imu", 0.0105, 1e-3)],

@@ -71,7 +71,7 @@ def test_shifting_one_source_moves_only_that_source(seed: int, shift_s: float) -
     rng = np.random.default_rng(seed)
     names, truth, ends = random_graph(rng, 6, 12)
     measurements = [pair(a, b, truth[a] - truth[b] + float(rng.normal(0, STD_S))) for a, b in ends]
-    # Stamps that come `shift_s` later need that much less added.
+    # Timestamps that are `shift_s` later need that much less added.
     moved = [
         replace(
             m,
@@ -147,7 +147,7 @@ def test_drift_times_offset_is_exact(offset_s: float, reference: str) -> None:
         truth.measure("b", "c", 8.0),
     ]
     solution = solve(measurements, ["a", "b", "c"], reference=reference)
-    # Apply the contract's formula to the stamps of one event and compare reference times.
+    # Apply the contract's formula to the timestamps of one event and compare reference times.
     for event_s in (-10.0, 0.0, 7.5):
         seen = {}
         for name in ("a", "b", "c"):
@@ -196,7 +196,7 @@ def test_worthless_drift_blurs_no_offset() -> None:
 
 @pytest.mark.parametrize("std_ppm", [200.0, 400.0])
 def test_large_drift_is_seen_even_if_vague(std_ppm: float) -> None:
-    """From two sigma on: what an estimator tells as likely is not passed over."""
+    """From two sigma: a drift that an estimator reports as likely is not ignored."""
     drifting = pair("cam", "imu", 0.0, drift_ppm=900.0, drift_std_ppm=std_ppm)
     solution = solve([drifting], ["cam", "imu"], reference="imu")
     assert solution.clocks["cam"].drift_ppm == pytest.approx(900.0, abs=1e-6)

@@ -1,4 +1,4 @@
-"""A step belongs to the clock that explains most of what was seen."""
+"""A step belongs to the clock that explains most of the measurements."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_measurement_after_the_step_is_carried_back() -> None:
 
 
 def turned(m: PairMeasurement) -> PairMeasurement:
-    """Return a measurement with its sources swapped: offset and step change their sign."""
+    """Return a measurement with its sources swapped: offset and step change sign."""
     return replace(
         m,
         source=m.target,

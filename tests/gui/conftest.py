@@ -1,4 +1,4 @@
-"""A window off any screen, and what is left when it is closed."""
+"""Viewer windows without a screen, and checks for what remains after closing them."""
 
 import os
 import re
@@ -14,7 +14,7 @@ WAIT_MS = 30_000
 
 try:
     from PyQt6 import QtWidgets  # noqa: F401
-except ImportError:  # test_qt.py says why
+except ImportError:  # see test_qt.py
     collect_ignore = [
         path.name
         for path in Path(__file__).parent.glob("test_*.py")
@@ -37,7 +37,7 @@ def barcode_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
     """Return a function that opens a manifest in a window and waits for its clip.
 
-    When the test is over no thread and no running timer of the window is left.
+    After the test, no thread and no running timer of the window may be left.
     """
     from pyqtgraph.Qt import QtCore
     from syncaudit_gui.window.application import make_application
@@ -73,5 +73,5 @@ def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
 
 @pytest.fixture
 def window(open_window, barcode_folder):
-    """Return the window of the three clips, on the first."""
+    """Return a window on the three clips, showing the first."""
     return open_window(barcode_folder / "manifest.jsonl")

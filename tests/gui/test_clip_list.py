@@ -1,4 +1,4 @@
-"""Long lists of clips stay usable while they are read and arranged."""
+"""Long lists of clips stay usable while they are loaded and sorted."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_loader_ends_what_is_no_longer_wanted(qtbot):
     with qtbot.waitSignal(loader.progressed, timeout=WAIT_MS) as told:
         loader.load(run)
     assert told.args == ["still reading"]
-    loader.close()  # would wait for ever
+    loader.close()  # would wait forever
     assert n_told
 
 
@@ -226,7 +226,7 @@ def test_a_data_set_is_opened_as_validate_takes_it(tmp_path, monkeypatch):
     for name, spec in clip.sources.items():
         assert read_source(name, spec, clip.base_uri).time_ns.size
     assert sorted(folder.rglob("*")) == before
-    again = open_collection(str(folder))  # the manifest that is kept is written anew
+    again = open_collection(str(folder))  # the manifest that is kept is rewritten
     assert len(again.clips) == 2
 
 

@@ -1,4 +1,4 @@
-"""`syncaudit view` from outside: a picture without a screen, and the real window on one."""
+"""`syncaudit view` as a process: an image without a screen, and the real window on one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
     assert errors == ""
     grey = cv2.imread(str(picture), cv2.IMREAD_GRAYSCALE)
     assert grey.shape == (1400, 2000)
-    # The first pane begins below the headline; its picture is 160 x 96 scaled to its width.
+    # The first pane begins below the headline; its image is 160 x 96 scaled to its width.
     width = round((1000 - 12 - 6 - 400 - 5 * 4) / 6 * 2)
     assert grey[:200, :300].std() > 30
     part = grey[66 : 66 + round(width * 0.58), 16 : 16 + width - 8]
@@ -68,7 +68,7 @@ def test_window_of_nothing_readable_ends_with_a_message(tmp_path):
     place = {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
     run = viewer(tmp_path / "nowhere.jsonl", **place)
     _, errors = run.communicate(timeout=LIMIT_S)
-    assert run.returncode != 0  # 2 where the command line words it
+    assert run.returncode != 0  # 2 where the command line reports it
     assert "file not found" in errors
 
 

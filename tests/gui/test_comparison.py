@@ -1,4 +1,4 @@
-"""The picture of an offset: as wide as the offset is, gone once corrected."""
+"""The drawing of an offset: as wide as the offset, and gone once corrected."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def judged(window):
 
 
 def arrow_px(window) -> int:
-    """Return how many pixels of the arrow's row have its colour."""
+    """Return how many pixels in the arrow's row have its colour."""
     view = window.panels.comparison
     image = view.grab().toImage()
     y = HEAD_PX + 12
@@ -98,7 +98,7 @@ def test_rejected_source_is_compared_at_once_with_an_arrow_as_wide_as_its_offset
     assert view.shown.source == "cam1"
     assert view.words() == "cam1 against imu (turn rate): 40.0 ± 1.0 ms early"
     px_per_s = (view.width() - 2 * SIDE_PX) / float(np.diff(view.shown.visible_s)[0])
-    # The arrow's head and the ends of its line are soft.
+    # The arrow's head and the ends of its line are antialiased.
     assert arrow_px(judged) == pytest.approx(OFFSET_S * px_per_s, abs=4)
 
 
@@ -135,7 +135,7 @@ def test_offset_is_that_of_the_table_with_the_nudge(judged):
     model.nudges_s["cam1"] = 0.003
     found = compare(model, "cam1")[0]
     assert found.offset_s == pytest.approx(OFFSET_S + 0.003, abs=1e-9)
-    # The bump lies at 0.8 s by the camera's own timestamps.
+    # The bump is at 0.8 s by the camera's own timestamps.
     assert found.peak_s == pytest.approx(0.8 + OFFSET_S, abs=0.02)
     start_s, stop_s = found.visible_s
     assert start_s < found.peak_s - found.offset_s < found.peak_s < stop_s

@@ -1,4 +1,4 @@
-"""Frames by index: the number that a picture carries is the number that was asked for."""
+"""Frames by index: the number shown in an image is the number that was requested."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAIT_S = 20.0
 
 
 class Camera:
-    """A camera thread whose pictures are read back."""
+    """A camera thread whose images are read back."""
 
     def __init__(self, files: FrameFiles) -> None:
         self.pictures: queue.Queue[FrameImage] = queue.Queue()

@@ -1,4 +1,4 @@
-"""However the viewer ends, nothing of it is left: no process, no thread, no crash."""
+"""However the viewer ends, nothing remains: no process, no thread, no crash."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def is_gone(pid: int) -> bool:
             return True
         state = Path(f"/proc/{pid}/stat")
         if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True  # nobody waits for children of a killed process in some containers
+            return True  # in some containers no process reaps the children of a killed process
         time.sleep(0.05)
     return False
 

@@ -1,4 +1,4 @@
-"""Landmarks lie where things happen."""
+"""Landmarks are drawn where the events happen."""
 
 from __future__ import annotations
 

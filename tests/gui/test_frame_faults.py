@@ -1,4 +1,4 @@
-"""Faults of pictures: on the frames, over the pictures, in a table, and jumped to."""
+"""Frame faults: shown on the lanes, over the images, in a table, and as jump targets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SPELLS = (spell(PictureFault.FROZEN, 20, 39), spell(PictureFault.DAMAGED, 50, 50
 
 
 def verdict_row(clip_id: str, *, offset_s: float = 0.0) -> dict[str, object]:
-    """Return a verdict row as a run writes it, with faults of one camera."""
+    """Return a verdict row as written by a run, with faults of one camera."""
     pictures = PictureAudit(frames=N_FRAMES, counts={"frozen": 20}, spells=SPELLS)
     return {
         "clip_id": clip_id,
@@ -87,7 +87,7 @@ def window(open_window, tmp_path):
 
 
 def pixels(window, room: QtCore.QRectF) -> np.ndarray:
-    """Return what is painted of the lanes in a room, shape (rows, columns, 3)."""
+    """Return the painted lanes within the rectangle `room`, shape (rows, columns, 3)."""
     image = window.panels.lanes.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_RGB888)
     bits = image.constBits()
     bits.setsize(image.sizeInBytes())
@@ -104,7 +104,7 @@ def row_of(window, camera: str) -> QtCore.QRectF:
 
 
 def has_color(window, camera: str, start_s: float, stop_s: float) -> bool:
-    """Tell whether the colour of faults is painted in a camera's row between two instants."""
+    """Return whether the fault colour is painted in a camera's row between two instants."""
     scale, row = window.panels.lanes.scale(), row_of(window, camera)
     left, right = scale.x_of(start_s), scale.x_of(stop_s)
     part = pixels(window, QtCore.QRectF(left, row.top(), right - left, row.height()))
@@ -117,12 +117,12 @@ def has_color(window, camera: str, start_s: float, stop_s: float) -> bool:
 def test_spells_of_a_verdict_folder_are_marked_on_the_row_of_their_camera(window, is_light):
     if is_light:
         window.set_theme(LIGHT)
-    lag_s = 0.007  # of the stamps of cam1
+    lag_s = 0.007  # by the timestamps of cam1
     assert has_color(window, "cam1", 1.05 + lag_s, 1.95)
     assert has_color(window, "cam1", 2.49 + lag_s, 2.56 + lag_s)
     assert not has_color(window, "cam1", 0.1, 0.95)
     assert not has_color(window, "cam0", 0.0, 3.0)
-    # Words need room: the row of that camera alone is higher.
+    # Labels need room: only the row of that camera is higher.
     heights = {name: row_of(window, name).height() for name in ("cam0", "cam1", "cam2")}
     assert heights["cam1"] > heights["cam0"] == heights["cam2"]
 

@@ -1,4 +1,4 @@
-"""Clocks that jump are drawn piecewise, whichever clock reference time is read from."""
+"""Clocks that step are drawn piecewise, whichever clock provides reference time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_clock_that_jumps_is_drawn_piecewise_whoever_is_the_reference(
     at_s = 10.0 + step_after_s
     moved_s = model.map_of("imu").apply(TIMES_S) - TIMES_S
     is_after = at_s <= TIMES_S
-    # The side of the middle of the clip, where the offsets hold, stays where it is.
+    # The side that contains the middle of the clip, where the offsets hold, does not move.
     expected_s = STEP_S * (is_after.astype(float) - float(step_after_s < 0.0))
     np.testing.assert_allclose(moved_s, expected_s, atol=EXACT_S)
     for name in NAMES[1:]:

@@ -1,4 +1,4 @@
-"""A person labels: what is typed is kept, what is blind stays blind."""
+"""Manual labelling: input is kept, and blind labels stay blind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def saved_notes(path: Path) -> list[tuple[str, str]]:
 
 
 def audited(window) -> AuditResult:
-    """Return an audit of the open clip that rejects cam2 and, of graver reason, cam4."""
+    """Return an audit of the open clip that rejects cam2 and, for a graver reason, cam4."""
     sources = {
         name: SourceEstimate(
             verdict=Verdict.REJECT if name in ("cam2", "cam4") else Verdict.PASS,
@@ -203,7 +203,7 @@ def test_blind_nudge_says_when_it_can_be_seen(window):
 
 
 def click(window, widget, at: QtCore.QPoint) -> None:
-    """Click where a widget is, on whatever lies there."""
+    """Click where a widget is, on whatever is on top there."""
     place = widget.mapTo(window, at)
     found = window.childAt(place)
     left = QtCore.Qt.MouseButton.LeftButton
@@ -218,7 +218,7 @@ def test_word_typed_beside_the_filter_labels_nothing(window, tmp_path):
     assert window.session.labels.of("first") is None
     assert not (tmp_path / "labels.jsonl").exists()
     assert "click the clip" in window.panels.transport.message.text()
-    # Whatever shows the clip is a place to click; its line in the list, too.
+    # Anything that shows the clip can be clicked, including its line in the list.
     click(window, window.panels.films, QtCore.QPoint(40, 40))
     key(window, "R")
     assert window.session.labels.of("first").label is Label.REJECT

@@ -1,4 +1,4 @@
-"""What lanes hold and say: robots in few of them, words in any language, whatever is missing."""
+"""Contents and texts of lanes: robots in few of them, words in any language, missing data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def shown(window, kind: type) -> list:
 
 
 def colors_in(window, room: QtCore.QRectF) -> set[str]:
-    """Return every colour that is painted of the lanes in a room."""
+    """Return every colour painted on the lanes within the rectangle `room`."""
     image = window.panels.lanes.grab().toImage()
     part = image.copy(room.toRect())
     return {part.pixelColor(x, y).name() for y in range(part.height()) for x in range(part.width())}
@@ -108,7 +108,7 @@ def test_a_robot_of_fourteen_joints_fits_the_window_with_a_legend(open_window, t
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
     lanes = shown(window, CurveLane)
     assert len(lanes) == 8
-    # 800 px high: nothing has to be scrolled to.
+    # 800 px high: no scrolling is needed.
     assert window.panels.lanes.height() <= window.panels.scroller.viewport().height()
     lane, room = next(x for x in window.panels.lanes.plots.rects() if isinstance(x[0], CurveLane))
     legend = QtCore.QRectF(room.left(), room.top() + 1, room.width(), 13)
@@ -123,7 +123,7 @@ def test_a_robot_of_fourteen_joints_fits_the_window_with_a_legend(open_window, t
 
 
 def drawn_words(lane, height: float, qtbot) -> list[str]:
-    """Return the words that an axis of a lane writes, as they are cut."""
+    """Return the labels on an axis of a lane, as elided."""
     from syncaudit_gui.widgets.theme import DARK
 
     axis = LaneAxis(lane, DARK)
@@ -219,7 +219,7 @@ def test_tiers_of_many_languages_are_a_lane_each(open_window, tmp_path):
     for title, start_s, stop_s in (("words", 0.5, 1.5), ("מילים", 0.0, 1.0), ("中文", 0.0, 3.0)):
         assert window.theme.raised in inside(title, start_s, stop_s)
         assert is_written(title, start_s, stop_s)
-    # Empty intervals are no boxes.
+    # Empty intervals are not drawn as boxes.
     assert not is_written("silent", 0.05, 2.95)
     assert not is_written("מילים", 1.1, 2.9)
 

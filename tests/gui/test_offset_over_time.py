@@ -1,4 +1,4 @@
-"""Offsets that change are drawn over time, and what is tolerated lies beside them."""
+"""Offsets that change are drawn over time, with their tolerance beside them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def curve(middle_s: float) -> AgreementCurve:
 
 @pytest.fixture
 def judged(window):
-    """Return the window with an audit that found cam1 20 ms early, its imu 5 ms late."""
+    """Return the window with an audit that found cam1 20 ms early and its imu 5 ms late."""
     model = window.session.model
     pair = PairMeasurement(
         source="cam1",
@@ -85,7 +85,7 @@ def test_what_is_tolerated_lies_about_the_offset_of_the_other_side(judged):
 
 def test_agreement_is_seen_within_three_limits(judged):
     low, high = judged.panels.evidence.plot.viewRange()[0]
-    reach = 5e3 * curve(0.025).step_s  # of so coarse a curve: five of its steps
+    reach = 5e3 * curve(0.025).step_s  # of such a coarse curve: five of its steps
     assert (low, high) == pytest.approx((5.0 - reach, 5.0 + reach), abs=0.1)
     assert "tolerated" in label(judged)
 

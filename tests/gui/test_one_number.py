@@ -27,7 +27,7 @@ from syncaudit.report.source_view import source_view
 
 START_NS = 1_767_225_600_000_000_000
 AT_NS = START_NS + 10 * 10**9
-# What must be added: the first is stamped too early, the second too late.
+# Corrections to add: the first is stamped too early, the second too late.
 OFFSETS_S = {"rear": 0.0351, "left": -0.0072, "front": 0.0}
 STD_S = 6e-4
 WORDS = {"rear": "35.1 ± 0.6 ms early", "left": "7.2 ± 0.6 ms late"}
@@ -109,7 +109,7 @@ def test_page(told):
 
 @pytest.mark.parametrize("name", ["rear", "left"])
 def test_plots_draw_what_words_say(told, name):
-    """A bar is as long as what follows ±, and early is to the right of zero."""
+    """A bar is as long as the value after ±, and early is to the right of zero."""
     plot = clip_card(told.verdict, dict.fromkeys(OFFSETS_S, 0.01))["plot"]
     marks = {
         found[1]: tuple(float(found[k]) for k in (2, 3, 4))

@@ -71,13 +71,13 @@ def test_panel_plots_the_peak_and_the_interval_of_microphones(panel):
     show(panel, pair)
     (curve,) = panel.plot.getPlotItem().listDataItems()
     offsets_ms, agreement = curve.getData()
-    # A sample of the search.
+    # One sample of the search.
     assert offsets_ms[np.nanargmax(agreement)] == pytest.approx(123.4, abs=0.13)
     (band,) = [x for x in panel.plot.getPlotItem().items if isinstance(x, pg.LinearRegionItem)]
-    half_ms = 1e3 * pair.offset_std_s  # as in the words beside it
+    half_ms = 1e3 * pair.offset_std_s  # as in the text beside it
     expected = (1e3 * pair.offset_s - half_ms, 1e3 * pair.offset_s + half_ms)
     assert band.getRegion() == pytest.approx(expected, abs=1e-6)
-    # Zero is out of sight: the lobe of a sound is too narrow for it.
+    # Zero is out of view: the lobe of a sound is too narrow for it.
     low, high = panel.plot.getPlotItem().viewRange()[0]
     assert 0.0 < low < 123.4 < high
     assert high - low == pytest.approx(100.0, abs=1.0)
@@ -114,7 +114,7 @@ def test_panel_tells_the_jump_of_the_reference(qtbot):
 
 def test_words_of_the_key_sheet_stay_in_their_column(qapp):
     metrics = QtGui.QFontMetrics(ui_font())
-    room_px = COLUMN_PX - KEYS_PX - 12  # some air before the next column
+    room_px = COLUMN_PX - KEYS_PX - 12  # some space before the next column
     too_long = [b.text for b in BINDINGS if metrics.horizontalAdvance(b.text) > room_px]
     assert not too_long
 

@@ -4,7 +4,7 @@ import pytest
 
 
 def test_qt_can_be_loaded() -> None:
-    """The tests of the window are not collected where it cannot."""
+    """Tests of the window are not collected where Qt cannot be loaded."""
     try:
         from PyQt6 import QtWidgets
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What can be read off the lanes: values, events, and which part of the clip is seen."""
+"""What can be read off the lanes: values, events, and the visible part of the clip."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_values_are_written_beside_the_cursor(window):
     image = overlay.grab().toImage()
     top = round(room.top()) + 15
     seen = [image.pixelColor(a, b) for a in range(x + 4, x + 44) for b in range(top, top + 12)]
-    assert any(c.red() > 120 and c.blue() < 0.5 * c.red() for c in seen)  # orange, as the x axis
+    assert any(c.red() > 120 and c.blue() < 0.5 * c.red() for c in seen)  # orange, like the x axis
 
 
 @pytest.mark.parametrize("drift_ppm", [0.0, 2000.0])
@@ -122,7 +122,7 @@ def test_the_bar_under_the_times_moves_what_is_seen(qtbot: QtBot, window):
 
 
 def test_speech_is_shown_with_its_spectrogram_and_words(window):
-    """The clip has words: the wave keeps above what lies beneath it."""
+    """The clip has words: the waveform stays above everything below it."""
     assert window.panels.lanes.spectrograms.is_wanted
     row = next(r for r in window.panels.lanes.plots._rows if isinstance(r.lane, SoundLane))
     low, high = row.reach

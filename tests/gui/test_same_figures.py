@@ -1,4 +1,4 @@
-"""The viewer shows the figures of `validate`, from its row and from an audit of its own."""
+"""The viewer shows the figures of `validate`, from its row and from its own audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_audit_of_the_viewer_finds_what_validate_finds(clip, live):
     for timed in ("seconds", "stages"):
         del row[timed], own[timed]
     assert json.loads(json.dumps(own)) == json.loads(json.dumps(row))
-    # Of a run: what its row says.
+    # For a run: the content of its row.
     shown = Judgement.of_row(json.loads(json.dumps(verdict.to_json())), clip)
     assert shown is not None
     for name, source in verdict.sources.items():
@@ -57,13 +57,13 @@ def test_a_row_holds_the_evidence_of_its_measurements(clip, live):
     for pair in accepted:
         assert isinstance(pair.evidence, AgreementCurve)
         if pair.step_s is None:
-            # Half a step of the coarsest search; a fit knows rows, gaps and single outliers.
+            # Half a step of the coarsest search; a fit handles rows, gaps and single outliers.
             assert pair.evidence.peak_s == pytest.approx(pair.offset_s, abs=0.02)
         assert np.nanmax(pair.evidence.agreement) > 0.5
         assert len(json.dumps(pair.evidence.to_json())) < 300
 
 
 def test_what_a_camera_saw_is_drawn_throughout(clip, live):
-    """Validation tracks the telling frames of a camera; a lane with holes would say little."""
+    """Validation tracks only the informative frames of a camera; gaps would make a lane useless."""
     n_frames = live.row["sources"]["cam_front"]["timing"]["samples"]
     assert live.rotations["cam_front"].start_s.size > 0.9 * n_frames

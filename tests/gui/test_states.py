@@ -1,4 +1,4 @@
-"""Whatever a clip lacks, it opens and says so; audits run beside and can be stopped."""
+"""Whatever a clip lacks, it opens and reports so; audits run alongside and can be stopped."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_long_messages_break_between_words(open_window):
     message.show_words("✕", "This cannot be opened", " ".join(["resynchronisation"] * 24))
     image = message.grab().toImage()
     metrics = message.fontMetrics()
-    # As many whole words as fit, centred: what is beside them is the surface.
+    # As many whole words as fit, centred: the area beside them is background.
     n_words = (460 - 48) // metrics.horizontalAdvance("resynchronisation ")
     beside_px = (
         460 - 48 - metrics.horizontalAdvance(" ".join(["resynchronisation"] * n_words))

@@ -1,4 +1,4 @@
-"""What a person does to the clocks of a clip."""
+"""Changes that a person makes to the clocks of a clip."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_nudge_moves_every_source_of_the_clock_and_is_undone_for_all(tmp_path):
     session = Session(collection)
     clip = collection.clip("one")
     assert clip is not None
-    session.nudges.put("one", "c", 0.5)  # of before: kept, and moved along
+    session.nudges.put("one", "c", 0.5)  # from before: kept, and moved along
     session.open_clip(build_clip(clip, read_clip(clip)))
 
     session.nudge("a", 0.003)

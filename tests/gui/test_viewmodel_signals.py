@@ -1,4 +1,4 @@
-"""Pyramids draw what is there: extremes, gaps, nothing else."""
+"""Pyramids show the data only: extremes and gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges, cursors, clock maps, frames, playback: seconds without a window."""
+"""Ranges, cursors, clock maps, frames and playback: time without a window."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_marks_measure_from_first_to_second_then_go():
 
 
 def drawn(*, at_s, step_at_s=None, **figures):
-    """Return a clock of which the anchors are given in seconds since the epoch."""
+    """Return a clock whose anchors are given in seconds since the epoch."""
     step_at_ns = None if step_at_s is None else round(1e9 * step_at_s)
     return DrawnClock(clock=ClockMap(at_ns=round(1e9 * at_s), step_at_ns=step_at_ns, **figures))
 

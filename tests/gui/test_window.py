@@ -1,4 +1,4 @@
-"""The window as a person uses it: keys, clicks, and frame numbers read from its pixels."""
+"""The window in use: keys, clicks, and frame numbers read from its pixels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from testkit.barcode_clips import APART_S, N_FRAMES, RATE_HZ
 from testkit.barcodes import read_barcode
 from testkit.viewer_keys import WAIT_MS, key
 
-# Times pass through nanoseconds and pixels.
+# Times are rounded to nanoseconds and pixels.
 NEAR_S = 1e-6
 
 
 def grey_of(widget) -> np.ndarray:
-    """Return what a widget paints."""
+    """Return the painted widget as grey levels."""
     image = widget.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_Grayscale8)
     bits = image.constBits()
     bits.setsize(image.sizeInBytes())
@@ -31,7 +31,7 @@ def grey_of(widget) -> np.ndarray:
 
 
 def number_in(pane) -> int:
-    """Return the frame number that a pane shows, from its pixels."""
+    """Return the frame number shown by a pane, read from its pixels."""
     grey = grey_of(pane)[1:-CAPTION_PX, 1:-1].astype(int)
     picture = pane.frame
     height, width, _ = picture.pixels.shape
@@ -257,7 +257,7 @@ def test_all_lanes_share_their_left_edge(window):
     rooms = [room for _, room in window.panels.lanes.plots.rects()]
     assert {round(room.left(), 3) for room in rooms} == {float(AXIS_PX)}
     assert len({round(room.right(), 3) for room in rooms}) == 1
-    # Nothing but curves takes their room.
+    # Only curves take their room.
     assert sum(room.height() for room in rooms) > 0.95 * window.panels.lanes.height()
 
 

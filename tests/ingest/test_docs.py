@@ -1,4 +1,4 @@
-"""The examples of docs/ingest.md run as they stand there."""
+"""The examples of docs/ingest.md run as written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def example_with(word: str) -> str:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return a function that runs an example where out/ and shards/ lie, and gives its lines."""
+    """Return a function that runs an example beside out/ and shards/ and returns its lines."""
     verdicts = {"clip1": "pass", "clip2": "reject", "clip3": "pass"}
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "verdicts.jsonl").write_text(

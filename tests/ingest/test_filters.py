@@ -79,7 +79,7 @@ def test_torch_stream(verdicts):
 
 
 def test_samples_of_shards_go_by_shard_and_key():
-    """Keys repeat between shards: the importer's ids say which shard."""
+    """Keys repeat between shards: the importer's ids contain the shard."""
     index = VerdictIndex([("a/0", "pass"), ("b/0", "reject"), ("plain", "pass")])
     samples = [
         {"__key__": "./0", "__url__": "/data/a.tar"},

@@ -1,4 +1,4 @@
-"""Bad samples are caught before the batch, named, and found in batches that break."""
+"""Bad samples are caught before the batch, named, and found in failing batches."""
 
 import numpy as np
 import pytest

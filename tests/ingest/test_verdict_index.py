@@ -1,4 +1,4 @@
-"""What may train, and that nothing slips through unseen."""
+"""What may be used for training, and that nothing slips through."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Clips that another split shares never train."""
+"""Clips shared with another split are never used for training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays are checked on entry of a model type and cannot be changed afterwards."""
+"""Arrays are validated on construction of a model type and are read-only afterwards."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a manifest row says travels between processes."""
+"""The content of a manifest row survives transfer between processes."""
 
 import copy
 import pickle

@@ -37,7 +37,7 @@ def test_it_is_the_formula_to_a_nanosecond(
 def test_the_inverse_leads_back(offset_s: float, drift_ppm: float, since_ns: int) -> None:
     clock = ClockMap(offset_s=offset_s, drift_ppm=drift_ppm, at_ns=T0)
     back = clock.inverse().apply(clock.apply(T0 + since_ns))
-    assert abs(int(back) - T0 - since_ns) <= 10  # the anchor and both ways are rounded
+    assert abs(int(back) - T0 - since_ns) <= 10  # the anchor and both directions are rounded
 
 
 @pytest.mark.parametrize("is_past", [False, True])

@@ -1,4 +1,4 @@
-"""What is pointed at, and how much is seen beside it."""
+"""Where a comparison points, and how much is shown around it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_peak_is_pointed_at_by_the_target_s_timestamps():
     assert found.peak_s == pytest.approx(0.935, abs=0.01)
     start_s, stop_s = found.visible_s
     assert stop_s - start_s == pytest.approx(0.5, abs=1e-9)
-    # Raw and corrected lie about the middle.
+    # Raw and corrected lie symmetrically about the middle.
     assert 0.5 * (start_s + stop_s) == pytest.approx(found.peak_s - 0.0175, abs=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_of_a_flank_the_steepest_part_is_pointed_at():
     flank = 1.0 / (1.0 + np.exp(-(TIMES_S - 0.7) / 0.15))
     found = compare_pair(pair(flank), EPOCH_NS)
     assert found is not None
-    # Between levels the slope is known to a tenth: that is as steep over 0.1 s to either side.
+    # Between quantisation levels the slope is known to a tenth; it varies by less within 0.1 s.
     assert found.peak_s == pytest.approx(0.735, abs=0.1)
 
 
@@ -64,7 +64,7 @@ def test_ripple_on_a_flank_is_no_peak():
     assert found is not None
     slope = np.gradient(rippled, TIMES_S)
     place = int(np.argmin(np.abs(TIMES_S - (found.peak_s - 0.035))))
-    # To a sample.
+    # To one sample.
     assert slope[place] > 0.8 * slope.max()
 
 

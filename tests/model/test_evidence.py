@@ -1,4 +1,4 @@
-"""Evidence refuses what later steps could not bear."""
+"""Evidence rejects values that later steps cannot handle."""
 
 from dataclasses import FrozenInstanceError, replace
 

@@ -1,4 +1,4 @@
-"""What is kept of two signals survives a verdict row, and turns with its pair."""
+"""The excerpt of two signals survives a verdict row, and is reversed with its pair."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_samples_keep_their_times_and_values():
     times_s = 3.0 + found.times_s
     assert times_s[-1] == pytest.approx(TIMES_S[-1], abs=1e-9)
     source, target = found.values
-    # Half a level of the peak, and what a straight line leaves of a sine between samples.
+    # Half a quantisation level of the peak, and the error of linear interpolation of a sine.
     np.testing.assert_allclose(source, 2.0 * np.sin(times_s), atol=2.0 / 254 + 4e-4)
     np.testing.assert_allclose(target, 1.9 * np.sin(times_s), atol=2.0 / 254 + 4e-4)
 

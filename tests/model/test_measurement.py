@@ -1,4 +1,4 @@
-"""Records of measurements contradict themselves nowhere."""
+"""Measurement records cannot contradict themselves."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a measurement rests on survives a verdict row, and turns with its pair."""
+"""The evidence of a measurement survives a verdict row, and is reversed with its pair."""
 
 from __future__ import annotations
 

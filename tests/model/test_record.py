@@ -1,4 +1,4 @@
-"""What was measured goes into a verdict row and comes back the same."""
+"""Measurements are written to a verdict row and restored unchanged."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Nanoseconds to seconds and back: exact, and wary of wrong units."""
+"""Conversion of nanoseconds to seconds and back: exact, and guarded against wrong units."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_single_nanoseconds_survive_at_unix_time():
     epoch_ns = 1_767_225_600_000_000_000
     stamps = epoch_ns + np.arange(5)
     assert np.array_equal(np.round(seconds_since(stamps, epoch_ns) * 1e9), np.arange(5))
-    # float64 unix seconds would step by 238 ns
+    # float64 unix seconds have a step of 238 ns
     assert np.unique(stamps.astype(np.float64) * 1e-9).size == 1
 
 

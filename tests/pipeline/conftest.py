@@ -1,4 +1,4 @@
-"""One small simulated recording for all tests of the pipeline, and ways to change copies of it."""
+"""One small simulated recording for all pipeline tests, and fixtures that alter copies of it."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def another(original: Path, tmp_path: Path) -> Iterator[Callable[[str], Folder]]
 
 @pytest.fixture(scope="session")
 def healthy(original: Path) -> ClipVerdict:
-    """Audit the healthy clip once."""
+    """Audit the healthy clip once and return its verdict."""
     return Folder(original).audit()
 
 
 @pytest.fixture
 def faulty(original: Path, tmp_path: Path) -> Callable[..., Folder]:
-    """Return a function that makes a clip with the same pictures and other clocks."""
+    """Return a function that makes a clip with the same frames and other clocks."""
 
     def make(**clocks: ClockFault) -> Folder:
         config = rig(clip_id="faulty")
@@ -93,7 +93,7 @@ def faulty(original: Path, tmp_path: Path) -> Callable[..., Folder]:
 
 @pytest.fixture(scope="session")
 def figures() -> Callable[[ClipVerdict], dict[str, Any]]:
-    """Return what gives the row of a verdict without times and without who decoded."""
+    """Return a function that strips times and the decoder from a verdict's row."""
 
     def row_of(verdict: ClipVerdict) -> dict[str, Any]:
         row = verdict.to_json()

@@ -1,4 +1,4 @@
-"""An offset of sources that nothing dates is one of an assumption: it never passes."""
+"""An offset of sources without timestamps rests on an assumption: it never passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testkit.clip_folder import Folder
 
 
 def undated(clip: Folder, **fields: object) -> Folder:
-    """Return the clip with the two cameras alone, dated by their containers from 0."""
+    """Return the clip with only the two cameras, dated by their containers from 0."""
     row = clip.keep("cam_front", "cam_rear").row
     for source in row["sources"].values():
         del source["timestamps"]
@@ -21,17 +21,17 @@ def undated(clip: Folder, **fields: object) -> Folder:
 
 
 def test_assumed_starts_decide_nothing(clip: Folder) -> None:
-    """That the cameras begin 24 ms apart is no fault of theirs; at 0 ms it was no merit."""
+    """Cameras that begin 24 ms apart are not at fault; at 0 ms that was no evidence either."""
     verdict = undated(clip, is_start_assumed=True).audit()
     assert verdict.verdict is Verdict.UNVERIFIED
     assert {reason.source for reason in verdict.reasons} == {"cam_front", "cam_rear"}
     assert {reason.code for reason in verdict.reasons} == {ReasonCode.MANIFEST}
     assert all("its start is assumed" in reason.message for reason in verdict.reasons)
-    assert any(pair.accepted for pair in verdict.pairs)  # measured it is all the same
+    assert any(pair.accepted for pair in verdict.pairs)  # it is measured all the same
 
 
 def test_stated_starts_are_judged(clip: Folder) -> None:
-    """Two files of one camera that begin alike pass, unless that they do was assumed."""
+    """Two files of one camera that begin together pass, unless that start was assumed."""
     files = {"uri": "cam_front.mp4"}
     row = undated(clip).row
     row["sources"]["cam_rear"] |= files
@@ -54,7 +54,7 @@ def test_a_table_of_stamps_makes_the_start_immaterial(clip: Folder) -> None:
 
 
 def test_what_nothing_dates_begins_with_the_others_and_leaves_them_alone(clip: Folder) -> None:
-    """A video without a table counts from zero, 56 years before the stamps of the others."""
+    """A video without a table counts from zero, 56 years before the timestamps of the others."""
     row = clip.row
     for key in ("start_ns", "end_ns"):
         del row[key]

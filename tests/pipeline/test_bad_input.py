@@ -1,4 +1,4 @@
-"""Whatever a clip holds, its audit ends in a verdict with the right code and a cure."""
+"""Whatever a clip holds, its audit ends in a verdict with the right code and a remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def codes(verdict: ClipVerdict) -> set[tuple[str, str | None]]:
 
 
 def check(verdict: ClipVerdict, code: str, source: str) -> None:
-    """Check that a clip was rejected for this alone, in words that tell what to do."""
+    """Check that a clip was rejected for this reason only, with a helpful message."""
     assert verdict.verdict is Verdict.REJECT
     assert codes(verdict) == {(code, source)}
     assert verdict.sources[source].verdict is Verdict.REJECT
@@ -39,7 +39,7 @@ EMPTY = {
 
 
 def alone(clip: Folder, source: str) -> Folder:
-    """Leave out what would be hard to judge without `source`: a bus without an IMU."""
+    """Leave out sources that are hard to judge without `source`: a bus without an IMU."""
     return clip.keep("cam_front", "cam_rear", "imu") if source == "imu" else clip
 
 

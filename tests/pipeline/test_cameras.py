@@ -1,4 +1,4 @@
-"""Several cameras are looked at at once, and nothing of that shows but the time it takes."""
+"""Several cameras are processed in parallel, which affects nothing but the run time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cameras(n: int) -> list[CameraStream]:
 
 
 class Endless:
-    """A look that ends only where it is stopped."""
+    """A camera task that ends only when it is stopped."""
 
     def __init__(self, n: int) -> None:
         self.begun = threading.Barrier(n + 1)
@@ -183,7 +183,7 @@ def test_rows_are_the_same_with_threads(
     from syncaudit import decode
     from syncaudit.decode import DECODERS
 
-    # The CPU's own decoder, which any other stands in for.
+    # The CPU's own decoder, as a stand-in for any other.
     monkeypatch.setattr(decode, "DECODERS", {**DECODERS, "in_threads": DECODERS["cpu"]})
     verdict = clip.audit(decoder="in_threads")
     assert figures(verdict) == figures(healthy)
@@ -201,7 +201,7 @@ def test_threads_hold_files_to_the_roots_of_their_caller(tmp_path: Path) -> None
             return True
         return False
 
-    for is_held in (True, False, True):  # threads are used again
+    for is_held in (True, False, True):  # threads are reused
         with within_roots(roots if is_held else None):
             found = look_at_each(look, cameras(3), Stages(), decoder="nvdec")
         assert found == [is_held] * 3

@@ -1,4 +1,4 @@
-"""What a clip is like, and what it was recorded with, get into its row."""
+"""Recording conditions and devices of a clip are written into its row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def activity(quantity: Quantity, values: NDArray[np.float64]) -> Activity:
 def test_speed_turning_and_light() -> None:
     rng = np.random.default_rng(0)
     times_s = np.arange(2000) * 0.01
-    # A slow turn of 0.2 rad/s about one axis, a zero that is off, and noise from sample to sample.
+    # A slow rotation of 0.2 rad/s about one axis, a zero offset, and noise from sample to sample.
     rate = 0.2 * np.sin(2 * np.pi * 0.1 * times_s)[:, None] * [0.0, 0.0, 1.0] + 0.05
     gyro = activity(Quantity.ANGULAR_RATE, rate + rng.normal(0.0, 0.05, rate.shape))
     speed = activity(Quantity.SPEED, np.full((2000, 1), 12.0))
@@ -46,7 +46,7 @@ def clip_of(folder: Path, vehicle: str) -> Clip:
         "sources": {"imu": {"kind": "imu", "uri": "i.csv"}},
     }
     (folder / "m.jsonl").write_text(json.dumps(row) + "\n")
-    if not (folder / "i.csv").exists():  # whose time counts
+    if not (folder / "i.csv").exists():  # its modification time counts
         (folder / "i.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n1,0,0,0\n")
     (clip,) = load_manifest(str(folder / "m.jsonl"))
     return clip

@@ -1,4 +1,4 @@
-"""Another decoder changes no verdict; where the CPU took over, the row and the summary say so."""
+"""Another decoder changes no verdict; row and summary report where the CPU took over."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_cpu_takes_over_and_that_is_told(
     assert all(why.startswith("nvdec: PyNvVideoCodec cannot be") for why in fallbacks.values())
     assert list(summary.to_json()["fallbacks"].values()) == [2]  # type: ignore[attr-defined]
     assert verdict.verdict is healthy.verdict
-    # Judged again by another policy, the row still tells.
+    # After judging again by another policy, the row still reports it.
     again = run_batch(
         [clip.clip],
         load_policy(None, profile="strict"),

@@ -1,4 +1,4 @@
-"""A lag that was planted in rows of steps is found where their rate is known, and only there."""
+"""A lag injected into step-wise rows is found if their rate is known, and only then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLERANCE_S = 0.012
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """Return a folder with one episode of ALOHA: its wrist camera shows what was 133 ms ago."""
+    """Return a folder with one ALOHA episode whose wrist camera shows what was 133 ms ago."""
     faults = {"wrist": ContentFault(late_s=LATE_S)}
     config = EpisodeConfig(duration_s=10.0, fps=FPS, size_px=(160, 120), faults=faults)
     episode = record_episode(config, 7)

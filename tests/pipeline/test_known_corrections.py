@@ -125,7 +125,8 @@ def test_all_that_is_moved_into_a_window_lies_in_the_window_before(at_ns, offset
     first, stop = np.searchsorted(stamps, [low, high])
     assert first <= 700
     assert stop >= 710
-    # Where it is not known whether a drift counts, both are read: 823 s of 9,000 ppm in 25 hours.
+    # If it is unknown whether a drift applies, both windows are read: 823 s of 9,000 ppm in 25
+    # hours.
     assert stop - first <= 10 + 2 + (830 // 2 if drift_ppm == -9000.0 else 4)
     cut = replace(stream, time_ns=stamps[first:stop])
     again = apply_calibration(cut, calibration, clip).time_ns

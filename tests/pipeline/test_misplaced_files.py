@@ -1,4 +1,4 @@
-"""Files of another clip, tables that end early and copies of one file are warned of."""
+"""Files of another clip, tables that end early and copies of one file cause warnings."""
 
 from __future__ import annotations
 

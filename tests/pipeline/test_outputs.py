@@ -1,4 +1,4 @@
-"""What real verdicts look like in the files that programs read."""
+"""Real verdicts in the files that programs read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPECTED = json.loads((SAMPLE_DATA / "expected_verdicts.json").read_text())
 
 
 def filled(value: object, like: object) -> object:
-    """Return a Parquet value as JSON has it: maps as objects, absent optional keys dropped."""
+    """Return a Parquet value in its JSON form: maps as objects, absent optional keys dropped."""
     if isinstance(like, dict):
         if isinstance(value, str):  # the record
             value = json.loads(value)
@@ -50,7 +50,7 @@ def test_parquet_holds_what_json_holds(healthy: ClipVerdict, tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory: pytest.TempPathFactory, original: Path) -> list[Clip]:
-    """Return three clips that share pictures: good, without video, with a damaged table."""
+    """Return three clips that share videos: good, without video, with a damaged table."""
     folder = tmp_path_factory.mktemp("three")
     row = json.loads((original / "manifest.jsonl").read_text())
     for source in row["sources"].values():
@@ -80,7 +80,7 @@ def test_workers_change_nothing(clips: list[Clip], tmp_path: Path) -> None:
         # The damaged clip has one camera, and no_video nothing to show.
         assert page.count("data:image/jpeg") == 1
     assert found[0] == found[1] == found[2]
-    # What passed can be audited again from where it lies now.
+    # A clip that passed can be audited again from its present location.
     (again,) = syncaudit.load_manifest(str(tmp_path / "out0" / "passed.jsonl"))
     assert syncaudit.audit(again).verdict is syncaudit.Verdict.PASS
 
@@ -104,7 +104,7 @@ def test_sample_data_gets_the_verdicts_it_should(clip_id: str) -> None:
         if known.drift_ppm or known.steps or known.defect:
             continue
         apart_s = source.offset_s - (known.offset_s - reference.offset_s)
-        # Three standard errors, and the bus wait of 0.1 ms that truth does not count.
+        # Three standard errors, and the bus latency of 0.1 ms that truth does not include.
         assert abs(apart_s) < 3.0 * (source.offset_std_s or 0.0) + 1e-4, name
 
 

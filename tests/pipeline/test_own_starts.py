@@ -1,4 +1,4 @@
-"""Logs that count from a start of their own are found wherever they overlap, and never pass."""
+"""Logs that count from their own start are found wherever they overlap, and never pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syncaudit.pipeline import audit
 from testkit.moving_body import TILTED, shaking
 
 HEADER = "timestamp_ns,gyro_x,gyro_y,gyro_z"
-# The log runs when the camera starts; 30 us is what gyros with 3 mrad/s of noise tell in 20 s.
+# The log starts with the camera; 30 us is what gyros with 3 mrad/s of noise give in 20 s.
 BEGAN_S = 61.234
 TOLERANCE_S = 1e-3
 
@@ -57,7 +57,7 @@ def test_a_log_is_found_wherever_it_began(tmp_path):
 
 
 def test_a_log_with_a_stated_start_is_sought_near_it(tmp_path):
-    """Nothing but a fault would set it a minute off, and the policy tells how far to look."""
+    """Only a fault would put it a minute off, and the policy limits the search range."""
     (pair,) = audited(tmp_path).pairs
     assert not pair.accepted
 
@@ -65,4 +65,4 @@ def test_a_log_with_a_stated_start_is_sought_near_it(tmp_path):
 def test_a_log_of_another_drive_is_told(tmp_path):
     verdict = audited(tmp_path, moves=False, is_start_assumed=True)
     (said,) = [each.message for each in verdict.reasons if "own" in each.message]
-    assert "nothing in the clip tells when that was" in said
+    assert "nothing in the clip states when that was" in said

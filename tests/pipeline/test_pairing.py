@@ -1,4 +1,4 @@
-"""Which pairs are measured by the flashes that several sources noticed."""
+"""Which pairs are measured by the flashes that several sources observed."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from syncaudit.model import (
 from syncaudit.pipeline.pairing import measure_pairs
 from testkit.streams import activity, event_train
 
-# Instants of points are exact to some microseconds.
+# Instants of points are exact to within a few microseconds.
 POINT_TOL_S = 1e-4
 
 
@@ -49,7 +49,7 @@ def evidence(**triggers):
 
 def test_flashes_tie_sources_by_a_tree():
     found = measure_pairs(evidence(gpio=0.02, box=-0.3), max_offset_s=2.0)
-    assert len(found) == 2  # three sources, no loop: a loop would count noise twice
+    assert len(found) == 2  # three sources without a loop: a loop would count noise twice
     assert all(pair.accepted and pair.method == "flash" for pair in found)
     (sharp,) = [pair for pair in found if {pair.source, pair.target} == {"box", "gpio"}]
     sign = 1.0 if sharp.source == "box" else -1.0
@@ -73,7 +73,7 @@ def test_a_source_that_fits_nowhere_says_why_once():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_refusal_that_came_nearest_is_told(order):
-    """A box with two flashes has nothing to say of two cameras that share three blurred ones."""
+    """A box with two flashes is irrelevant to two cameras that share three blurred ones."""
     seen = np.array([1.0, 4.3, 9.1])
     cameras = {
         name: global_camera(name, seen + by_s, half_s=0.03)

@@ -1,4 +1,4 @@
-"""Defective pictures reach the verdict with their place, and the policy decides."""
+"""Defective frames appear in the verdict with their position, and the policy decides."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_frozen_and_a_black_spell_reject_with_their_places(clip: Folder, froze
         for spell in verdict.record.pictures["cam_rear"].spells
     ]
     assert ("frozen", 30, 44) in spells
-    assert ("frozen", 80, 95) in spells  # to the end: the front camera and the IMU went on
+    assert ("frozen", 80, 95) in spells  # to the end: the front camera and the IMU continued
     assert verdict.record.pictures["cam_front"].counts == {}
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_packet_is_placed_up_to_the_next_key_frame(clip: Folder) -> No
 def test_a_single_picture_that_is_none_leaves_the_others_their_stamps(
     tmp_path: Path, is_named: bool
 ) -> None:
-    """Which is missing is known: every picture has its own row, by name or by place."""
+    """It is known which one is missing: every frame has its own row, by name or by position."""
     rng = np.random.default_rng(0)
     (tmp_path / "p").mkdir()
     rows = ["timestamp_ns,file" if is_named else "timestamp_ns"]

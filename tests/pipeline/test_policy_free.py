@@ -1,4 +1,4 @@
-"""What is measured does not depend on the policy: judging again is as good as auditing again."""
+"""Measurements do not depend on the policy: judging again gives the same as auditing again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from syncaudit.policy import Limits, Policy, load_policy
 from testkit.places import SAMPLE_DATA
 
 SAMPLE = SAMPLE_DATA / "manifest.jsonl"
-# Good, off by 35 ms, drifting and with frames lost: each looks at its cameras in another way.
+# Good, off by 35 ms, drifting and with lost frames: each causes a different camera analysis.
 CLIPS = ("synthetic_stamps", "cam_rear_early", "drifting_camera", "dropped_frames")
 N_POLICIES = 40
 
 
 def random_policies(n: int, seed: int) -> Iterator[Policy]:
-    """Yield policies whose every limit lies anywhere from strict to lax, or is off."""
+    """Yield policies whose every limit is anywhere from strict to lax, or off."""
     rng = np.random.default_rng(seed)
     profiles = ("driving", "strict", "vla", "speech")
     for k in range(n):
@@ -51,13 +51,13 @@ def random_policies(n: int, seed: int) -> Iterator[Policy]:
 
 
 def said(verdict: ClipVerdict) -> Mapping[str, Any]:
-    """Return a verdict as its row, without CPU times."""
+    """Return the row of a verdict without CPU times."""
     row: dict[str, Any] = json.loads(json.dumps(verdict.to_json()))
     return row | {"seconds": None, "stages": None}
 
 
 def judged_again(clip: Clip, verdict: ClipVerdict, policy: Policy) -> Mapping[str, Any]:
-    """Return the row that `syncaudit judge` makes of a row."""
+    """Return the row that `syncaudit judge` makes from a row."""
     record = ClipVerdict.from_row(json.loads(json.dumps(verdict.to_json()))).record
     assert record is not None
     return said(conclude(clip, record, policy)[1])
@@ -70,7 +70,7 @@ def clips() -> dict[str, Clip]:
 
 @pytest.fixture(scope="module")
 def audited(clips: dict[str, Clip]) -> Callable[[str], ClipVerdict]:
-    """Return what audits a clip by the default policy, once."""
+    """Return a function that audits a clip once by the default policy."""
     known: dict[str, ClipVerdict] = {}
 
     def one(name: str) -> ClipVerdict:
@@ -98,7 +98,7 @@ def test_judging_again_gives_what_an_audit_gives(
 def test_a_detour_by_another_policy_changes_nothing(
     name: str, clips: dict[str, Clip], audited: Callable[[str], ClipVerdict]
 ) -> None:
-    """The record that an audit by any policy leaves is one and the same."""
+    """The record left by an audit is the same for every policy."""
     measured = audited(name)
     back = load_policy()
     for policy in random_policies(N_POLICIES, seed=7):

@@ -1,4 +1,4 @@
-"""Clips of one recording share their clocks: what one cannot tell, all together can."""
+"""Clips of one recording share their clocks: together they determine what a single one cannot."""
 
 from dataclasses import replace
 
@@ -124,7 +124,7 @@ def test_a_clip_without_the_reference_does_no_harm():
 
 
 def long_drive(n=13, every_s=360.0, seed=4):
-    """Clips of two cameras, an IMU and a bus: one camera drifts by 3 ms/h, the IMU reboots."""
+    """Return clips of two cameras, an IMU and a bus; a camera drifts by 3 ms/h, the IMU reboots."""
     rng = np.random.default_rng(seed)
     sources = {
         "cam": CameraSpec(uri="c.mp4"),
@@ -189,6 +189,6 @@ def test_what_the_bus_has_wrong_in_every_clip_is_not_averaged_away():
     clips, records = long_drive(n=60, every_s=20.0)
     stated = [replace(clip, reference="can") for clip in clips]
     recording = pool_clips(stated, records, load_policy())
-    # The cameras hang on the bus by way of the IMU.
+    # The cameras are linked to the bus through the IMU.
     for clock in ("imu", "cam", "left"):
         assert np.all(recording.clocks[clock].offset_std_s >= 1.3e-3)

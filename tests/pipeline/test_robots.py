@@ -1,4 +1,4 @@
-"""Episodes of a robot from the data set to the verdict."""
+"""Robot episodes from the data set to the verdict."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A screen looks at stamps alone: it finds what they give away, and lets nothing pass."""
+"""A screen looks at timestamps alone: it finds the faults visible in them, and passes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_good_stamps_do_not_pass(clip: Any, healthy: Any) -> None:
     assert healthy.verdict is Verdict.PASS
     verdict = clip.audit(is_screen=True)
     assert verdict.verdict is Verdict.UNVERIFIED
-    (reason,) = verdict.reasons  # said once, not again of every source
+    (reason,) = verdict.reasons  # reported once, not for every source again
     assert "only the stamps were looked at" in reason.message
     assert verdict.pairs == ()
     timing = {name: source.timing for name, source in verdict.sources.items()}
@@ -61,7 +61,7 @@ def test_stamps_that_run_backwards_are_rejected(clip: Any) -> None:
 def test_damaged_boxes_are_told_as_the_demuxer_tells_them(
     clip: Any, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Oracle: the same screen with FFmpeg's demuxer in place of the sample tables."""
+    """Oracle: the same screen with FFmpeg's demuxer instead of the sample tables."""
     clip.keep("cam_front")
     row = clip.row
     row["sources"]["cam_front"] = {"kind": "camera", "uri": "cam_front.mp4", "start_ns": 10**18}
@@ -81,7 +81,7 @@ def test_damaged_boxes_are_told_as_the_demuxer_tells_them(
             patch.setattr(container, "read_sample_table", lambda *_: None)
             by_demuxer = clip.audit(is_screen=True)
         if any(reason.code is ReasonCode.UNREADABLE for reason in by_demuxer.reasons):
-            continue  # damage elsewhere in the header, which decoding meets
+            continue  # damage elsewhere in the header, which decoding would find
         n_compared += 1
         assert by_tables.reasons == by_demuxer.reasons
         assert by_tables.warnings == by_demuxer.warnings

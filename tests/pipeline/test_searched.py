@@ -1,4 +1,4 @@
-"""Where nothing was found, it is said how far was searched, and the cure that is named works."""
+"""Where nothing is found, the search range is reported, and the suggested remedy works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RAISE = "raise max_offset_s in the policy to look farther"
 
 
 def turning(seconds: float, late_s: float, noise_seed: int, *, seed: int = 1) -> Activity:
-    """Return what a gyroscope saw of one motion whose stamps are late."""
+    """Return a gyroscope's view of one motion with late timestamps."""
     rng = np.random.default_rng(seed)
     times_s = np.arange(0.0, seconds, 1.0 / RATE_HZ)
     rate = np.zeros((times_s.size, 3))
@@ -99,7 +99,7 @@ def test_what_stands_still_is_not_told_to_be_searched_farther(zero_wanders: bool
 
 
 def test_what_was_found_is_not_told_to_be_searched_farther() -> None:
-    """A gain that is off is so at every range."""
+    """A wrong gain is wrong at every search range."""
     moving, other = turning(40.0, 0.0, 5), turning(40.0, 0.1, 6)
     refused = tried(2.0, {"a": moving, "b": replace(other, values=5.0 * other.values)})
     assert not refused.accepted

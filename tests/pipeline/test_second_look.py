@@ -12,14 +12,14 @@ from syncaudit.model import CameraStream, Verdict
 from syncaudit.pipeline import camera_evidence, examine, rotations_throughout
 from syncaudit.simulate import ClockFault
 
-# Of the small rig's clocks; 4 sigma of the poorest.
+# For the small rig's clocks; 4 sigma of the poorest.
 NEAR_S = 0.004
 N_FRAMES = 144
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """Return a list that every look at a camera enters: its name, and whether at all frames."""
+    """Return a list of camera analyses: the camera's name, and whether all frames were used."""
     made: list[tuple[str, bool]] = []
 
     def detector(stream: CameraStream, chosen: Any = None) -> RotationDetector:
@@ -83,7 +83,7 @@ def test_without_a_gyroscope_every_frame_is_tracked(
 def test_cameras_that_follow_no_gyroscope_are_tracked_throughout(
     clip: Any, looks: list[tuple[str, bool]]
 ) -> None:
-    """A gyroscope that is stuck vouches for no camera: they vouch for one another."""
+    """A gyroscope that is stuck confirms no camera: the cameras confirm one another."""
     lines = (clip.path / "imu.csv").read_text().splitlines()
     rows = [line.split(",") for line in lines[1:]]
     for row in rows:

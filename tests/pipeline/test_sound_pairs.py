@@ -1,4 +1,4 @@
-"""A video's audio track against a separate recording: validated from the manifest on."""
+"""A video's audio track against a separate recording, validated starting from the manifest."""
 
 import av
 import numpy as np
@@ -25,7 +25,7 @@ def talk():
 
 
 def write_video(path, samples):
-    """Write grey pictures at 10 Hz and the sound as AAC, which puts 1024 samples in front."""
+    """Write grey frames at 10 Hz and the sound as AAC, which prepends 1024 samples."""
     with av.open(str(path), "w") as container:
         video = container.add_stream("libx264", rate=10)
         video.width = video.height = 64
@@ -79,7 +79,7 @@ def test_wav_that_is_40_ms_late_is_rejected(verdict_of):
     found = verdict_of(late_s=0.040)
     assert found.verdict == "reject"
     assert [reason.code for reason in found.reasons] == ["offset"]
-    # What is stamped late gets a negative correction.
+    # Late timestamps get a negative correction.
     assert found.sources["mic"].offset_s == pytest.approx(-0.040, abs=1e-4)
 
 

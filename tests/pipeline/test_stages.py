@@ -1,4 +1,4 @@
-"""Stages are timed, and told to whoever watches."""
+"""Stages are timed, and reported to observers."""
 
 from __future__ import annotations
 

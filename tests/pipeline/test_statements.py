@@ -1,4 +1,4 @@
-"""What a manifest states of a camera, and its flashes contradict."""
+"""Statements of a manifest about a camera that its flashes contradict."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""A clock that jumps is told of the right half with the right sign, wherever the jump lies."""
+"""A clock step is reported in the right half with the right sign, wherever it lies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START_NS = 1_767_225_600_000_000_000
 HALF_S = 10.0
 MIDDLE_NS = START_NS + round(HALF_S * 1e9)
 STD_S = 4e-4
-# Sums of float64 seconds and whole nanoseconds.
+# Rounding of float64 seconds and whole nanoseconds.
 EXACT_S = 1e-7
 # The limit of a camera is 10 ms, and the errors are below 0.5 ms.
 SURELY_GOOD_S, SURELY_BAD_S = 0.008, 0.012
@@ -26,29 +26,29 @@ CAMERAS = ("front", "left", "rear")
 NAMES = (*CAMERAS, "imu")
 
 sizes_s = st.floats(0.02, 0.4).flatmap(lambda size: st.sampled_from([size, -size]))
-# Near the middle, own stamps and reference time lie on different sides of the jump.
+# Near the middle, own timestamps and reference time lie on different sides of the step.
 instants_s = st.one_of(st.floats(-7.0, 7.0), st.floats(-0.5, 0.5), st.just(0.0))
 spread_s = st.lists(st.floats(-0.2, 0.2), min_size=2 * len(CAMERAS), max_size=2 * len(CAMERAS))
 
 
 class World:
-    """Clocks of which one jumps; corrections are what is added to stamps."""
+    """Clocks of which one steps; corrections are added to timestamps."""
 
     def __init__(self, jumping: str, before_s: float, step_s: float, step_after_s: float) -> None:
         self.jumping = jumping
         self.before_s = before_s
         self.step_s = step_s
-        # Where stamps repeat or leave a hole, the jump is at either end or between: the middle.
+        # Where timestamps repeat or leave a gap, the step is located in the middle of that range.
         self.step_own_s = step_after_s - before_s - 0.5 * step_s
 
     def correction_s(self, name: str, *, is_after: bool) -> float:
-        """Return the true correction of a clock before or after the jump."""
+        """Return the true correction of a clock before or after the step."""
         if name != self.jumping:
             return 0.0
         return self.before_s + (self.step_s if is_after else 0.0)
 
     def measured(self, camera: str, at_s: float, found_late_s: float) -> PairMeasurement:
-        """Measure a camera against the IMU at a stamp of the camera's own."""
+        """Measure a camera against the IMU at a timestamp of the camera's own."""
         step_s = {camera: self.step_s, "imu": -self.step_s}.get(self.jumping)
         step_at_s = self.step_own_s + found_late_s
         if self.jumping == "imu":
@@ -130,7 +130,7 @@ def test_both_halves_are_what_they_are(jumping, reference, before_s, step_s, aft
 def test_the_sentence_names_half_and_sign(before_s, step_s, after_s, spread):
     world = World("rear", before_s, step_s, after_s)
     _, verdict = judged(world, spread, "imu")
-    # Where both halves are wrong, the jump by itself is a second reason.
+    # If both halves are wrong, the step itself is a second reason.
     reason = next(found for found in verdict.reasons if found.source == "rear")
     told = re.search(
         r"is ([\d.]+) ± [\d.]+ (ms|us|s) (early|late)"
@@ -149,7 +149,7 @@ def test_the_sentence_names_half_and_sign(before_s, step_s, after_s, spread):
         "at the end": [before_s + step_s],
     }[half]
     assert any(value_s == pytest.approx(truth_s, abs=1e-3) for truth_s in halves)
-    # It is the half that is wrong, where only one is.
+    # If only one half is wrong, it is that one.
     if abs(before_s) < SURELY_GOOD_S and abs(before_s + step_s) > SURELY_BAD_S:
         assert half in ("from then on", "at the end")
     if abs(before_s + step_s) < SURELY_GOOD_S and abs(before_s) > SURELY_BAD_S:

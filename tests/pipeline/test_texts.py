@@ -1,4 +1,4 @@
-"""Transcripts without times: what is judged is whether the text fits."""
+"""Transcripts without times are judged by whether the text fits."""
 
 from __future__ import annotations
 

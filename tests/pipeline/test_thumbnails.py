@@ -1,4 +1,4 @@
-"""Pictures for the report: small, of local cameras only, and never a reason to fail."""
+"""Images for the report: small, of local cameras only, and never a reason to fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clips of a microphone and its transcript, and what is said where they do not fit."""
+"""Clips of a microphone and its transcript, and what is reported where they disagree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytest.importorskip("espeakng_loader")
 
 T0 = 1_767_225_600_000_000_000
 S = 1_000_000_000
-# Borders of synthetic phones are found with 1 ms rmse at 12 s and more.
+# Boundaries of synthetic phones are found with 1 ms rmse for clips of at least 12 s.
 TOLERANCE_S = 0.004
 
 
@@ -87,7 +87,7 @@ def test_offset_between_the_limits_is_a_warning(folder: Path, said: Utterance) -
     intended = audited(folder, {"uri": uri, "expected_offset_s": -0.034})
     assert intended.verdict is Verdict.PASS
     assert intended.warnings == ()
-    # The convention of older aligners must not alarm.
+    # The convention of older aligners must not cause a finding.
     older = write_tier(folder / "older.csv", said.phones, lambda t: t - 0.008)
     assert audited(folder, {"uri": older}).warnings == ()
 
@@ -104,7 +104,7 @@ def test_words_have_limits_of_their_own(folder: Path, said: Utterance) -> None:
 def test_tier_that_drifts_over_half_a_minute_never_passes(
     folder: Path, said: Utterance, ppm: float
 ) -> None:
-    # 38 ms in the middle, which is inside the limit, and 77 ms at the end.
+    # 38 ms in the middle, within the limit, and 77 ms at the end.
     first = Tier(
         name="phones", intervals=tuple(i for i in said.phones.intervals if i.stop_s < 25.7)
     )

@@ -9,10 +9,10 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.policy import load_policy
 from syncaudit.simulate import ClockFault
 
-# Of a clock without fault: the errors of a 12 s clip at 320 x 180 stay below a millisecond or
-# two; this is 4 sigma of the poorest of them, far below the limit of 10 ms.
+# For a clock without fault: errors of a 12 s clip at 320 x 180 stay below a millisecond or two;
+# this is 4 sigma of the poorest of them, far below the limit of 10 ms.
 NEAR_S = 0.004
-# Invariance: the same figures but for the rounding of float arithmetic in another order.
+# Invariance: the same figures except for the rounding of reordered float arithmetic.
 SAME_S = 1e-5
 
 
@@ -44,7 +44,7 @@ def test_healthy_clip_passes_with_honest_figures(healthy: ClipVerdict) -> None:
 
 
 def test_warnings_of_a_healthy_clip_are_few(healthy: ClipVerdict) -> None:
-    # The microphone may hear no bump; nothing else is worth a word.
+    # The microphone may detect no bump; nothing else deserves a remark.
     assert {warning.source for warning in healthy.warnings} <= {"mic"}
 
 
@@ -89,7 +89,7 @@ def test_made_up_stamps_are_a_warning(faulty) -> None:
 
 
 def test_lost_frames_are_smelt(clip) -> None:
-    """Two frames are lost at the start and the stamps run on: they are early by two periods."""
+    """Two frames are lost at the start while timestamps continue: they are early by two periods."""
     stamps = clip.stamps("cam_rear.csv")
     period_ns = int(1e9 / 12)
     verdict = clip.restamp("cam_rear.csv", lambda t: t - 2 * period_ns).audit()
@@ -118,7 +118,7 @@ def test_shifting_the_stamps_of_a_source_moves_its_offset_by_as_much(clip, healt
     verdict = clip.restamp(f"{source}.csv", lambda t: t - 7_000_000).audit()
     expected = offsets(healthy)
     expected[source] += 0.007
-    # Which frames are tracked depends on the stamps: a few are others, with errors of their own.
+    # Which frames are tracked depends on the timestamps: a few differ, with errors of their own.
     assert offsets(verdict) == pytest.approx(expected, abs=5e-4)
 
 
@@ -180,7 +180,7 @@ def test_known_drift_is_subtracted(faulty) -> None:
 
 
 def test_unrelated_epochs_are_no_obstacle_to_reading(clip) -> None:
-    """A clock that starts at zero is nowhere near the others: it has no offset to tell."""
+    """A clock that starts at zero is nowhere near the others: its offset cannot be determined."""
     clip.restamp("cam_rear.csv", lambda t: t - t[0])
     verdict = clip.audit()
     assert verdict.verdict in (Verdict.UNVERIFIED, Verdict.REJECT)
@@ -195,7 +195,7 @@ def test_strict_policy_is_stricter(clip) -> None:
 
 
 def test_parked_car_is_unverified(clip) -> None:
-    """Nothing moves: still pictures, a gyro that shows noise, a bus that says zero."""
+    """Nothing moves: still frames, a gyro that measures noise, a bus that reports zero."""
     rng = np.random.default_rng(5)
 
     def still(file: str, values: np.ndarray) -> None:

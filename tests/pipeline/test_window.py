@@ -1,4 +1,4 @@
-"""A clip's stated window decides what is looked at."""
+"""A clip's stated window decides what is examined."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_nothing_is_cropped_without_a_window_that_fits(
 def test_sound_is_cut_to_the_sample() -> None:
     cut = crop(sound(100.0), clip_of(40.005, 60.0))
     assert isinstance(cut, AudioStream)
-    assert cut.samples[0] == 3901  # 1 s before the window, the first whole sample inside
+    assert cut.samples[0] == 3901  # the first whole sample at least 1 s before the window
     assert cut.time_ns[0] == T0 + 39_010_000_000
     assert cut.samples.size == pytest.approx((60.0 + NEAR_S) * 100 - 3901, abs=1)
     assert cut.first_sample == 3901
@@ -131,7 +131,7 @@ def test_one_clock_of_another_epoch_does_not_move_the_window() -> None:
 
 
 def test_faults_far_outside_the_window_do_not_count(clip) -> None:
-    """Frames at the start go back in time; the clip is the last five seconds."""
+    """Frames at the start go back in time, but the clip is the last five seconds."""
     verdict = clip.restamp(
         "cam_rear.csv", lambda t: np.where(np.arange(t.size) == 9, t - S, t)
     ).audit()
@@ -181,7 +181,7 @@ def test_a_window_without_any_sample_never_passes(clip, away_s, way) -> None:
 
 
 def test_a_measured_correction_maps_another_epoch_into_the_window(clip) -> None:
-    """A phone counts from its boot: it is judged by its offset, for all of the clip."""
+    """A phone counts from its boot: it is judged by its offset, over the whole clip."""
     boot_ns = int(clip.stamps("imu.csv")[0]) - 90 * S
     verdict = clip.restamp("imu.csv", lambda t: t - boot_ns).audit()
     (reason,) = verdict.reasons
@@ -196,7 +196,7 @@ def test_a_source_outside_the_window_is_not_vouched_for(clip) -> None:
     clip.overwrite("state.csv", "\n".join(lines).encode())
     row["sources"]["state"] = {"kind": "state", "uri": "state.csv", "clock": "imu"}
     verdict = clip.write(row).audit()
-    assert verdict.verdict is Verdict.PASS  # states are not required of a car
+    assert verdict.verdict is Verdict.PASS  # states are not required for a car
     assert verdict.sources["state"].verdict is Verdict.UNVERIFIED
     (warning,) = [warning for warning in verdict.warnings if warning.source == "state"]
     assert warning.code is ReasonCode.EMPTY
@@ -212,7 +212,7 @@ def test_a_source_that_covers_a_part_of_the_window_is_not_vouched_for(clip) -> N
     kept = [line for line, t in zip(lines[1:], stamps, strict=True) if t < row["end_ns"] - 3 * S]
     clip.overwrite("can.csv", "\n".join([lines[0], *kept, ""]).encode())
     verdict = clip.audit()
-    assert verdict.sources["can"].offset_s is not None  # measured on what there is
+    assert verdict.sources["can"].offset_s is not None  # measured on the available data
     assert verdict.verdict is Verdict.UNVERIFIED
     (reason,) = verdict.reasons
     assert (reason.source, reason.code) == ("can", ReasonCode.GAP)

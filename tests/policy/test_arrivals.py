@@ -1,4 +1,4 @@
-"""What is said of times of arrival."""
+"""Findings about arrival times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every check of a clip has to keep to."""
+"""Requirements for every check of a clip."""
 
 from __future__ import annotations
 
@@ -104,6 +104,6 @@ def test_what_checks_find_is_in_the_verdict() -> None:
     assert len({finding.code for finding in found}) > 3
     verdict = judge(case)
     told = {finding.message for finding in (*verdict.reasons, *verdict.warnings)}
-    # A jump or a lack of evidence may be told otherwise; defects never go untold.
+    # A step or a lack of evidence may be reported elsewhere; defects never go unreported.
     missing = {f.message for f in found if not f.is_lack and f.code is not ReasonCode.STEP} - told
     assert not missing

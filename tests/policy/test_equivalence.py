@@ -76,7 +76,7 @@ def test_course_holds_the_side_of_the_step_that_the_offset_does_not(
 
 
 def test_the_side_is_what_is_said_not_what_the_stamps_seem_to_say() -> None:
-    # Stamps of a clock that jumps back by 60 ms repeat: one before the jump reads as after it.
+    # Timestamps of a clock that jumps back by 60 ms repeat: one before the jump reads as after it.
     stepping = clock(step_s=0.06, step_std_s=2e-4, step_at_ns=-20_000_000, is_step_past=False)
     course = course_of(stepping, at_ns=0, span_s=20.0)
     assert course[-1].after_s == 10.0
@@ -108,7 +108,7 @@ def test_measured_drift_is_not_tempered() -> None:
 
 
 def test_step_is_placed_in_reference_time() -> None:
-    # A clock 100 s early stamps the jump 97 s before the middle: 3 s after it in truth.
+    # A clock 100 s early stamps the step 97 s before the middle: 3 s after it in truth.
     stepping = clock(offset_s=100.0, step_s=0.005, step_std_s=2e-4, step_at_ns=-97 * 10**9)
     course = course_of(stepping, at_ns=0, span_s=20.0)
     assert [p.after_s for p in course if p.is_stepped] == [3.0, 10.0]

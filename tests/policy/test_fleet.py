@@ -46,7 +46,7 @@ def test_median_and_spread_withstand_late_clips():
     offsets_s[::5] -= 0.133
     (found,) = fleet_of([row(float(offset_s)) for offset_s in offsets_s])
     assert (found.name, found.n_clips, found.is_known) == ("commanded_motion", 40, True)
-    # A fifth that is late moves median and spread by a third of a deviation: 1 ms of 3.
+    # A fifth of late clips shifts median and spread by a third of a deviation: 1 ms of 3.
     assert abs(found.offset_s + 0.07) < 0.0025
     assert 0.002 < found.spread_s < 0.006
     assert found.tolerance_s is None  # the 20 ms of cameras and states are wider

@@ -1,4 +1,4 @@
-"""Offsets, drifts and steps of a source are judged against its limits, and worded."""
+"""Offsets, drifts and steps of a source are judged against its limits, and described."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_offset_of_whole_frame_periods_smells_of_lost_frames(
     assert ("frame period" in message) == (words is not None)
     assert words is None or words in message
     (plain,) = [f.message for f in judge_measured([GOOD[0], rear, GOOD[2]]).reasons]
-    assert "frame period" not in plain  # no stamps, no period
+    assert "frame period" not in plain  # no timestamps, no period
 
 
 def test_jump_seen_by_stamps_and_content_is_one_reason() -> None:

@@ -1,4 +1,4 @@
-"""Sources of one clock share its result; contradictions between clocks are told."""
+"""Sources on one clock share its result; contradictions between clocks are reported."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_contradicting_methods_make_the_clip_inconsistent() -> None:
     assert reason_codes(result) == [("inconsistent", None)]
     assert result.reasons[0].message == (
         "flashes and rotation between cam_rear and imu contradict each other by 40.2 ± 0.4 ms, "
-        "and nothing tells which is wrong; limit 10 ms"
+        "and nothing shows which is wrong; limit 10 ms"
     )
     assert source_verdicts(result)["cam_rear"] == "unverified"
     assert source_verdicts(result)["cam_front"] == "pass"

@@ -1,4 +1,4 @@
-"""A stated reference may be wrong, in doubt, or right against all others."""
+"""A stated reference may be wrong, doubtful, or right against all others."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def test_a_tie_is_told_as_a_tie() -> None:
     result = judge_measured([pair("cam", "imu", 0.035)], sources=sources, reference=None)
     assert reason_codes(result) == [("offset", "cam")]
     assert result.warnings[0].message == (
-        "nothing tells which side is wrong, imu or cam: imu was trusted"
+        "nothing shows which side is wrong, imu or cam: imu was trusted"
     )
 
 
 def test_cameras_alike_do_not_outvote_another_kind() -> None:
-    """They may share what delays them."""
+    """They may share a common delay."""
     cameras = {"cam": CameraSpec(uri="x"), "top": CameraSpec(uri="y")}
     pairs = [pair("cam", "imu", 0.035), pair("top", "imu", 0.0351)]
     result = judge_measured(pairs, sources={**cameras, "imu": ImuSpec(uri="i")}, reference=None)
     (warning,) = [w for w in result.warnings if "which side" in w.message]
-    assert "nothing tells which side is wrong, cam and top or imu: " in warning.message
+    assert "nothing shows which side is wrong, cam and top or imu: " in warning.message
     assert "may be off alike, by one computer" in warning.message
 
 

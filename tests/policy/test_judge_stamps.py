@@ -1,4 +1,4 @@
-"""Figures and remarks of stamps reject, warn or stay silent."""
+"""Figures and remarks on timestamps reject, warn or stay silent."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_single_dropped_frame_is_worded() -> None:
 @pytest.mark.parametrize(
     ("rate_hz", "longest_s", "is_defect"),
     [
-        (10.0, 0.107, False),  # a receiver's fix that comes 7 ms late
+        (10.0, 0.107, False),  # a receiver's fix that arrives 7 ms late
         (10.0, 0.30, False),  # two samples
         (10.0, 0.40, True),
         (200.0, 0.24, False),
@@ -191,7 +191,8 @@ def test_content_tells_uneven_stamps_from_uneven_sampling(
 
 
 def test_the_part_of_the_stamps_is_what_counts() -> None:
-    # Of 10 ms with a limit of 5 ms: surely most of the variance, perhaps most, surely little.
+    # Of 10 ms with a limit of 5 ms: certainly most of the variance, possibly most, certainly
+    # little.
     for share, verdict in ((0.8, "reject"), (0.5, "unverified"), (0.02, "pass")):
         result = judge_measured(with_share(share), stamps={"cam_rear": stamp_audit(jitter_s=0.010)})
         assert result.verdict == verdict

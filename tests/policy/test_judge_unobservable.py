@@ -1,4 +1,4 @@
-"""What was not measured is unverified, and the best refusal tells why."""
+"""What was not measured is unverified, with the most informative rejection as the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_unobservable_source_cites_the_best_refusal() -> None:
         "cam_rear cannot be judged: its rotation could not be matched to imu: gain 0.3 outside "
         "[0.5, 2] (1 other attempt failed too)"
     )
-    # The microphone is no required kind: it holds nothing back but is told.
+    # The microphone is not a required kind: it does not affect the verdict but is reported.
     assert source_verdicts(result)["mic"] == "unverified"
     assert [w.source for w in result.warnings] == ["mic"]
 
@@ -144,7 +144,7 @@ def test_where_no_pair_was_tried_nothing_is_made_up():
 
 
 def test_what_was_refused_is_told_beside_a_rejected_source():
-    """A clip rejected for one source leaves no other without its reason."""
+    """A clip rejected for one source still reports the reason of every other."""
     tried = (
         pair("cam_rear", "imu", 0.5),
         pair("imu", "can", 0.001, 0.002, method="yaw_rate"),

@@ -1,4 +1,4 @@
-"""Policy files: profiles, layers, units and the wording of mistakes."""
+"""Policy files: profiles, layers, units and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of pictures, and what a policy makes of it."""
+"""Findings about frames, and how a policy treats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on transcripts from what was measured against their audio."""
+"""Verdicts on transcripts from measurements against their audio."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_drift_that_a_tier_shows_counts_over_the_tier_alone() -> None:
 
 def test_step_counts_on_its_side_of_the_clip() -> None:
     early = speech(0.0, step_s=0.2, step_std_s=0.002, step_at_ns=AT_NS + 5 * S)
-    # The offset holds 8 s after the middle of the clip, beyond the step.
+    # The offset is valid 8 s after the middle of the clip, beyond the step.
     late = replace(early, offset_s=0.2, at_ns=AT_NS + 8 * S)
     for m in (early, late):
         (defect,) = judged(m).defects
@@ -109,7 +109,7 @@ def test_foreign_text_rejects_and_doubt_does_not() -> None:
     assert doubt.verdict is Verdict.UNVERIFIED
     assert [f.code for f in doubt.gaps] == [ReasonCode.UNOBSERVABLE]
     assert [f.code for f in judged(refused(steps=2.0)).defects] == [ReasonCode.STEP]
-    # Recognisers put whole phrases early or late: that is no clock.
+    # Recognisers shift whole phrases: that is not a clock.
     loose = judged(refused(steps=2.0, is_words=1.0))
     assert loose.verdict is Verdict.UNVERIFIED
 

@@ -1,4 +1,4 @@
-"""A gyroscope in degrees is told by the sources that it was compared with."""
+"""A gyroscope in degrees is recognised by the sources it was compared with."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_gyroscope_in_degrees_is_told_with_the_line_that_states_it() -> None:
 @pytest.mark.parametrize(
     "measurements",
     [
-        BY_ALL[:1],  # one camera may be a stabilised one
+        BY_ALL[:1],  # one camera may be stabilised
         (seen("cam_front", 1.3 * DEGREES), seen("cam_rear", 1.3 * DEGREES)),
         (BY_ALL[0], seen("cam_rear", 0.3), seen("can", 0.4, "yaw_rate")),
         (pair("cam_front", "imu", 0.0), pair("cam_rear", "imu", 0.0)),

@@ -1,4 +1,4 @@
-"""Small files of every format, made on the fly."""
+"""Small files of every format, generated on demand."""
 
 from __future__ import annotations
 

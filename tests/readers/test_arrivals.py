@@ -1,4 +1,4 @@
-"""Any source may say when its samples arrived, and what its importer found wrong."""
+"""Any source may state when its samples arrived, and what its importer found wrong."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def audio(spec: AudioSpec, base: Path | str = "") -> AudioStream:
     return stream
 
 
-# Largest error of a sample: 16 bits, and what lossy codecs do to a sine.
+# Largest error of a sample: 16-bit rounding, and the effect of lossy codecs on a sine.
 @pytest.mark.parametrize(
     ("name", "tolerance"),
     [("m.wav", 1e-4), ("f.wav", 1e-6), ("m.flac", 1e-4), ("m.ogg", 0.05), ("m.mp3", 0.05)],
@@ -43,7 +43,7 @@ def test_audio_track_of_a_video_is_read(samples: Mapping[str, Any], tmp_path: Pa
     stream = audio(samples["audio mp4"].put(tmp_path), tmp_path)
     assert (stream.rate_hz, stream.n_channels) == (16000, 2)
     assert 8000 <= len(stream.samples) <= 8192  # whole blocks of 1024
-    # The 1024 samples that an AAC encoder puts in front are gone: sample 0 is time 0.
+    # The 1024 samples that an AAC encoder prepends are gone: sample 0 is time 0.
     np.testing.assert_allclose(
         stream.samples[100:7000], np.sin(np.arange(100, 7000) / 10), atol=0.1
     )

@@ -1,4 +1,4 @@
-"""Logs of a bus in text are decoded by their DBC, and faults of either are told."""
+"""Text logs of a bus are decoded by their DBC, and faults of either are reported."""
 
 from __future__ import annotations
 

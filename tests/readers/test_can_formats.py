@@ -1,4 +1,4 @@
-"""Binary logs, decoded tables and real drives hold what other decoders find."""
+"""Binary logs, decoded tables and real drives agree with other decoders."""
 
 from __future__ import annotations
 

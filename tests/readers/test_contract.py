@@ -1,4 +1,4 @@
-"""What holds of every reader, whatever its format."""
+"""The contract of every reader, whatever its format."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
 from syncaudit.model import SignalStream, SourceKind, Stream
 from syncaudit.readers import READERS, read_source
 
-# asammdf's destructor fails on objects that its own constructor gave up on, and such objects
-# leave their temporary files open.
+# asammdf's destructor fails on objects whose constructor failed, and such objects leave their
+# temporary files open.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:Exception ignored in. {what}:{category}")
     for category in ("pytest.PytestUnraisableExceptionWarning",)
@@ -60,7 +60,7 @@ every_format = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture(autouse=True)
 def _collect_what_asammdf_leaves(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let its failing destructors run here, where they are expected."""
+    """Run asammdf's failing destructors here, where they are expected."""
     yield
     if ".mf4" in request.node.name:
         gc.collect()
@@ -71,7 +71,7 @@ def read(sample: Any, folder: Path, content: bytes | None = None) -> Stream:
 
 
 def read_or_refuse(sample: Any, folder: Path, content: bytes) -> None:
-    """Check that damaged content gives a stream or an error for people, never another."""
+    """Check that damaged content gives a stream or a readable error, and nothing else."""
     sample.put(folder, b"-")
     (folder / sample.file).write_bytes(content)
     try:

@@ -1,4 +1,4 @@
-"""Large tables of which the window of a clip alone is read."""
+"""Large tables of which only the window of a clip is read."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_absurd_stamps_within_the_window_stay(
 ) -> None:
     time_ns = START_NS + np.arange(N) * 10_000_000
     time_ns[2100] = 7
-    time_ns[4000] = NEAR_NS[0]  # a jump back widens the run
+    time_ns[4000] = NEAR_NS[0]  # a backward jump widens the range
     stream = read(write(imu_table(time_ns), tmp_path), tmp_path, NEAR_NS)
     np.testing.assert_array_equal(stream.time_ns, time_ns[2000:4001])
 
@@ -202,7 +202,7 @@ def test_window_of_a_large_csv_takes_no_more_than_some_blocks(tmp_path: Path) ->
     read(uri, tmp_path, NEAR_NS)  # imports
     size = (tmp_path / uri).stat().st_size
     usual = pa.default_memory_pool()
-    pool = pa.proxy_memory_pool(usual)  # its peak is of this read alone
+    pool = pa.proxy_memory_pool(usual)  # its peak is from this read alone
     pa.set_memory_pool(pool)
     try:
         read(uri, tmp_path, NEAR_NS)

@@ -1,4 +1,4 @@
-"""Parts of files that hold several clips, arrays in place of tables, stamps in seconds."""
+"""Parts of files that hold several clips, arrays instead of tables, timestamps in seconds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_only_the_row_groups_of_the_clip_are_read(tmp_path: Path) -> None:
     table = pa.table({"timestamp_ns": np.arange(n), "q": np.arange(n) * 0.5})
     pq.write_table(table, path, row_group_size=100, compression="none")
     whole = path.read_bytes()
-    # All but the groups of rows 4200 to 4399 is overwritten: it must not be looked at.
+    # Everything except row groups 4200 to 4399 is overwritten: it must not be read.
     metadata = pq.ParquetFile(path).metadata
     kept = [metadata.row_group(g).column(c) for g in (42, 43) for c in (0, 1)]
     damaged = bytearray(whole)
@@ -158,7 +158,7 @@ def test_a_folder_of_arrays_is_a_table(suffix: str, tmp_path: Path) -> None:
     for name, array in {
         "t": np.array([5.0, 5.01]),
         "value": np.array([[1, 2, 3], [4, 5, 6]], dtype=">f4"),
-        "other": np.zeros(9),  # not asked for, so its length does not matter
+        "other": np.zeros(9),  # not requested, so its length does not matter
     }.items():
         with (tmp_path / f"{name}{suffix}").open("wb") as file:
             np.save(file, array)

@@ -1,4 +1,4 @@
-"""Stores that do not answer, or answer at the third time only."""
+"""Stores that do not respond, or only at the third attempt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_faults_that_stay_are_told_as_those_of_the_machine(store: type[_Store]) 
 
 def test_store_that_never_answers_is_given_up_with_a_sentence(store: type[_Store]) -> None:
     store.n_faults = -1
-    for _ in range(2):  # the second time at once
+    for _ in range(2):  # at once on the second attempt
         with pytest.raises(StreamReadError, match="did not answer within") as caught:
             read_bytes("memory://a.bin")
         assert machine_fault(caught.value) is not None

@@ -1,4 +1,4 @@
-"""Silent, clipped and interrupted sound becomes a finding; sound that is fine does not."""
+"""Silent, clipped and interrupted sound becomes a finding; good sound does not."""
 
 import av
 import numpy as np

@@ -209,7 +209,7 @@ def test_name_that_repeats_in_a_wide_header_is_found_at_once(put: Put) -> None:
     began = time.process_time()
     with pytest.raises(StreamReadError, match="the column '7' appears 2 times"):
         read_table(put("t.csv", f"{header}\n1\n"))
-    assert time.process_time() - began < 1.0  # a search name by name takes longer
+    assert time.process_time() - began < 1.0  # a linear search by name takes longer
 
 
 def test_header_of_a_hundred_thousand_columns_is_refused(put: Put) -> None:

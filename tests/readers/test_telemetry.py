@@ -1,4 +1,4 @@
-"""Telemetry inside videos: the clock of its sensors, and what says that a picture is stabilised."""
+"""Telemetry inside videos: the clock of its sensors, and signs of stabilised footage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testkit.places import real_recording
 from testkit.videos import grey_frame, write_video
 
 RATE_HZ = 198.6
-# Half of a chunk of 7 samples, which is what the mean over few payloads may be off by.
+# Half of a chunk of 7 samples, which is the possible error of the mean over few payloads.
 PLACE_S = 0.5 * 7 / RATE_HZ
 
 
@@ -26,7 +26,8 @@ def telemetry_of(tmp_path, payloads, **more):
 
 @pytest.mark.parametrize(
     ("stamp", "tolerance_s"),
-    # Stamps are whole microseconds or milliseconds; payload times alone mislead over 6 s.
+    # Timestamps are whole microseconds or milliseconds; payload times alone are inaccurate over 6
+    # s.
     [("STMP", 2e-6), ("TICK", 1e-3), (None, 2 * PLACE_S)],
 )
 def test_samples_lie_on_one_line(tmp_path, stamp, tolerance_s):
@@ -168,7 +169,7 @@ def test_damage_leaves_nothing_to_the_library(tmp_path):
     assert read_telemetry(str(insta360_video(tmp_path, (3, 0, b"\xff" * 50)))) is None
 
 
-# Of DJI no file can be written by a published format: what the library returns stands for it.
+# DJI has published no format to write: the library's return value is used instead.
 ROWS = [{"timestamp_ms": 2.0 * k, "gyro": [180.0, 0.0, 0.0], "accl": [0, 0, 9.8]} for k in range(9)]
 # Turning at 90 degrees/s about the first axis.
 TURNS = [
@@ -180,7 +181,7 @@ TURNS = [
 
 @pytest.fixture
 def standing_in(tmp_path, monkeypatch):
-    """Return a function that reads a video by a stand-in of the library."""
+    """Return a function that reads a video with a stand-in for the library."""
     path = insta360_video(tmp_path)
 
     def read(rows, tables):
@@ -198,7 +199,7 @@ def standing_in(tmp_path, monkeypatch):
 
         module = ModuleType("telemetry_parser")
         module.Parser = Parser
-        module.__spec__ = sys.modules["json"].__spec__  # installed, whatever it is
+        module.__spec__ = sys.modules["json"].__spec__  # as installed, whatever the version
         monkeypatch.setitem(sys.modules, "telemetry_parser", module)
         return read_telemetry(str(path))
 
@@ -206,7 +207,7 @@ def standing_in(tmp_path, monkeypatch):
 
 
 def test_sensors_of_another_rate_are_left_out(standing_in):
-    """The library lays their n-th sample beside the n-th of the gyroscope."""
+    """The library lists their n-th sample beside the n-th of the gyroscope."""
     rows = ROWS + [row | {"accl": None} for row in ROWS]
     assert {*standing_in(ROWS, []).sensors} == {"gyro", "accel"}
     assert {*standing_in(rows, []).sensors} == {"gyro"}

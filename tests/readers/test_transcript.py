@@ -106,7 +106,7 @@ def test_text_in_another_encoding_is_bad_text(put: Put, name: str) -> None:
     ("name", "content", "code", "message"),
     [
         ("a.TextGrid", "ooBinaryFile\x08TextGrid", "unreadable", r"binary TextGrid.*as text"),
-        ("a.TextGrid", '"ooTextFile"\n"Pitch"\n', "corrupt", r"is no TextGrid"),
+        ("a.TextGrid", '"ooTextFile"\n"Pitch"\n', "corrupt", r"is not a TextGrid"),
         ("a.TextGrid", '"ooTextFile" "TextGrid" 0 1 <exists> 2', "corrupt", r"breaks off in tier"),
         ("a.TextGrid", '"ooTextFile" "TextGrid" 0 1 <exists> x.5', "corrupt", r"breaks off"),
         ("a.TextGrid", '"ooTextFile" "TextGrid" 0 1 <exists> 1.5', "corrupt", r"'1\.5' is no co"),
@@ -134,7 +134,7 @@ def test_text_in_another_encoding_is_bad_text(put: Put, name: str) -> None:
         ("a.srt", "nothing\n", "corrupt", r"holds no SRT subtitle"),
         ("a.vtt", "nothing\n", "corrupt", r"holds no VTT subtitle"),
         ("a.eaf", "<a", "corrupt", r"is no XML"),
-        ("a.eaf", "<a/>", "corrupt", r"is no ELAN file \(its root is <a>\)"),
+        ("a.eaf", "<a/>", "corrupt", r"is not an ELAN file \(its root is <a>\)"),
         ("a.eaf", "<!DOCTYPE a><a/>", "corrupt", r"declares a DOCTYPE"),
         ("a.docx", "hello", "unreadable", r"'\.docx' is not a known transcript format.*\.textgrid"),
         ("a.srt", " \n", "empty", r"holds nothing but blanks"),

@@ -1,4 +1,4 @@
-"""Units that a manifest states: timestamps, inertial triples, signals of a bus."""
+"""Units stated by a manifest: timestamps, inertial triples, signals of a bus."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_unix_seconds_as_floats_are_read_where_they_are_stated(name: str, tmp_pa
     with pytest.raises(StreamReadError, match=r"'units': \{'stamps': 's'\}"):
         read(ImuSpec(uri=uri, stamps="t"), tmp_path)
     stream = read(ImuSpec(uri=uri, stamps="t", units={"stamps": "s"}), tmp_path)
-    # Half of what a float of 64 bits holds of unix seconds, and the rounding of the test's own.
+    # Half a float64 step of unix seconds, and the test's own rounding.
     assert np.abs(stream.time_ns - TIME_NS).max() < 500
 
 

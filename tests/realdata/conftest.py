@@ -1,4 +1,4 @@
-"""Real recordings with known figures; each test skips where ../shared/realdata is absent."""
+"""Real recordings with known figures; each test skips if ../shared/realdata is absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of a humanoid, 96 ms late, are paired with its states again."""
+"""The images of a humanoid, 96 ms late, are paired with its states again."""
 
 from __future__ import annotations
 

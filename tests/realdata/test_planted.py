@@ -1,4 +1,4 @@
-"""Errors that are planted on the stamps of a racing car's recording are told as what they are."""
+"""Errors injected into a racing car recording's timestamps are reported as what they are."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from syncaudit.policy import load_policy
 
 pytestmark = pytest.mark.realdata
 
-# Windows of 20 s scatter by as much around the whole recording's offset.
+# Windows of 20 s scatter by this much around the whole recording's offset.
 SCATTER_S = 2.5e-3
 
 
 @pytest.fixture
 def planted(recordings: ModuleType, tmp_path: Path):
-    """Return what is measured of the gyroscopes with something planted on one of them."""
+    """Return measurements of the gyroscopes with an error injected into one of them."""
     import planted as planting
     import recordings_of_others as others
 
@@ -39,7 +39,7 @@ def planted(recordings: ModuleType, tmp_path: Path):
 
 @pytest.mark.parametrize("who", ["logger", "gopro"])
 @pytest.mark.parametrize("step_s", [0.03, -0.03])
-# Of windows every 5 s, 13 of 92 still show a drift (14 with a rate from payload times alone).
+# Of the windows every 5 s, 13 of 92 still show a drift (14 with a rate from payload times alone).
 @pytest.mark.parametrize("start_s", [20.0, 50.0, 100.0])
 def test_a_step_of_30_ms_in_20_s_is_no_drift(planted, who, step_s, start_s):
     pair = planted((start_s, start_s + 20.0), who, step_s=step_s)

@@ -1,4 +1,4 @@
-"""Figures of the real recordings; their sources stand in the README of ../shared/realdata."""
+"""Figures of the real recordings; their sources are in the README of ../shared/realdata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.realdata
 PHONE_S = 9.98e-3
 MOCAP_S = 4.15e-3
 TWO_IMUS_S = -947848.6384
-# The trap of the drive: the derivative of the wheel speed fits there in every block.
+# The false match in this drive: the derivative of the wheel speed fits there in every block.
 SPEED_TRAP_S = -0.242
 
 
@@ -48,7 +48,7 @@ class TestPhone:
         pair = accepted(recordings.phone_clip(tmp_path), "cam")
         assert pair.offset_s is not None
         assert pair.offset_std_s is not None
-        # 0.5 ms is the spread of the blocks that the known figure comes from.
+        # 0.5 ms is the spread of the blocks behind the known figure.
         assert abs(pair.offset_s - PHONE_S) < 1.96 * np.hypot(pair.offset_std_s, 0.5e-3)
 
 
@@ -73,7 +73,7 @@ class TestTwoImus:
             pair = accepted(clip, "phone")
             assert pair.offset_s is not None
             answers_s.append(pair.offset_s + moved_s - TWO_IMUS_S)
-        # Stamps are rounded to nanoseconds, float64 seconds at a million to a tenth of that.
+        # Timestamps are rounded to nanoseconds, float64 seconds at a million to a tenth of that.
         assert np.ptp(answers_s) < 1e-6
 
 
@@ -99,7 +99,7 @@ class TestMotionCapture:
         clip = recordings.mocap_clip(tmp_path, start_s=float(start_s), stop_s=start_s + 10.0)
         pair = accepted(clip, "mocap")
         assert pair.step_s is None
-        # 3 ppm is what is known of the two clocks.
+        # The two clocks are known to 3 ppm.
         assert abs(pair.drift_ppm or 0.0) < 3.0 + 3.5 * (pair.drift_std_ppm or 0.0)
 
 
@@ -116,7 +116,7 @@ class TestGimbal:
 
 @pytest.fixture(scope="module")
 def pair(recordings: ModuleType) -> Callable[[str], PairMeasurement]:
-    """Return a measurement of the drive by its method."""
+    """Return the drive's measurement with the given method."""
     pairs = {pair.method: pair for pair in audit(recordings.drive_clip()).pairs}
     return pairs.__getitem__
 

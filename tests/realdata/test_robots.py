@@ -1,4 +1,4 @@
-"""Commands and states of a humanoid whose hands trail by three times what its arms do."""
+"""Commands and states of a humanoid whose hands lag three times as much as its arms."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,13 +10,13 @@ from syncaudit.model import Activity, Quantity
 pytestmark = pytest.mark.realdata
 
 ARMS = slice(0, 14)
-# What the data set's README says of it: the state follows the action by 107 to 118 ms.
+# According to the data set's README, the state follows the action by 107 to 118 ms.
 LAG_S = 0.1125
 LAG_STD_S = 0.006
 
 
 def both(recordings, episode, channels=slice(None)):
-    """Return what the robot was told and did, seconds of its own."""
+    """Return the commands and states of the robot, in seconds of its own clock."""
     path = recordings.REALDATA / f"lerobot_g1/data/chunk-000/episode_{episode:06d}.parquet"
     if not path.exists():
         pytest.skip(f"{path} is absent")

@@ -1,4 +1,4 @@
-"""Read speech with hand-made tiers; ../shared/realdata/README.md says what is known of them."""
+"""Read speech with hand-made tiers; ../shared/realdata/README.md lists its known properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tier_of(recordings: ModuleType, uri: str, tier: str) -> Tier:
 def part(
     audio: AudioStream, tier: Tier, start_s: float, span_s: float, by_s: float
 ) -> PairMeasurement:
-    """Measure a part of the recording with its tier moved by `by_s`."""
+    """Measure a part of the recording with its tier shifted by `by_s`."""
     first, n = round(start_s * audio.rate_hz), round(span_s * audio.rate_hz)
     piece = AudioStream(
         name="mic",
@@ -64,7 +64,7 @@ def test_hand_made_tiers_read_zero(recordings: ModuleType, audio: AudioStream, n
 def test_aligner_reads_what_its_convention_says(recordings: ModuleType, audio: AudioStream) -> None:
     tier = tier_of(recordings, "speech/acoustic_corpus_mfa.TextGrid", "phones")
     pair = measure_tier(tier, audio)
-    # Known: about 8 ms, by other means good to 4 ms.
+    # Known: about 8 ms, by other means accurate to 4 ms.
     assert pair.offset_s == pytest.approx(8e-3, abs=6e-3)
 
 

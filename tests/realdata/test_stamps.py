@@ -1,4 +1,4 @@
-"""True stamps of real devices are not rejected; real motion tells which stamps are true."""
+"""True timestamps of real devices are not rejected; real motion shows which ones are true."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_no_true_stamps_are_rejected(recordings: ModuleType, profile: str) -> No
 def test_real_motion_tells_uneven_stamps_from_uneven_sampling(
     recordings: ModuleType, start_s: float, is_of_stamps: bool
 ) -> None:
-    """Take a tracked orientation for a camera: 15 Hz with 7.5 ms of jitter, known to 0.1 ms."""
+    """A tracked orientation serves as a camera: 15 Hz with 7.5 ms of jitter, known to 0.1 ms."""
     h5py = pytest.importorskip("h5py")
     (path,) = (recordings.REALDATA / "imu_mocap").glob("*.hdf5")
     with h5py.File(path) as file:
@@ -100,10 +100,10 @@ def test_real_motion_tells_uneven_stamps_from_uneven_sampling(
     )
     found = measure_camera_gyro(camera, angular, max_offset_s=1.0)
     assert found.accepted, found.why
-    # 7.5 ms on 300 stamps leave 0.4 ms of their middle; 4.15 ms are known.
+    # 7.5 ms over 300 timestamps leave 0.4 ms on their mean; the known value is 4.15 ms.
     assert found.offset_s == pytest.approx(4.15e-3, abs=2e-3 if is_of_stamps else 2e-4)
-    # A parabola is only roughly what 7.5 ms do to fast turns; a policy goes by which side of a
-    # half it lies on, surely.
+    # A parabola only roughly describes the effect of 7.5 ms on fast rotations; a policy depends on
+    # which side of one half it certainly lies.
     share, std = (found.diagnostics[key] for key in ("stamp_share", "stamp_share_std"))
     assert std < 0.1
     assert (share - 0.5 > 4.0 * std) if is_of_stamps else (0.5 - share > 4.0 * std)

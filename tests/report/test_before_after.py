@@ -1,4 +1,4 @@
-"""The drawing of an offset on the page: an arrow as wide as it, two curves that meet."""
+"""The drawing of an offset on the page: an arrow of its width, and two curves that align."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CI servers are told: every clip once, every finding under its rule."""
+"""Reports for CI servers: every clip once, every finding under its rule."""
 
 import json
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""The drawing of an offset that changes within a clip: it leaves the tolerance where it does."""
+"""The drawing of an offset that changes within a clip: where it leaves the tolerance."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_drift_is_a_straight_line():
     found = heights(verdict("drift", drift_ppm=2000.0, drift_std_ppm=60.0))
     assert len(found) == N_MARKS
     assert np.diff(found) == pytest.approx(np.full(N_MARKS - 1, np.diff(found)[0]), abs=0.11)
-    assert found[0] > found[-1] + 40.0  # later offsets lie higher
+    assert found[0] > found[-1] + 40.0  # later offsets are higher
 
 
 def test_a_step_is_upright_where_it_happens():

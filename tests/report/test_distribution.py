@@ -1,4 +1,4 @@
-"""Spreads over many clips: as good as numpy to 0.1 %, in memory that does not grow."""
+"""Distributions over many clips: as good as numpy to 0.1 %, in constant memory."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_quantiles_are_those_of_numpy():
 
 def test_spread_is_that_of_a_normal_law():
     values = np.random.default_rng(1).normal(0.133, 0.002, 5000)
-    # 5000 values know their spread to 1.4 %.
+    # 5000 values determine their spread to 1.4 %.
     assert distribution_of(values.tolist()).spread() == pytest.approx(0.002, abs=1e-4)
 
 
@@ -60,7 +60,7 @@ def test_memory_does_not_grow_with_the_values():
     rng = np.random.default_rng(2)
     few, many = (distribution_of(rng.normal(0, 1e-3, n).tolist()) for n in (20_000, 80_000))
     few.median(), many.median()
-    # Bins of a normal law: nearly all are there after the first ten thousands.
+    # Bins of a normal distribution: nearly all exist after the first ten thousand.
     assert len(many._bins) < 1.5 * len(few._bins)
 
 

@@ -1,4 +1,4 @@
-"""Drawings and budgets say what the figures say: read back from the SVG, number by number."""
+"""Drawings and budgets agree with the figures, read back from the SVG number by number."""
 
 import re
 
@@ -18,7 +18,7 @@ SHARE_TOL = 0.005
 
 
 def to_seconds(figure):
-    """Return the map from pixels to seconds that the ticks of the axis tell."""
+    """Return the map from pixels to seconds given by the ticks of the axis."""
     tick = r'<text class="tick" x="([\d.]+)" y="[\d.]+">([+−][\d.]+|0)(?: ms)?</text>'
     ticks = re.findall(tick, figure)
     px, ms = (np.array([float(pair[k].replace("−", "-")) for pair in ticks]) for k in (0, 1))
@@ -47,7 +47,7 @@ def test_a_histogram_shows_the_longer_side_whole(sign):
         offsets.add(sign * value)
     figure = str(histogram({"pass": offsets}, None, label="x"))
     seconds = to_seconds(figure)
-    # To 1.04 of the farthest; and no tolerance widens it.
+    # Up to 1.04 of the farthest value; no tolerance widens it.
     assert abs(seconds(10.0 if sign < 0 else 470.0)) == pytest.approx(1.04 * 0.03, rel=0.01)
 
 
@@ -120,6 +120,6 @@ def test_long_courses_keep_the_farther_of_two_clips():
     kept = {point.at_ns: point.offset_s for point in series.points}
     assert {1501, 3999} <= set(kept)
     assert list(kept) == sorted(kept)
-    # Evenly thinned: either half of the recording has as many points.
+    # Evenly thinned: both halves of the recording have the same number of points.
     n_early = sum(at < offsets_s.size // 2 for at in kept)
     assert 0.4 * len(kept) < n_early < 0.6 * len(kept)

@@ -1,4 +1,4 @@
-"""What was found, over time, at the timestamps as reported."""
+"""Findings over time, at the timestamps as recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEP_AT = T0 + 6 * S
 
 
 def overlay(*, start_ns: int = T0, clip_id: str = "drive/1") -> Overlay:
-    """Return that of a camera that is 10 ms early, drifts 100 ppm, and jumps 60 ms at 6 s."""
+    """Return the overlay of a camera: 10 ms early, drift of 100 ppm, and a 60 ms step at 6 s."""
     camera = camera_stream(start_ns + np.arange(0, 11) * S)
     imu = signal_stream(SourceKind.IMU, start_ns + np.arange(0, 101) * S // 10)
     clocks = {

@@ -1,4 +1,4 @@
-"""The page: it renders from nothing to thousands of clips, and trusts no name."""
+"""The page: it renders anything from zero to thousands of clips, and trusts no name."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ VOID = {"meta", "input", "link", "br", "img"}
 
 
 class Balance(HTMLParser):
-    """Complains about tags that do not close in order."""
+    """Fail on tags that are not closed in order."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page in a browser: no request, no error, nothing run that a name brought along."""
+"""The page in a browser: no requests, no errors, and nothing injected by a name is executed."""
 
 import shutil
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Give a function that opens a page and, at the end, complains of all it should not do."""
+    """Return a function that opens a page; fail at the end on any forbidden activity."""
 
     @contextmanager
     def opening(path, *, width=1280, scheme="light"):
@@ -60,7 +60,7 @@ def path(tmp_path):
 
 
 def shown(tab):
-    """Return the names of the clips that the table shows now."""
+    """Return the names of the clips that the table currently shows."""
     return tab.eval_on_selector_all(
         "#clip-table tbody tr", "rows => rows.map(row => row.cells[1].textContent)"
     )

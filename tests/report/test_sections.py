@@ -1,4 +1,4 @@
-"""What the sections of the page say: causes, sources, budgets, courses, worst clips, times."""
+"""The sections of the page: causes, sources, budgets, courses, worst clips, times."""
 
 import re
 
@@ -279,7 +279,7 @@ def test_the_farthest_offset_lies_anywhere_in_the_clip():
         "step_at_ns": data["at_ns"] + 1,
     }
     data["pairs"] = [step]
-    assert farthest(data) == 0.0  # no reason says that it is this clock
+    assert farthest(data) == 0.0  # no reason attributes it to this clock
     data["reasons"] = [{"code": "step", "source": "cam_rear", "message": "a step"}]
     assert farthest(data) == pytest.approx(0.06, abs=1e-12)
     step["step_at_ns"] = data["at_ns"] - 1

@@ -1,4 +1,4 @@
-"""The speech sheet: one page, nothing loaded, every text escaped, cells where their times are."""
+"""The speech sheet: one page, nothing loaded, all text escaped, cells at their times."""
 
 import base64
 import re

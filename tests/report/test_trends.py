@@ -1,4 +1,4 @@
-"""Weeks, vehicles and conditions on the page: counts, changes of level, and what gets rarer."""
+"""Weeks, vehicles and conditions on the page: counts, level changes, and what gets rarer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_NS = 86_400 * 10**9
 def drives(
     n: int, *, since: int | None = None, shift_s: float = 0.004, seed: int = 0
 ) -> Iterator[ClipVerdict]:
-    """Yield one clip a day of two vehicles; that of `since` and later ones have another offset."""
+    """Yield one clip a day of two vehicles; from `since` on, clips have another offset."""
     rng = np.random.default_rng(seed)
     for k in range(n):
         is_new = since is not None and k >= since
@@ -51,7 +51,7 @@ def test_without_a_change_none_is_told(seed: int) -> None:
 
 
 def test_changes_that_no_tolerance_feels_are_left_out() -> None:
-    """A tenth of the 10 ms of a camera, however clear it is."""
+    """A tenth of a camera's 10 ms, however significant."""
     assert view_of(drives(400, since=200, shift_s=0.0008))["changes"] == []
 
 

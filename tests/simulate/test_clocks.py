@@ -1,4 +1,4 @@
-"""Stamps carry exactly the fault that the truth states, with the sign of formats.md section 1."""
+"""Timestamps carry exactly the fault stated in the truth, with the sign of formats.md section 1."""
 
 import numpy as np
 import pytest

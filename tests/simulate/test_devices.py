@@ -87,7 +87,7 @@ def test_log_unpacks_to_the_signals_with_its_dbc(tmp_path: Path) -> None:
         if "StrobeCount" in values:
             counts.append((time_s, int(str(values["StrobeCount"]))))
     times, speed = np.array(speeds).T
-    # 0.08 km/h of noise and rounding; the stamps are 80 ms too late
+    # 0.08 km/h of noise and rounding; the timestamps are 80 ms too late
     np.testing.assert_allclose(speed / 3.6, motion.speed(times - 0.08), rtol=0, atol=0.15)
     first_seen = [min(t for t, count in counts if count >= k) for k in (1, 2)]
     np.testing.assert_allclose(np.array(first_seen) - 0.08, pulses, rtol=0, atol=0.002)

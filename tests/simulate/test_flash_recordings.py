@@ -1,4 +1,4 @@
-"""Recordings for a calibration by flashes: pictures, logs and sounds agree with the truth."""
+"""Recordings for a calibration by flashes: frames, logs and sounds agree with the truth."""
 
 import json
 from dataclasses import replace
@@ -40,7 +40,7 @@ def truth_of(folder: Path) -> Truth:
 
 
 def after_middle_s(truth: Truth, name: str, stamps: np.ndarray) -> np.ndarray:
-    """Return reference times of a source's stamps, seconds after the clip's middle."""
+    """Return the reference times of a source's timestamps, seconds after the clip's middle."""
     source = truth.sources[name]
     own_s = 1e-9 * (stamps - truth.at_ns)
     return own_s * (1 + 1e-6 * source.drift_ppm) + source.offset_s
@@ -75,7 +75,7 @@ def test_stamps_agree_with_true_exposures(everything: Path) -> None:
     assert shutter is not None
     stamped = after_middle_s(truth, "cam_rear", stamps_ns(everything, "cam_rear"))
     off_s = stamped - flashes_s(truth, shutter.frame_ns)
-    assert np.abs(off_s).max() < 5 * 2e-5  # jitter of hardware stamps
+    assert np.abs(off_s).max() < 5 * 2e-5  # jitter of hardware timestamps
 
 
 def test_bands_lie_where_the_truth_says(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_bands_lie_where_the_truth_says(tmp_path: Path) -> None:
             centre = np.average(np.arange(int(row) - 30, int(row) + 31), weights=weights)
             errors_s.append((centre - row) * shutter.line_delay_s)
     assert len(errors_s) >= 4
-    assert np.abs(np.median(errors_s)) < 1e-4  # one row; texture weighs the band unevenly
+    assert np.abs(np.median(errors_s)) < 1e-4  # one row; texture weights the band unevenly
 
 
 def test_trigger_strobe_and_clicks_follow_the_onsets(everything: Path) -> None:

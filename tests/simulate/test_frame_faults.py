@@ -1,4 +1,4 @@
-"""Lost and doubled frames: what the file shows and what its stamps say."""
+"""Lost and duplicated frames: the content of the file and its timestamps."""
 
 import numpy as np
 import pytest

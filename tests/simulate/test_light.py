@@ -1,4 +1,4 @@
-"""Flashes light the rows that expose them, in proportion."""
+"""Flashes light the rows that are exposed at the time, in proportion."""
 
 import numpy as np
 import pytest

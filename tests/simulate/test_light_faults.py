@@ -1,4 +1,4 @@
-"""One camera's own light: exact over the exposure, row by row, and only where configured."""
+"""Light faults of one camera: exact over the exposure, row by row, and only where configured."""
 
 import numpy as np
 import pytest

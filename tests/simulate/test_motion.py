@@ -1,4 +1,4 @@
-"""Motion is consistent: rates are derivatives, positions integrals, and rest feels gravity."""
+"""Motion is consistent: rates are derivatives, positions integrals, and gravity acts at rest."""
 
 import numpy as np
 import pytest

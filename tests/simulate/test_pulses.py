@@ -1,4 +1,4 @@
-"""Pulse trains keep their laws; the light of every shape is integrated exactly."""
+"""Pulse trains obey their constraints; the light of every shape is integrated exactly."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SHAPES = (
 
 
 def brightness(shape: PulseShape, age_s: float) -> float:
-    """Return the shape's light at an age, written down apart from its integral."""
+    """Return the shape's light at an age, defined independently of its integral."""
     if isinstance(shape, XenonPulse):
         if age_s < shape.rise_s:
             return max(age_s, 0.0) / shape.rise_s

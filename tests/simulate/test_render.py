@@ -1,4 +1,4 @@
-"""Pictures obey geometry: rotation, rolling shutter, parallax, and hiding changes nothing."""
+"""Frames obey geometry: rotation, rolling shutter, parallax, and occlusion changes nothing else."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_rotation_moves_the_centre_by_focal_length_times_angle(
     first, second = renderer.render(-step_s / 2), renderer.render(step_s / 2)
     flow = median_flow(first, second, (slice(95, 145), slice(170, 258)))
     expected = CAMERA.focal_px * 0.2 * step_s * np.array(direction)
-    # off the axis x*x/f^2 adds up to 5 % at the box's edge, half of that at the median
+    # off the axis, x*x/f^2 adds up to 5 % at the box's edge, half of that at the median
     np.testing.assert_allclose(flow, expected, rtol=0, atol=FLOW_TOLERANCE_PX)
 
 
@@ -76,7 +76,7 @@ def test_rolling_shutter_shifts_late_rows_further() -> None:
         middle_s = ((rows.start + rows.stop - 1) / 2 - 119.5) * 1e-4
         flow = median_flow(still, skewed, (rows, slice(154, 274)))
         expected_px = CAMERA.focal_px * 0.4 * middle_s
-        assert flow[0] == pytest.approx(expected_px, abs=0.25)  # points crowd within a box
+        assert flow[0] == pytest.approx(expected_px, abs=0.25)  # points are dense within a box
     assert rolling.row_times_s(1.0)[0] < rolling.row_times_s(1.0)[-1]
 
 
@@ -118,7 +118,7 @@ def test_skipping_hidden_planes_changes_no_pixel(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(render, "find_hidden", hide_nothing)
     full = [render.Renderer(world, c).render(t) for c in cameras for t in (0.5, 2.5, 5.0)]
     for fast, slow in zip(quick, full, strict=True):
-        # edges of nearer outlines are blended over what is behind them
+        # edges of nearer outlines are blended over the background
         assert np.mean(np.abs(fast.astype(int) - slow) > 2) < 1e-3
 
 

@@ -1,4 +1,4 @@
-"""Whole clips: valid manifests, right counts, faults with the right sign, and repeatable bytes."""
+"""Whole clips: valid manifests, correct counts, faults with the right sign, reproducible bytes."""
 
 import json
 from dataclasses import replace

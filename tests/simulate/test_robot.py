@@ -1,4 +1,4 @@
-"""The robot cell: kinematics, dynamics, faults, and what its cameras show."""
+"""The robot cell: kinematics, dynamics, faults, and the view of its cameras."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_arm_trails_a_slow_command_by_its_lag():
     command, joints = course.command(times_s), course.joints(times_s)
     lags_s = np.arange(0.0, 0.2, 0.01)
     misses = [np.abs(course.command(times_s - lag) - joints).mean() for lag in lags_s]
-    # Minimum-jerk moves hold up to 2 Hz, which two equal lags delay a little less.
+    # Minimum-jerk moves extend up to 2 Hz, which two equal lags delay slightly less.
     assert abs(lags_s[int(np.argmin(misses))] - 0.1) <= 0.02
     assert np.abs(command - joints).max() > 1.0
 
@@ -89,7 +89,7 @@ def test_late_frames_show_what_was():
 
 
 def coarse(frame):
-    """Average 8 x 8 pixels, which leaves little noise, and take off the exposure."""
+    """Average 8 x 8 pixels, which leaves little noise, and remove the exposure."""
     cells = frame.astype(float).reshape(9, 8, 12, 8).mean(axis=(1, 3))
     return cells - cells.mean()
 

@@ -1,4 +1,4 @@
-"""The repository's sample data: complete, small, and what the simulator makes today."""
+"""The repository's sample data: complete, small, and reproduced by today's simulator."""
 
 import json
 import shutil

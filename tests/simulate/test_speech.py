@@ -1,4 +1,4 @@
-"""Truth of espeak-ng: what its events say must be what is heard."""
+"""espeak-ng as truth: its events must match its sound."""
 
 from __future__ import annotations
 

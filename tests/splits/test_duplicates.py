@@ -1,4 +1,4 @@
-"""Copies of a video agree; distinct recordings do not."""
+"""Copies of a video match; distinct recordings do not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from syncaudit.splits.fingerprint import STEP_S, Fingerprint
 from testkit.videos import grey_frame, write_video
 
 Floats = NDArray[np.float64]
-# Cells of 12 x 8, and how they lie.
+# 12 x 8 cells and their layout.
 PLACES = np.stack(np.meshgrid(np.arange(12.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
 
 
 def scene(seed: int) -> Callable[[Floats], Floats]:
-    """Return cells over time of blobs that wander over a picture of one brightness."""
+    """Return cells over time of blobs that wander over an image of constant brightness."""
     rng = np.random.default_rng(seed)
     rates = rng.uniform(0.3, 2.0, (12, 2))
     phases = rng.uniform(0.0, 2.0 * np.pi, (12, 2))
@@ -79,14 +79,14 @@ def test_both_ways_round_say_the_same() -> None:
 
 
 def test_distinct_recordings_do_not_agree() -> None:
-    """Seeds 1 to 12 against each other: 66 pairs, all lags that leave 3 s."""
+    """Seeds 1 to 12 against each other: 66 pairs, all time shifts that leave 3 s."""
     made = [seen(seed, 0.0, 20.0) for seed in range(1, 13)]
     pairs = [common_part(a, b) for a, b in combinations(made, 2)]
     assert pairs == [None] * len(pairs)
 
 
 def lit(seed: int, pattern_seed: int = 0) -> tuple[Floats, Floats]:
-    """Return frames at 12 Hz of a parked car, of which lamps light one here and there."""
+    """Return 12 Hz frames of a parked car, some of them lit by lamps."""
     rng = np.random.default_rng(seed)
     times_s = np.arange(240) / 12.0
     pattern = np.random.default_rng(pattern_seed).uniform(10.0, 60.0, 96)
@@ -94,7 +94,7 @@ def lit(seed: int, pattern_seed: int = 0) -> tuple[Floats, Floats]:
 
 
 def test_a_copy_that_lacks_flashes_is_found() -> None:
-    """Every third frame is left out, with its flashes; what is left is as in the original."""
+    """Every third frame is left out, with its flashes; the rest is as in the original."""
     times_s, cells = lit(1)
     is_left = np.arange(240) % 3 > 0
     whole = fingerprint(times_s, cells)
@@ -115,7 +115,7 @@ def test_a_copy_without_its_margins_is_found() -> None:
 
 
 def test_nothing_but_noise_tells_a_still_scene() -> None:
-    """The same noise is the same video; other noise is undecided, as `is_still` says."""
+    """The same noise is the same video; other noise is undecided, as `is_still` reports."""
     times_s = np.arange(240) / 12.0
     cells = np.tile(np.linspace(20.0, 200.0, 96), (240, 1))
     one, other = fingerprint(times_s, cells, 1), fingerprint(times_s, cells, 2)
@@ -144,7 +144,7 @@ def test_frames_out_of_order_are_put_in_order() -> None:
 
 
 class TestCommand:
-    """Videos that were coded again, as files."""
+    """Re-encoded videos, as files."""
 
     @pytest.fixture
     def splits(self, tmp_path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Small clips on disk for the tests of `apply`: tables, logs and sound, no pictures."""
+"""Small clips on disk for the tests of `apply`: tables, logs and sound, no video."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def manifest(folder: Path, *rows: dict[str, Any]) -> str:
 
 
 def calibration(folder: Path, at_ns: int = AT, **sources: Any) -> str:
-    """Write a calibration; a number stands for a source's offset in seconds."""
+    """Write a calibration; a plain number is the offset of a source in seconds."""
     known = {
         name: value if isinstance(value, dict) else {"offset_s": value}
         for name, value in sources.items()
@@ -68,17 +68,17 @@ def write_summary(folder: Path, *rows: dict[str, Any]) -> None:
 
 
 def corrected(known: str, manifest_path: str, out: Path) -> Any:
-    """Run `apply`, expect that it succeeds, and return its result."""
+    """Run `apply`, check that it succeeds, and return its result."""
     return run_command("apply", known, manifest_path, "--out", out, expected=0)
 
 
 def clips_of(out: Path) -> list[Clip]:
-    """Return the clips of the manifest that was written."""
+    """Return the clips of the written manifest."""
     return load_manifest(str(out / "manifest.jsonl"))
 
 
 def stream_of(out: Path, source: str, clip: int = 0) -> Stream:
-    """Read a source through the manifest that was written."""
+    """Read a source through the written manifest."""
     found = clips_of(out)[clip]
     return read_source(source, found.sources[source], found.base_uri)
 
@@ -88,16 +88,16 @@ EVENTS = {"kind": "events", "uri": "e.csv"}
 
 
 def events(folder: Path, name: str = "e.csv", stamps: list[int] = STAMPS) -> None:
-    """Write a table of stamps into a folder that is made."""
+    """Write a table of timestamps, creating its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("timestamp_ns\n" + "".join(f"{t}\n" for t in stamps))
 
 
 def one_clip(data: Path, **sources: dict[str, Any]) -> str:
-    """Write the manifest of one clip of a trigger, or of `sources`; return its path."""
+    """Write the manifest of one clip with a trigger or with `sources`; return its path."""
     return manifest(data, {"clip_id": "a", "sources": sources or {"trigger": EVENTS}})
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Return the content of every file by its path below `folder`."""
+    """Return the content of every file below `folder` by relative path."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}

@@ -1,4 +1,4 @@
-"""Small recordings for the viewer: cameras with barcodes, an IMU, sound and words."""
+"""Small recordings for the viewer: cameras with barcodes, an IMU, sound and a transcript."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testkit.json_lines import write_json_lines
 START_NS = 1_767_225_600_000_000_000
 RATE_HZ = 20
 N_FRAMES = 60
-# Stamps of camera k begin this much later than those of camera 0.
+# The timestamps of camera k begin this much later than those of camera 0.
 APART_S = 0.007
 
 TEXT_GRID = """File type = "ooTextFile"
@@ -49,7 +49,7 @@ def write_clip(
     clip_id: str = "clip",
     changes: dict[str, object] | None = None,
 ) -> dict[str, object]:
-    """Write the files of a clip of 3 s and return its manifest row; `changes` replace sources."""
+    """Write the files of a 3 s clip and return its manifest row; `changes` replace sources."""
     folder.mkdir(parents=True, exist_ok=True)
     sources: dict[str, object] = {}
     if n_cameras and not (folder / "barcode.mp4").exists():
@@ -83,12 +83,12 @@ def write_clip(
 
 
 def write_stamps(path: Path, stamps: np.ndarray) -> None:
-    """Write a stamp table."""
+    """Write a timestamp table."""
     path.write_text("timestamp_ns\n" + "".join(f"{x}\n" for x in stamps), encoding="utf-8")
 
 
 def write_imu(path: Path, rate_hz: int = 100, seconds: float = 3.0) -> None:
-    """Write an IMU that turns to and fro, and is shaken twice."""
+    """Write an IMU that oscillates in rotation and is shaken twice."""
     times_s = np.arange(int(seconds * rate_hz)) / rate_hz
     turn = 0.3 * np.sin(2 * np.pi * 0.4 * times_s)
     shake = 9.8 + 12.0 * ((np.abs(times_s - 1.0) < 0.02) | (np.abs(times_s - 2.2) < 0.02))

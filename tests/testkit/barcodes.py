@@ -1,4 +1,4 @@
-"""Videos whose frames carry their own number as a barcode, readable from any picture of them."""
+"""Videos whose frames carry their own number as a barcode, readable from any rendering of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N_BITS = 10
 
 
 def barcode(index: int, width: int = 160, height: int = 96) -> NDArray[np.uint8]:
-    """Return a grey picture: bits from left to right, the complement below, as a check."""
+    """Return a grey image: the bits from left to right, their complement below as a check."""
     bits = [(index >> k) & 1 for k in range(N_BITS)]
     picture = np.full((height, width), 128, dtype=np.uint8)
     block = width // N_BITS
@@ -26,7 +26,7 @@ def barcode(index: int, width: int = 160, height: int = 96) -> NDArray[np.uint8]
 
 
 def read_barcode(grey: NDArray[np.integer]) -> int:
-    """Return the number in a picture of a frame, at any scale; fails where it holds none."""
+    """Return the number in an image of a frame, at any scale; fail if it holds none."""
     height, width = grey.shape
     top, bottom = grey[height // 4], grey[(3 * height) // 4]
     middles = ((np.arange(N_BITS) + 0.5) * width / N_BITS).astype(int)
@@ -46,7 +46,7 @@ def write_barcodes(
     pts: list[int] | None = None,
     codec: str = "libx264",
 ) -> Path:
-    """Write a barcode video; `pts` in milliseconds makes the frame rate vary."""
+    """Write a barcode video; `pts` in milliseconds give it a variable frame rate."""
     options = {"g": str(gop), "bf": str(b_frames), "sc_threshold": "0", "preset": "ultrafast"}
     frames = (grey_frame(barcode(index, *size)) for index in range(n_frames))
     time_base = None if pts is None else Fraction(1, 1000)

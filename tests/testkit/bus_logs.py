@@ -1,4 +1,4 @@
-"""A bus log and its description."""
+"""A CAN log and its description."""
 
 from __future__ import annotations
 

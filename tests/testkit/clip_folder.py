@@ -45,12 +45,12 @@ class Folder:
         return np.array([int(line.split(",")[0]) for line in lines[1:]], dtype=np.int64)
 
     def restamp(self, file: str, change: Callable[[np.ndarray], Any]) -> Folder:
-        """Write other stamps into a table."""
+        """Write different timestamps into a table."""
         path = self.path / file
         head, *rows = path.read_text().splitlines()
         new = [str(int(t)) for t in change(self.stamps(file))]
         lines = [",".join([t, *row.split(",")[1:]]) for t, row in zip(new, rows, strict=False)]
-        path.unlink()  # it may be linked to the original
+        path.unlink()  # it may be a hard link to the original
         path.write_text("\n".join([head, *lines]) + "\n")
         return self
 
@@ -70,7 +70,7 @@ class Folder:
 
 
 def stamps_ns(folder: Path, source: str) -> NDArray[np.int64]:
-    """Return the stamps of a table, shape (n,)."""
+    """Return the timestamps of a table, shape (n,)."""
     header, *lines = (folder / f"{source}.csv").read_text().splitlines()
     assert header.split(",")[0] == "timestamp_ns"
     return np.array([int(line.split(",")[0]) for line in lines])

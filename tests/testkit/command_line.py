@@ -1,4 +1,4 @@
-"""The command line: in this process, and as a process of its own."""
+"""Run the command line in this process or as a separate process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def run_command(*arguments: object, width: int = 200, expected: int | None = Non
     arguments
         Words of the command line, of any type.
     width
-        Columns of the terminal.
+        Width of the terminal, columns.
     expected
-        The exit code; None checks none.
+        The expected exit code; None skips the check.
     """
     runner = CliRunner(env={"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"})
     words = [str(argument) for argument in arguments]
@@ -33,11 +33,11 @@ def run_command(*arguments: object, width: int = 200, expected: int | None = Non
 
 
 def faked_command(*arguments: object) -> list[str]:
-    """Return the words that run the command line on a stand-in pipeline in another process."""
+    """Return the command that runs the command line on a stand-in pipeline in another process."""
     return [sys.executable, "-m", "testkit.fake_pipeline", *map(str, arguments)]
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Return this process's environment for another one, which shall find `testkit`."""
+    """Return an environment for a subprocess that can import `testkit`."""
     paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | variables

@@ -1,4 +1,4 @@
-"""Ideal sources that notice the same pulses: truth for the tests of matching and bundle."""
+"""Ideal sources that observe the same pulses, with known truth for tests of matching and bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 SPAN_S = 45.0
 MIDDLE_S = 22.5
 WIDTH_S = 1e-3
-# Of the cameras of `full_rig`.
+# Timing of the cameras in `full_rig`.
 LINE_DELAYS_S = (3e-5, 4e-5, 5.5e-5, 2.6e-5)
 EXPOSURES_S = (0.002, 0.015, 0.008, 0.004)
 RATES_HZ = (12.0, 30.0, 25.0, 12.01)
@@ -96,9 +96,9 @@ def camera(
 
 
 def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
-    """Return the evidence of a camera whose stamps mark the start of a frame, as a reader has it.
+    """Return the evidence of a camera whose timestamps mark the start of a frame, as from a reader.
 
-    The way from the stamp to the middle row is reckoned with what was stated.
+    The offset from the timestamp to the middle row is computed from the stated timing.
     """
     assert seen.line_delay_s is not None and seen.exposure_s is not None  # noqa: PT018
     readout_s = seen.height_px * seen.line_delay_s
@@ -138,7 +138,7 @@ def counter(
     clock: Clock | None = None,
     period_s: float = 0.02,
 ) -> FlashIntervals:
-    """Return the messages between which a strobe counter rose."""
+    """Return the messages between which a strobe counter increased."""
     messages = np.arange(-30.0, SPAN_S + 30.0, period_s) + rng.uniform(0.0, period_s)
     after, count = np.unique(
         np.searchsorted(messages, (clock or Clock()).own(onsets_s)), return_counts=True
@@ -165,7 +165,7 @@ def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
 def full_rig(
     rng: np.random.Generator, *, is_stated: bool = True
 ) -> tuple[list[EventEvidence], dict[str, Clock], Floats]:
-    """Return evidence of four cameras, a counter and a trigger, their clocks and the onsets."""
+    """Return the evidence of four cameras, a counter and a trigger, their clocks and the onsets."""
     onsets = irregular_onsets(rng)
     clocks = _clocks(rng)
     evidence = [

@@ -1,4 +1,4 @@
-"""Audit functions for tests: picklable, and as good or bad as the clip id asks."""
+"""Audit functions for tests: picklable, and succeeding or failing as the clip id requests."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def verdict_for(clip: Clip, verdict: Verdict, *, offset_s: float = 0.0351) -> Cl
 def audit(
     clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> ClipVerdict:
-    """Do what the clip id says; leave a mark in the folder FAKE_MARKS."""
+    """Do what the clip id requests; leave a mark in the folder FAKE_MARKS."""
     if folder := os.environ.get("FAKE_MARKS"):
         (Path(folder) / f"{clip.clip_id}.{os.getpid()}.{time.monotonic_ns()}").touch()
     name = clip.clip_id
@@ -125,7 +125,7 @@ def audit(
         os.abort()
     if "killed" in name:
         os.kill(os.getpid(), 9)
-    if "once" in name:  # dies at the first try only
+    if "once" in name:  # crashes on the first attempt only
         flag = Path(os.environ["FAKE_MARKS"]) / "died"
         if not flag.exists():
             flag.touch()
@@ -156,7 +156,7 @@ def audit(
 def interrupting_audit(
     clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> ClipVerdict:
-    """Stand in for Ctrl-C at the clip called `stop`."""
+    """Simulate Ctrl-C at the clip called `stop`."""
     if clip.clip_id == "stop":
         raise KeyboardInterrupt
     return audit(clip, policy, calibration=calibration)

@@ -1,4 +1,4 @@
-"""Batches of clips on fake audits."""
+"""Batches of clips with fake audits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from testkit.fake_audits import POLICY, audit, make_clip
 
 
 def run_faked(ids: Iterable[str], out: Path, **options: Any) -> BatchSummary:
-    """Run clips of these ids with `fake_audits.audit` in this process, or as `options` say."""
+    """Run clips with these ids through `fake_audits.audit` in this process, or per `options`."""
     options = {"policy": POLICY, "workers": 0, "audit": audit} | options
     return run_batch([make_clip(name) for name in ids], options.pop("policy"), out=out, **options)

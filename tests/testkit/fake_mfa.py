@@ -1,8 +1,8 @@
-"""A stand-in for the Montreal Forced Aligner, called as it is: ``python fake_mfa.py COMMAND ...``.
+"""A stand-in for the Montreal Forced Aligner: ``python fake_mfa.py COMMAND ...``.
 
-FAKE_MFA names a JSON file: version, code (exit code), sleep_s, say, textgrids (stem to the text
-that it writes; ``*`` for any), log (file that gets a line of JSON for each call), speaker (folder
-in between, as it makes for speakers).
+It is called with MFA's own arguments. FAKE_MFA names a JSON file: version, code (exit code),
+sleep_s, say, textgrids (stem to the text that it writes; ``*`` for any), log (file that gets a
+line of JSON per call), speaker (subfolder, as MFA creates per speaker).
 """
 
 import json

@@ -1,10 +1,10 @@
-"""A stand-in for PyNvVideoCodec 2.2: same names and signatures, pictures by PyAV.
+"""A stand-in for PyNvVideoCodec 2.2: same names and signatures, frames decoded by PyAV.
 
-What it imitates was seen on an H100 and read from the docstrings of its extension module: how
-DLPack is spoken and in what shape, that frames of one call are overwritten by the next in the
+The behaviour was observed on an H100 and read from the docstrings of its extension module: the
+DLPack protocol and shapes, that the frames of one call are overwritten by the next in the
 decoder's stream, that an empty packet flushes, and that asking for capabilities costs a CUDA
-context. Frames lie in host memory as NV12 without padding, those "on the device" too; only DLPack
-reaches these.
+context. Frames lie in host memory as NV12 without padding, even those "on the device", which are
+accessible only through DLPack.
 """
 
 # ruff: noqa: ARG005  # the signatures are those of the package
@@ -40,11 +40,11 @@ cudaVideoChromaFormat = Enum("cudaVideoChromaFormat", {"Monochrome": 0, "420": 1
 
 
 class PyNvVCException(Exception):  # noqa: N818
-    """Not a RuntimeError there either."""
+    """Not a RuntimeError in the real package either."""
 
 
 class Stream:
-    """Stands for torch's CUDA stream: real tensors on the host do all at once."""
+    """Stand-in for torch's CUDA stream: tensors on the host are synchronous."""
 
     current: ClassVar[threading.local] = threading.local()
 
@@ -68,7 +68,7 @@ class Stream:
 
 
 class Faults:
-    """What goes wrong, to be set by tests."""
+    """Faults to be injected by tests."""
 
     unsupported: ClassVar[set[str]] = set()
     level_error: ClassVar[dict[str, int]] = {}
@@ -94,7 +94,7 @@ class Faults:
 
 
 def torch_on_gpu(torch: Any) -> Any:
-    """Return torch as if on a GPU, in so far as frames are taken over with it."""
+    """Return torch as if on a GPU, as far as taking over frames needs it."""
     return SimpleNamespace(
         from_dlpack=torch.from_dlpack,
         empty=lambda shape, dtype, device: torch.full(shape, 99, dtype=dtype),
@@ -125,7 +125,7 @@ def GetDecoderCaps(  # noqa: N802
 
 
 class PacketData:
-    """Bytes to decode, which are the caller's; none of them: the end."""
+    """Bytes to decode, owned by the caller; no bytes mark the end."""
 
     bsl_data = 0
     bsl = 0
@@ -133,7 +133,7 @@ class PacketData:
 
 
 class DecodedFrame:
-    """One frame, the decoder's own until it is overwritten."""
+    """One frame, owned by the decoder until it is overwritten."""
 
     def __init__(self, luma: NDArray[np.uint8], pts: int, stream: int, *, on_device: bool) -> None:
         height, width = luma.shape
@@ -170,7 +170,7 @@ class DecodedFrame:
 
 
 class Decoder:
-    """Decodes one video, and others coded with the same parameters after it."""
+    """Decode one video, and others coded with the same parameters after it."""
 
     def __init__(self, codec: cudaVideoCodec, stream: int, *, on_device: bool) -> None:
         Faults.n_created += 1

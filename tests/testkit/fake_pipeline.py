@@ -1,4 +1,4 @@
-"""A pipeline that does what clip ids say; `python fake_pipeline.py ARGS` runs the CLI on it."""
+"""A pipeline controlled by clip ids; `python fake_pipeline.py ARGS` runs the CLI on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for torchcodec's low-level decoders: the names used here, pictures by PyAV."""
+"""A stand-in for torchcodec's low-level decoders: the names used here, frames decoded by PyAV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a calibration by flashes errs by."""
+"""Errors of a calibration by flashes."""
 
 # Targets of issue 3.
 OFFSET_S = 50e-6

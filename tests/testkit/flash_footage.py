@@ -1,4 +1,4 @@
-"""Frames with the exact bands of light pulses, by the overlap of exposure and light."""
+"""Frames with the exact bands of light pulses, from the overlap of exposure and light."""
 
 import cv2
 import numpy as np
@@ -53,7 +53,7 @@ def footage(
 ):
     """Yield luma frames; the middle row of frame k is exposed around k / fps.
 
-    `reach`: share of the height by which the light falls to a third, by an ever steeper slope.
+    `reach`: share of the height over which the light falls to a third, ever more steeply.
     """
     rng = np.random.default_rng([seed, 5])
     still = scene(seed, size)
@@ -97,7 +97,7 @@ def onsets(seed, *, mean_s=0.11, duration_s=5.0):
 
 
 def errors_s(found, true_s, *, line_delay_s, exposure_s):
-    """Return how late each edge dates the nearest true half-light instant."""
+    """Return how late the instant of each edge is after the nearest true half-light instant."""
     times_s = found.frame_s + found.row_px * line_delay_s + found.exposure_part * exposure_s
     nearest = np.argmin(np.abs(times_s[:, None] - true_s), axis=1)
     return times_s - true_s[nearest]

@@ -53,10 +53,10 @@ def gyro_payloads(
     rates: np.ndarray | None = None,
     more: bytes = b"",
 ) -> list[bytes]:
-    """Return payloads of a gyroscope that come when whole chunks of its samples are there.
+    """Return payloads of a gyroscope that are emitted once whole chunks of samples are complete.
 
-    So the number of samples in each jumps, and payload times mislead by half a chunk. `rates` are
-    in rad/s, as many as needed, else zero.
+    The number of samples per payload therefore varies, and payload times are off by half a chunk.
+    `rates` are in rad/s, as many as needed; zero if None.
     """
     ends = [int((k + 1) * PAYLOAD_MS * 1e-3 * rate_hz) // chunk * chunk for k in range(n)]
     payloads, first = [], 0

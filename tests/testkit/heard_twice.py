@@ -1,16 +1,16 @@
-"""One sound, heard by two microphones."""
+"""One sound recorded by two microphones."""
 
 import numpy as np
 
 from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
-# The demand is 0.1 ms; what is reached is 0.01 ms, the systematic part of the claim.
+# 0.1 ms is required; 0.01 ms is achieved, which is the systematic part of the claimed error.
 TOLERANCE_S = 2e-5
 
 
 def sound(samples, rate, name, *, start_ns=EPOCH, stretch=1.0):
-    """Return a stream whose anchors say that its samples are `stretch` / rate apart."""
+    """Return a stream whose anchors put its samples `stretch` / rate apart."""
     anchors = np.array([0])
     if stretch != 1.0:
         anchors = np.arange(0, len(samples), int(rate) // 10)
@@ -29,9 +29,9 @@ def pair_of(
     drift_ppm=0.0,
     start_ns=EPOCH,
 ):
-    """Return (source, target, truth(at_s)): what is heard at t comes at t + offset in the target.
+    """Return (source, target, truth(at_s)): a sound at t occurs at t + offset in the target.
 
-    The fraction of the offset below a second is a phase ramp, whole seconds are in the stamps.
+    The fractional second of the offset is a phase ramp; whole seconds are in the timestamps.
     """
     rng = np.random.default_rng(seed)
     n, pad = round(seconds * rate), 2 * rate
@@ -55,6 +55,6 @@ def pair_of(
 
 
 def error_of(measured, truth, start_ns=EPOCH):
-    """Return what an accepted measurement errs by, seconds."""
+    """Return the error of an accepted measurement, seconds."""
     assert measured.accepted, measured.why
     return measured.offset_s - truth((measured.at_ns - start_ns) * 1e-9)

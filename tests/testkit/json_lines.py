@@ -1,4 +1,4 @@
-"""Files with a line of JSON for each row: manifests, verdicts, truths."""
+"""JSON Lines files: manifests, verdicts, truths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 def write_json_lines(path: Path, *rows: Row) -> str:
-    """Write a line for each row, in a folder that is made; return the path as text."""
+    """Write one line per row, creating the folder; return the path as a string."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return str(path)
@@ -22,6 +22,6 @@ def read_json_lines(path: Path) -> list[Row]:
 
 
 def read_verdicts(folder: Path) -> list[Row]:
-    """Return the rows of verdicts.jsonl without what they cost, which differs from run to run."""
+    """Return the rows of verdicts.jsonl without their CPU cost, which differs from run to run."""
     rows = read_json_lines(folder / "verdicts.jsonl")
     return [{k: v for k, v in row.items() if k not in ("seconds", "stages")} for row in rows]

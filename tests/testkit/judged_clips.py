@@ -49,7 +49,7 @@ def judge_measured(
     solution: ClockSolution | None = None,
     span_s: float = 20.0,
 ) -> ClipVerdict:
-    """Solve the clocks of `sources` from measurements, unless given, and judge the clip."""
+    """Judge a clip of `sources`; its clocks are solved from measurements unless given."""
     clip = Clip(clip_id="drive07/1", recording_id="drive07", sources=sources)
     if solution is None:
         solution = solve_clocks(
@@ -82,7 +82,7 @@ def judge_measured(
 
 
 def reason_codes(verdict: ClipVerdict) -> list[tuple[str, str | None]]:
-    """Return code and source of every reason."""
+    """Return the code and source of every reason."""
     return [(str(finding.code), finding.source) for finding in verdict.reasons]
 
 
@@ -92,6 +92,6 @@ def source_verdicts(verdict: ClipVerdict) -> dict[str, str]:
 
 
 def stamp_audit(**figures: object) -> StampAudit:
-    """Return an audit of healthy stamps but for these figures."""
+    """Return an audit of healthy timestamps except for these figures."""
     fields: dict[str, object] = {"samples": 240, "rate_hz": 12.0} | figures
     return StampAudit(**fields)  # type: ignore[arg-type]  # fields of the record

@@ -1,4 +1,4 @@
-"""A clip of four clocks, one of which steps in its middle."""
+"""A clip of four clocks, one of which steps in the middle."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ START_NS = 1_767_225_600_000_000_000
 AT_NS = START_NS + 10 * 10**9
 STEP_S = 0.03
 NAMES = ("imu", "a", "b", "c")
-# Sums of float64 seconds and whole nanoseconds.
+# Rounding of float64 seconds and whole nanoseconds.
 EXACT_S = 1e-7
-# No sample lies on the step.
+# No sample coincides with the step.
 TIMES_S = np.arange(0.05, 20.0, 0.1)
 
 
@@ -47,7 +47,7 @@ def measured(source: str, target: str, step_s: float, step_after_s: float) -> Pa
 
 
 def opened(reference: str, step_after_s: float, *, is_from_row: bool) -> ClipModel:
-    """Return a clip whose `imu` jumps: what has to be added to its stamps grows by STEP_S."""
+    """Return a clip whose `imu` steps: the correction of its timestamps increases by STEP_S."""
     clip = Clip(
         clip_id="x",
         recording_id="x",
@@ -56,7 +56,7 @@ def opened(reference: str, step_after_s: float, *, is_from_row: bool) -> ClipMod
         reference=reference,
         sources={name: ImuSpec(uri=f"{name}.csv") for name in NAMES},
     )
-    # Pair offset = correction(source) - correction(imu): falls as that of the imu rises.
+    # Pair offset = correction(source) - correction(imu): it decreases as that of the imu increases.
     pairs = tuple(measured(name, "imu", -STEP_S, step_after_s) for name in NAMES[1:])
     record = ClipRecord(at_ns=AT_NS, span_s=20.0, max_offset_s=2.0, measurements=pairs)
     solution, verdict = conclude(clip, record, load_policy())

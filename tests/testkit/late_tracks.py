@@ -8,7 +8,7 @@ import av
 
 
 def write_late(path: Path, kind: str, late_ticks: int) -> str:
-    """Copy the first track of a kind (audio, video) into late.mkv beside it; return that name."""
+    """Copy the first track of a kind (audio, video) into a late.mkv beside it; return that name."""
     with av.open(str(path)) as source, av.open(str(path.with_name("late.mkv")), "w") as target:
         track = getattr(source.streams, kind)[0]
         out = target.add_stream_from_template(track)

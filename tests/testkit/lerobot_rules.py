@@ -1,7 +1,7 @@
-"""What LeRobot's loader demands of a data set, written out: the library itself is too heavy.
+"""LeRobot's requirements on a data set, reimplemented because the library is too heavy.
 
-From `LeRobotDataset` of versions 2.1 and 3.0: files that the metadata name, counts, columns that
-features describe, time from row to row, the frame that a row's time is looked up by, statistics.
+From `LeRobotDataset` of versions 2.1 and 3.0: the files named in the metadata, counts, the columns
+that features describe, row-to-row time steps, the frame found for a row's time, and statistics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def decoded(path: Path) -> tuple[list[tuple[float, np.ndarray]], float]:
-    """Return time and luma of every frame of a video, and its rate."""
+    """Return the time and luma of every frame of a video, and its frame rate."""
 
     def luma(frame: av.VideoFrame) -> np.ndarray:
         plane = frame.planes[0]
@@ -36,14 +36,14 @@ def decoded(path: Path) -> tuple[list[tuple[float, np.ndarray]], float]:
 
 
 class Loaded:
-    """A data set as the loader has it; AssertionError where the loader would fail.
+    """A data set as loaded by LeRobot; raise AssertionError where its loader would fail.
 
     Attributes
     ----------
     rows : pyarrow.Table
         All rows.
     episodes : list of dict
-        What is said of each.
+        Metadata of each episode.
     """
 
     def __init__(self, root: Path) -> None:
@@ -138,7 +138,7 @@ class Loaded:
             assert of_all[key]["count"] == [len(values)]
 
     def frames(self, number: int, key: str) -> list[np.ndarray]:
-        """Return the frame of every row of an episode, looked up as by both of its decoders."""
+        """Return the frame of every row of an episode; check that both decoders agree on it."""
         begin_s = self.episodes[number].get(f"videos/{key}/from_timestamp", 0.0)
         shown, rate = decoded(self.file("video_path", number, key))
         assert rate == self.fps

@@ -1,4 +1,4 @@
-"""Verdict rows, summaries and recordings of the contract, for tests of the page."""
+"""Verdict rows, summaries and recordings in the documented format, for tests of the report page."""
 
 import json
 import re
@@ -15,13 +15,13 @@ def row(clip_id, verdict=Verdict.PASS, **options):
 
 
 def measured(clip_id, verdict=Verdict.PASS, *, span_s=20.0, **options):
-    """Return a row that was measured to the end, as long as `span_s`."""
+    """Return the row of a fully measured clip of length `span_s`."""
     record = {"at_ns": AT_NS, "span_s": span_s, "max_offset_s": 2.0}
     return row(clip_id, verdict, **options) | {"record": record}
 
 
 def drifting(n, recording_id="drive", *, drift_s=0.001):
-    """Return rows of the clips of one recording whose rear camera moves by `drift_s` a clip."""
+    """Return rows of one recording's clips, whose rear camera drifts by `drift_s` per clip."""
     rows = []
     for k in range(n):
         data = row(f"{recording_id}/{k}", Verdict.REJECT, offset_s=0.02 + drift_s * k)
@@ -75,5 +75,5 @@ def write(path, rows, *, pictures=None, **more):
 
 
 def table_of(page):
-    """Return the columns of the table of clips."""
+    """Return the columns of the clip table."""
     return json.loads(re.search(r'id="clip-data">(.*?)</script>', page, re.DOTALL)[1])

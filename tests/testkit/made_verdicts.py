@@ -1,4 +1,4 @@
-"""Rows of verdicts and of truth made by hand."""
+"""Hand-made rows of verdicts and truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def verdict(
     blamed: Iterable[str | None] = (),
     **sources: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return a row of verdicts.jsonl; sources are given by what differs from a passed one."""
+    """Return a row of verdicts.jsonl; sources are given as differences from a passed source."""
     plain = {"verdict": "pass", "observable": True, "offset_s": 0.0, "offset_std_s": 0.001}
     return {
         "clip_id": clip_id,
@@ -50,13 +50,13 @@ def rejected(clip_id: str, *blamed: str, **sources: Mapping[str, Any]) -> dict[s
 
 
 def moved(clip_id: str, original: str, offset_s: float, **more: Any) -> dict[str, Any]:
-    """Return a row of truth.jsonl: a camera that was moved."""
+    """Return a row of truth.jsonl with one shifted camera."""
     row = {"clip_id": clip_id, "original": original, "source": "cam", "kind": "camera"}
     return row | {"offset_s": offset_s, "drift_ppm": 0.0, "at_ns": None, "moved": ["cam"]} | more
 
 
 def control(original: str) -> dict[str, Any]:
-    """Return a row of truth.jsonl: nothing was moved."""
+    """Return a row of truth.jsonl without any change."""
     row = moved(f"{original}~control", original, 0.0)
     return row | {"source": None, "kind": None, "moved": []}
 
@@ -69,7 +69,7 @@ def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def judged(path: Path, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write verdicts and the summary of the finished run that they are from; return the path."""
+    """Write verdicts and the summary of the finished run they come from; return the path."""
     rows = list(rows)
     counts = {v: sum(row["verdict"] == v for row in rows) for v in ("pass", "reject", "unverified")}
     summary = {"version": 1, "complete": True, "clips": {"total": len(rows), **counts}}

@@ -1,4 +1,4 @@
-"""Write the sample videos of `syncaudit/decode/samples` anew: ``python make_samples.py FOLDER``."""
+"""Regenerate the sample videos of `syncaudit/decode/samples`: ``python make_samples.py FOLDER``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-# Hardware decoders take no less than 144 x 144; no multiple of 16, so that cropping shows.
+# Hardware decoders require at least 144 x 144; not a multiple of 16, so that cropping shows.
 WIDTH_PX, HEIGHT_PX = 190, 150
 N_FRAMES = 8
 
@@ -24,7 +24,7 @@ CODECS = {
 
 
 def picture(index: int) -> NDArray[np.uint8]:
-    """Return a slope that brightens, with a square that moves over it."""
+    """Return a gradient that brightens over time, with a square moving across it."""
     rows, columns = np.mgrid[:HEIGHT_PX, :WIDTH_PX]
     luma = 30 + 8 * index + rows * 0.4 + columns * 0.3
     at = 10 + 9 * index
@@ -33,7 +33,7 @@ def picture(index: int) -> NDArray[np.uint8]:
 
 
 def write(path: Path) -> None:
-    """Encode the pictures as the name of `path` says."""
+    """Encode the frames with the codec and options in the name of `path`."""
     codec, pix_fmt, options = CODECS[path.name]
     with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:
         stream = container.add_stream(codec, rate=10, options=options)

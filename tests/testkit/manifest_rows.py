@@ -9,7 +9,7 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip
 from testkit.json_lines import write_json_lines
 
-# The example of formats.md, section 2.
+# The example in formats.md, section 2.
 CONTRACT: dict[str, Any] = {
     "clip_id": "drive07/000123",
     "recording_id": "drive07",
@@ -51,16 +51,16 @@ CONTRACT: dict[str, Any] = {
 
 
 def imu_row(**keys: Any) -> dict[str, Any]:
-    """Return a row of one IMU, with these keys."""
+    """Return a row with one IMU and these keys."""
     return {"clip_id": "a", "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}, **keys}
 
 
 def with_source(**spec: Any) -> dict[str, Any]:
-    """Return a row of one source `x`."""
+    """Return a row with a single source `x`."""
     return imu_row(sources={"x": spec})
 
 
 def clip_of_row(folder: Path, row: dict[str, Any]) -> Clip:
-    """Write a manifest of one row into the folder of its files, and read it."""
+    """Write a manifest of one row into the folder of its files and read it back."""
     (clip,) = load_manifest(write_json_lines(folder / "m.jsonl", row))
     return clip

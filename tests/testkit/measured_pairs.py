@@ -1,4 +1,4 @@
-"""Measurements between two sources, accepted and refused."""
+"""Measurements between two sources, accepted and rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AT_NS = 1_767_225_610_000_000_000
 def pair(
     source: str, target: str, offset_s: float, std_s: float = 3e-4, **more: object
 ) -> PairMeasurement:
-    """Return an accepted measurement of rotation; `more` gives other fields."""
+    """Return an accepted rotation measurement; `more` sets other fields."""
     fields: dict[str, object] = {"method": "rotation", "at_ns": AT_NS, "accepted": True} | more
     return PairMeasurement(
         source=source,
@@ -22,7 +22,7 @@ def pair(
 
 
 def refused_pair(source: str, target: str, why: str, **more: object) -> PairMeasurement:
-    """Return a measurement of rotation that was refused because of `why`."""
+    """Return a rotation measurement that was rejected because of `why`."""
     fields: dict[str, object] = {"method": "rotation"} | more
     return PairMeasurement(
         source=source,

@@ -1,4 +1,4 @@
-"""What the stand-in for the Montreal Forced Aligner writes, and how it is told."""
+"""Output and configuration of the stand-in for the Montreal Forced Aligner."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HELLO = textgrid(
 
 @dataclass
 class FakeMfa:
-    """What the stand-in is to do, and how it was called."""
+    """Configure the stand-in and record how it was called."""
 
     folder: Path
     plan: dict[str, Any] = field(default_factory=dict)

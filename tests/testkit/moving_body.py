@@ -1,7 +1,7 @@
 """Bodies in motion with exactly known truth, and the sensors that record them.
 
-Every rate is a sum of cosines: its integral is known in closed form at any instant, so truth comes
-from no interpolation. A clock is told by what its stamps read at true time t.
+Every rate is a sum of cosines, whose integral is known in closed form at any instant, so truth does
+not depend on interpolation. A clock is defined by what its timestamps read at true time t.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ TILTED = Rotation.from_euler("xyz", [100.0, -20.0, 35.0], degrees=True).as_matri
 
 @dataclass(frozen=True, kw_only=True)
 class Motion:
-    """Rate of d channels as sums of k cosines."""
+    """Rates of d channels as sums of k cosines."""
 
     hz: np.ndarray
     size: np.ndarray
@@ -29,7 +29,7 @@ class Motion:
         """Return the rate at `t`, shape t.shape + (d,)."""
         w = 2 * np.pi * self.hz
         turns = np.asarray(t)[..., None] * w
-        # cos(a + b) by two products instead of a cosine for every channel
+        # cos(a + b) by two products instead of a cosine per channel
         return (
             np.cos(turns) @ (self.size * np.cos(self.phase)).T
             - np.sin(turns) @ (self.size * np.sin(self.phase)).T
@@ -41,13 +41,13 @@ class Motion:
         return Motion(hz=self.hz, size=self.size / w, phase=self.phase - np.pi / 2).rate(t)
 
     def mixed(self, matrix):
-        """Return the motion seen through a matrix: mounting or scale."""
+        """Return the motion seen through a mounting or scale matrix."""
         both = matrix @ (self.size * np.exp(1j * self.phase))
         return Motion(hz=self.hz, size=np.abs(both), phase=np.angle(both))
 
 
 def shaking(seed, *, lowest_hz=0.3, highest_hz=4.0, rms=0.1, n=40, axes=3):
-    """Return motion with its power spread evenly over a band."""
+    """Return motion whose power is spread evenly over a band."""
     rng = np.random.default_rng([seed, 17])
     return Motion(
         hz=np.sort(rng.uniform(lowest_hz, highest_hz, n)),
@@ -58,7 +58,7 @@ def shaking(seed, *, lowest_hz=0.3, highest_hz=4.0, rms=0.1, n=40, axes=3):
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """What a clock reads at true time t, in seconds."""
+    """Define what a clock reads at true time t, in seconds."""
 
     late_s: float = 0.0
     drift_ppm: float = 0.0
@@ -86,7 +86,7 @@ def imu(
     quantity=Quantity.ANGULAR_RATE,
     unit=1.0,
 ):
-    """Return samples of `motion.rate`; `phase` in sample periods, `lost` holds index ranges."""
+    """Return samples of `motion.rate`; `phase` is in sample periods, `lost` holds index ranges."""
     rng = np.random.default_rng([seed, 23])
     phase = rng.uniform() if phase is None else phase
     t = (np.arange(int(seconds * rate_hz)) + phase) / rate_hz
@@ -119,8 +119,8 @@ def camera(
 ):
     """Return rotation increments of a rolling-shutter camera.
 
-    Thirty points with random shares of each increment each see the rotation between the instants
-    of their own rows; `lost` holds frame numbers, `bad` the share of spoiled increments.
+    Each of thirty points, with random shares of the increment, sees the rotation between the
+    instants of its own rows; `lost` holds frame numbers, `bad` the share of corrupted increments.
     """
     rng = np.random.default_rng([seed, 29])
     seen = motion.mixed(mount)
@@ -160,13 +160,13 @@ def camera(
 
 
 def z_of(measured, truth_s):
-    """Return the error over its claimed standard error."""
+    """Return the error divided by its claimed standard error."""
     return (measured.offset_s - truth_s) / measured.offset_std_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """A vehicle on a road: yaw, speed and the body's roll, with an IMU mounted askew."""
+    """A vehicle on a road: yaw, speed and body roll, with an IMU mounted askew."""
 
     yaw: Motion
     speed: Motion
@@ -184,23 +184,23 @@ class Drive:
         )
 
     def speed_mps(self, t):
-        """Speed: the rate motion of `speed` is the acceleration."""
+        """Return the speed; its acceleration is the rate of the `speed` motion."""
         return self.mean_speed_mps + self.speed.angle(t)[:, 0]
 
     def turn_radps(self, t):
-        """Body rates: yaw about the vertical, roll that follows the turn, bumps."""
+        """Return body rates: yaw about the vertical, roll that follows the turn, bumps."""
         shake = self.shake.rate(t) * np.array([1.0, 1.0, 0.2])
         roll = 0.2 * self.yaw.rate(t - 0.08)[:, 0]
         return (shake + np.stack([roll, 0 * roll, self.yaw.rate(t)[:, 0]], 1)) @ self.mount.T
 
     def force_mps2(self, t):
-        """Specific force: forward, left, up."""
+        """Return the specific force: forward, left, up."""
         left = self.speed_mps(t) * self.yaw.rate(t)[:, 0]
         up = 9.80665 + 3.0 * self.shake.rate(t)[:, 2]
         return np.stack([self.speed.rate(t)[:, 0], left, up], 1) @ self.mount.T
 
     def imu(self, seed, *, clock=Clock(), rate_hz=100.0, seconds=40.0, noise=0.003, name="imu"):
-        """Return rates and forces, by quantity."""
+        """Return rates and forces by quantity."""
         rng = np.random.default_rng([seed, 31])
         t = (np.arange(int(seconds * rate_hz)) + rng.uniform()) / rate_hz
         found = {}
@@ -232,7 +232,7 @@ class Drive:
         lag_s=0.0,
         name="can",
     ):
-        """Return one signal of the bus, late by a vehicle's own `lag_s`, rounded to `step`."""
+        """Return one CAN signal, late by the vehicle's own `lag_s` and rounded to `step`."""
         rng = np.random.default_rng([seed, 37])
         t = (np.arange(int(seconds * rate_hz)) + rng.uniform()) / rate_hz
         u = t - lag_s
@@ -260,7 +260,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class Bursts:
-    """A body that rests but for short shakes: rates of `motion` under bells at `at_s`."""
+    """A body at rest except for short shakes: rates of `motion` under bell windows at `at_s`."""
 
     motion: Motion
     at_s: tuple
@@ -275,7 +275,7 @@ class Bursts:
 
 
 def resting(seed, *, motion_error=0.0, **both):
-    """Return two IMUs on a body that mostly rests; the second errs in step with the motion."""
+    """Return two IMUs on a body mostly at rest; the second errs in proportion to the motion."""
     rng = np.random.default_rng([seed, 41])
     body = Bursts(shaking(seed, rms=1.0), tuple(rng.uniform(3.0, 37.0, 4)))
     head = imu(body, seed, name="head", seconds=40.0, **both)

@@ -1,4 +1,4 @@
-"""Where files lie that tests read."""
+"""Locations of files that tests read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 SAMPLE_DATA = ROOT / "sample_data"
-# Recordings of others, which a checkout may be without.
+# Third-party recordings, which a checkout may lack.
 REALDATA = ROOT.parent / "shared" / "realdata"
 
 
 def real_recording(name: str) -> Path:
-    """Return a file or folder of ../shared/realdata; skip the test where it is absent."""
+    """Return a file or folder of ../shared/realdata; skip the test if it is missing."""
     path = REALDATA / name
     if not path.exists():
         pytest.skip(f"{path} is absent")

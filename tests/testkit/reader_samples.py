@@ -1,4 +1,4 @@
-"""Small files of every format, made on the fly."""
+"""Small files of every format, generated on demand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from syncaudit.model import (
 )
 from testkit.videos import grey_frame, write_video
 
-T0 = 1767225600123456789  # unix nanoseconds that float64 cannot hold
+T0 = 1767225600123456789  # unix nanoseconds that float64 cannot represent
 N = 10
 
 DBC = """VERSION ""
@@ -84,7 +84,7 @@ TIME_SLOT_REF1="t2" TIME_SLOT_REF2="t3"><ANNOTATION_VALUE>lost</ANNOTATION_VALUE
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One small valid source: its main file, files beside it, and how a manifest names it."""
+    """One small valid source: its main file, the files beside it, and its entry in a manifest."""
 
     file: str
     content: bytes
@@ -183,7 +183,7 @@ def candump() -> bytes:
 
 
 def write_samples(folder: Path) -> dict[str, Sample]:
-    """Return a sample of every format by name; `folder` is for files on the way."""
+    """Return a sample of every format by name; `folder` is for temporary files."""
     signals = {"yaw_rate": "YawRate", "wheel_speed_fl": "WHEELS.Left", "brake": "Brake"}
     found: dict[str, Sample] = {}
 
@@ -254,7 +254,7 @@ def write_samples(folder: Path) -> dict[str, Sample]:
             write({"timestamp_ns": stamps(), "q0": np.arange(N), "q1": np.arange(N) * 0.5}),
             StateSpec(uri=f"q.{form}", columns={"q": ["q0", "q1"]}),
         )
-    # A part of a file of several clips: rows 2 to 11 of 14, stamped in seconds.
+    # A part of a file that holds several clips: rows 2 to 11 of 14, with timestamps in seconds.
     many = {
         "t": (np.arange(14) / 30).astype(np.float32),
         "v": [[0.5 * k, 1.0 * k, 2.0] for k in range(14)],

@@ -1,6 +1,6 @@
-"""Joints whose motion repeats, or does not, and what pictures make of them: no simulator of ours.
+"""Joints with repeating or free motion and how a camera sees them, independent of our simulator.
 
-Numpy alone, so that what the simulator and the estimator have in common cannot hide a mistake.
+It uses NumPy alone, so that code shared by simulator and estimator cannot hide a mistake.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ N_CELLS = 24
 
 
 def cycles(rng, times_s, period_s, vary):
-    """Return the number of cycles done; each lasts a period, give or take the share `vary`."""
+    """Return the number of completed cycles; periods vary by the relative spread `vary`."""
     n = int(1.6 * np.ptp(times_s) / period_s) + 6
     lasts_s = period_s * np.clip(1.0 + vary * rng.normal(size=n), 0.5, 1.5)
     begins_s = np.concatenate([[0.0], np.cumsum(lasts_s)]) + times_s[0] - period_s * rng.random()
@@ -23,7 +23,7 @@ def cycles(rng, times_s, period_s, vary):
 
 
 def course(rng, seconds, kind, period_s, vary):
-    """Return a fine time axis and joints in radians, shape (n, j)."""
+    """Return a fine time axis and joint angles in radians, shape (n, j)."""
     times_s = np.arange(-4.0, seconds + 4.0, STEP_S)
     n_joints = int(rng.integers(2, 8))
     size = rng.uniform(0.1, 0.8, n_joints)
@@ -40,7 +40,7 @@ def course(rng, seconds, kind, period_s, vary):
         return times_s, gaussian_filter1d(
             size * (2.0 * np.abs(2.0 * (done % 1.0) - 1.0) - 1.0), 0.02 / STEP_S, axis=0
         )
-    share = (done[:, :1] - done[0, 1]) % 1.0  # pick and place: the same moves from place to place
+    share = (done[:, :1] - done[0, 1]) % 1.0  # pick and place: the same moves between places
     places = rng.normal(0.0, 0.5, (4, n_joints))
     joints = np.tile(places[-1], (times_s.size, 1))
     for k, (begin, lasts) in enumerate(((0.0, 0.2), (0.22, 0.12), (0.4, 0.3), (0.75, 0.2))):
@@ -64,10 +64,10 @@ def watched(
     is_energy=False,
     tremor_rad=0.0,
 ):
-    """Return what a camera sees of the joints, and the joints.
+    """Return the motion that a camera sees of the joints, and the joints.
 
-    Every cell moves by a nonlinear function of the pose; with `is_energy` by the sizes of the joint
-    rates, which repeat twice as often. `noise` is white, and half as much more of it is slow.
+    Every cell moves by a nonlinear function of the pose, or with `is_energy` by the magnitudes of
+    the joint rates, which repeat twice as often. `noise` is white plus half as much slow noise.
     """
     rng = np.random.default_rng([seed, 99])
     fine_s, joints = course(rng, seconds, kind, period_s, vary)

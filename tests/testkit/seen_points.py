@@ -1,4 +1,4 @@
-"""What a camera with exactly known motion sees: points and pictures."""
+"""Points and images seen by a camera of exactly known motion."""
 
 import cv2
 import numpy as np
@@ -19,9 +19,9 @@ def tracks(
     depth_m=(5.0, 60.0),
     upper=False,
 ):
-    """Return points (n, 2) in focal lengths before and after a turn (rotation vector) and travel.
+    """Return points (n, 2), in focal lengths, before and after a rotation vector and a translation.
 
-    `gross` is the share of false tracks, which lead anywhere within 40 pixels.
+    `gross` is the share of false tracks, which end anywhere within 40 pixels.
     """
     rng = np.random.default_rng([seed, 41])
     low, high = -HEIGHT_PX / 2, (0.2 if upper else 0.5) * HEIGHT_PX
@@ -37,7 +37,7 @@ def tracks(
 
 
 def texture(seed, height=480, width=856):
-    """Return a picture full of soft blobs, uint8."""
+    """Return an image full of soft blobs, uint8."""
     rng = np.random.default_rng([seed, 43])
     noise = rng.normal(size=(height, width)).astype(np.float32)
     fine, coarse = cv2.GaussianBlur(noise, (0, 0), 1.5), cv2.GaussianBlur(noise, (0, 0), 6.0)
@@ -46,7 +46,7 @@ def texture(seed, height=480, width=856):
 
 
 def turned(picture, turn, focal_px):
-    """Return the picture as seen after a pure rotation (rotation vector)."""
+    """Return the image as seen after a pure rotation (rotation vector)."""
     height, width = picture.shape
     K = np.array([[focal_px, 0, (width - 1) / 2], [0, focal_px, (height - 1) / 2], [0, 0, 1]])
     warp = K @ Rotation.from_rotvec(turn).as_matrix().T @ np.linalg.inv(K)
@@ -56,18 +56,18 @@ def turned(picture, turn, focal_px):
 
 
 def bent(places, k1, k2):
-    """Return where a lens of radial distortion shows places of a pinhole's picture."""
+    """Return where a lens with radial distortion maps points of a pinhole image."""
     square = np.sum(places**2, axis=-1, keepdims=True)
     return places * (1.0 + square * (k1 + square * k2))
 
 
 def turned_behind_lens(scene, turn, focal_px, lens, size=(856, 480)):
-    """Return what a lens (k1, k2) shows of a wide scene after a pure rotation (rotation vector)."""
+    """Return how a lens (k1, k2) images a wide scene after a pure rotation (rotation vector)."""
     width, height = size
     x, y = np.meshgrid(np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2)
     seen = np.stack([x, y], axis=-1) / focal_px
     places = seen.copy()
-    for _ in range(100):  # a fixed point: contracts while the picture does not turn back
+    for _ in range(100):  # fixed point: contracts while the distortion is monotonic
         places += 0.7 * (seen - bent(places, *lens))
     rays = np.concatenate([places, np.ones((height, width, 1))], axis=-1)
     rays = rays @ Rotation.from_rotvec(turn).as_matrix().T

@@ -10,13 +10,13 @@ from syncaudit.graph import solve_clocks
 from syncaudit.model import ClockSolution, PairMeasurement
 from testkit.measured_pairs import AT_NS, pair
 
-# Rounding of float64 seconds and whole nanoseconds, far below any measurement.
+# Rounding of float64 seconds and whole nanoseconds, far below any measurement error.
 EXACT_S = 1e-8
 STD_S = 3e-4
 
 
 def own_clocks(*names: str) -> dict[str, str]:
-    """Return a clock of its own for each source."""
+    """Return a separate clock for each source."""
     return {name: name for name in names}
 
 
@@ -27,7 +27,7 @@ def solve(
     tolerance_s: float | Mapping[str, float] = 0.01,
     **more: object,
 ) -> ClockSolution:
-    """Solve 20 s of sources that each have a clock of their own."""
+    """Solve the clocks of sources with separate clocks over 20 s."""
     tolerances = (
         tolerance_s if isinstance(tolerance_s, Mapping) else dict.fromkeys(names, tolerance_s)
     )
@@ -59,10 +59,10 @@ class Truth:
     def measure(
         self, source: str, target: str, at_s: float = 0.0, std_s: float = STD_S, drift: bool = True
     ) -> PairMeasurement:
-        """Measure at `at_s` seconds of reference time after AT, with integer arithmetic inside."""
+        """Measure at `at_s` seconds of reference time after AT, with integer arithmetic."""
         o_s, o_t = self.offset_s[source], self.offset_s[target]
         d_s, d_t = 1e-6 * self.drift_ppm[source], 1e-6 * self.drift_ppm[target]
-        # Stamps of the instant on both clocks, relative to AT.
+        # Timestamps of the instant on both clocks, relative to AT.
         t_s = (at_s - o_s) / (1.0 + d_s)
         at_ns = AT_NS + round(t_s * 1e9)
         t_s = (at_ns - AT_NS) * 1e-9
@@ -82,7 +82,7 @@ class Truth:
 def random_graph(
     rng: np.random.Generator, n: int, m: int
 ) -> tuple[list[str], dict[str, float], list[tuple[str, str]]]:
-    """Return `n` clocks, their offsets, and `m` pairs of them that form one connected graph."""
+    """Return `n` clocks, their offsets, and `m` pairs of them that form a connected graph."""
     names = [f"c{i}" for i in range(n)]
     truth = {name: float(value) for name, value in zip(names, rng.normal(0, 0.01, n), strict=True)}
     ends = [(names[i], names[int(rng.integers(i))]) for i in range(1, n)]

@@ -1,4 +1,4 @@
-"""Streams and what detectors make of them, from the fields that a test is about."""
+"""Streams and detector results, built from the fields that a test is about."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EPOCH_NS = 1_767_225_600_000_000_000
 def camera_stream(
     time_ns: NDArray[np.int64], *, name: str = "cam", video: str = "cam.mp4", **fields: Any
 ) -> CameraStream:
-    """Return a camera on a clock of its own, with a frame at each of `time_ns`, shape (n,)."""
+    """Return a camera on its own clock with a frame at each of `time_ns`, shape (n,)."""
     return CameraStream(
         name=name,
         clock=name,
@@ -47,7 +47,7 @@ def sound_stream(
     start_ns: int = EPOCH_NS,
     **fields: Any,
 ) -> AudioStream:
-    """Return sound, shape (n,), whose first sample is stamped unless `fields` give other stamps."""
+    """Return sound, shape (n,), with only its first sample stamped unless `fields` override it."""
     fields = {"time_ns": np.array([start_ns]), "anchor_samples": np.array([0])} | fields
     return AudioStream(
         name=name,
@@ -60,7 +60,7 @@ def sound_stream(
 
 
 def tier_of(*rows: tuple[float, float, str], name: str = "phones") -> Tier:
-    """Return a tier of (start, stop, label), seconds."""
+    """Return a tier of (start, stop, label), in seconds."""
     intervals = tuple(Interval(start_s=a, stop_s=b, label=c) for a, b, c in rows)
     return Tier(name=name, intervals=intervals)
 
@@ -81,7 +81,7 @@ def transcript_stream(*tiers: Tier, name: str = "text", **fields: Any) -> Transc
 def signal_stream(
     kind: SourceKind, time_ns: NDArray[np.int64], *channels: Channel, **fields: Any
 ) -> SignalStream:
-    """Return signals on a clock of their own; the source is called as its kind."""
+    """Return signals on their own clock; the source is named after its kind."""
     fields = {"name": str(kind), "clock": str(kind), "channels": channels} | fields
     return SignalStream(kind=kind, time_ns=time_ns, **fields)
 
@@ -89,7 +89,7 @@ def signal_stream(
 def activity(
     source: str, quantity: Quantity, times_s: ArrayLike, values: ArrayLike, *, epoch_ns: int = 0
 ) -> Activity:
-    """Return an activity of `values`, shape (n, d), at `times_s`, shape (n,)."""
+    """Return an activity with `values`, shape (n, d), at `times_s`, shape (n,)."""
     return Activity(
         source=source,
         quantity=quantity,
@@ -106,7 +106,7 @@ def event_train(
     quantity: Quantity = Quantity.TRIGGER,
     std_s: float = 1e-4,
 ) -> EventTrain:
-    """Return equally strong events at `times_s`, shape (n,), seconds since unix zero."""
+    """Return equally strong events at `times_s`, shape (n,), seconds since the Unix epoch."""
     return EventTrain(
         source=source,
         quantity=quantity,

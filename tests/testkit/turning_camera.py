@@ -1,4 +1,4 @@
-"""A camera that only turns, by known angles, and what the detector finds of it."""
+"""A camera that only rotates, by known angles, and the detector's result for it."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from testkit.streams import camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 FULL_FOCAL_PX = 560.0
-# A twentieth of a pixel of the reduced picture, over its focal length of 280 pixels.
+# A twentieth of a pixel of the downscaled image, over its focal length of 280 pixels.
 ANGLE_TOL_RAD = 0.05 / 280.0
 PERIOD_NS = 83_333_333
 

@@ -1,4 +1,4 @@
-"""Videos of given pictures, encoded."""
+"""Encode videos of given images."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Picture = NDArray[np.uint8]
 
 
 def exact_frame(luma: Picture) -> av.VideoFrame:
-    """Return a frame of just this luma, shape (height, width), without colour."""
+    """Return a frame with exactly this luma, shape (height, width), without colour."""
     height, width = luma.shape
     colour = np.full((height // 2, width), 128, np.uint8)
     return av.VideoFrame.from_ndarray(np.vstack([luma, colour]), format="yuv420p")
 
 
 def grey_frame(picture: Picture, pix_fmt: str = "yuv420p") -> av.VideoFrame:
-    """Return a frame of a grey picture, scaled to the range of luma that `pix_fmt` has."""
+    """Return a frame of a grey image, scaled to the luma range of `pix_fmt`."""
     return av.VideoFrame.from_ndarray(picture, format="gray").reformat(format=pix_fmt)
 
 
@@ -36,7 +36,7 @@ def write_video(
     time_base: Fraction | None = None,
     pts: Iterable[int] | None = None,
 ) -> Path:
-    """Encode frames of one size; `pts`, in units of `time_base`, are 0, 1, 2, ... if not given."""
+    """Encode frames of one size; `pts`, in units of `time_base`, default to 0, 1, 2, ..."""
     ticks = iter(pts) if pts is not None else None
     with av.open(str(path), "w", format=container_format) as container:
         stream = None

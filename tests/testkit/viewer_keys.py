@@ -1,4 +1,4 @@
-"""Keys of the viewer are pressed, and it is waited for."""
+"""Press keys in the viewer and wait for the result."""
 
 from __future__ import annotations
 

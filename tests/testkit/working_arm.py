@@ -1,7 +1,7 @@
-"""An arm at work, and what pictures of it do, without any picture.
+"""A working arm and the motion of camera frames that show it, without rendering any frame.
 
-Every cell of a picture moves by a smooth nonlinear function of the joints: its Jacobian changes
-with the pose, as that of a camera does.
+Every cell of a frame moves by a smooth nonlinear function of the joints, whose Jacobian changes
+with the pose, as for a real camera.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ N_CELLS = 12
 
 
 def arm(seed, seconds=12.0, **style):
-    """Return the course of an arm."""
+    """Return the trajectory of an arm."""
     return draw_course(seconds, TaskStyle(**style), np.random.default_rng([seed, 7]))
 
 
 def joints(course, seconds=12.0, rate_hz=30.0, late_s=0.0, *, is_command=False):
-    """Return the joints as a table has them, in steps of an encoder."""
+    """Return the joints as recorded in a table, quantised by an encoder."""
     times_s = np.arange(round(seconds * rate_hz)) / rate_hz
     curve = course.command if is_command else course.joints
     return activity(
@@ -32,10 +32,10 @@ def joints(course, seconds=12.0, rate_hz=30.0, late_s=0.0, *, is_command=False):
 
 
 def pictures(course, seed, seconds=12.0, fps=30.0, late_s=0.0, noise=0.05, seen=1.0):
-    """Return what the cells of a camera do.
+    """Return the motion of a camera's cells.
 
-    `late_s` is how old the content of a frame is, a number or one a frame; `noise` is that of one
-    cell over the typical motion, and `seen` the part of it that the arm makes.
+    `late_s` is the age of a frame's content, one number or one per frame; `noise` is that of one
+    cell relative to its typical motion, and `seen` the part of that motion caused by the arm.
     """
     rng = np.random.default_rng([seed, 8])
     times_s = np.arange(round(seconds * fps)) / fps

@@ -1,4 +1,4 @@
-"""Nothing but `syncaudit.writing` opens files of the user for writing."""
+"""Only `syncaudit.writing` opens files of the user for writing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("syncaudit", "gui/syncaudit_gui", "calibration/syncaudit_calibration")
 WRITERS = {"write_text", "write_bytes", "copyfile", "copy", "copy2", "move", "savefig", "savez"}
-# Files that write otherwise, and why that is safe.
+# Files that write in other ways, and why that is safe.
 SPARED = {
     "syncaudit/readers/uris.py": "copies of remote files, in a private temporary folder",
     "syncaudit/datasets/bags/sounds.py": "in the folder of an import, which is claimed",
@@ -31,7 +31,7 @@ def modules() -> Iterator[Path]:
 
 
 def mode_of(call: ast.Call, place: int) -> str:
-    """Return the mode that `open` is called with; names of modes count as they are spelled."""
+    """Return the mode that `open` is called with; named modes count as spelled."""
     given = [*call.args[place : place + 1], *(k.value for k in call.keywords if k.arg == "mode")]
     return next((str(a.value) for a in given if isinstance(a, ast.Constant)), "r")
 
@@ -41,7 +41,7 @@ def writes(tree: ast.AST) -> Iterator[int]:
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Name) and node.func.id == "open":
-            is_handle = ast.unparse(node.args[0]) == "handle"  # of a file that was made safely
+            is_handle = ast.unparse(node.args[0]) == "handle"  # of a file that was created safely
             if set(mode_of(node, 1)) & set("wax+") and not is_handle:
                 yield node.lineno
         elif isinstance(node.func, ast.Attribute):
@@ -55,7 +55,7 @@ def writes(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
 
 
-# Of these the first argument is an open draft.
+# The first argument of these is an open draft.
 OPEN_DRAFTS = {
     "syncaudit/datasets/export/shard_file.py",
     "syncaudit/evaluation/tuning_plots.py",

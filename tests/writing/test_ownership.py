@@ -1,4 +1,4 @@
-"""What syncaudit wrote may be written anew; nothing else is."""
+"""Files written by syncaudit may be overwritten; nothing else is."""
 
 from __future__ import annotations
 

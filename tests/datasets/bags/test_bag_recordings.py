@@ -1,4 +1,4 @@
-"""Which files are one recording, which topics are its sources, and what is told of the rest."""
+"""Which files form one recording, which topics are its sources, and what is noted of the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults planted in bags are found and named; clean bags are told nothing."""
+"""Faults injected into bags are found and named; clean bags cause no finding."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_an_offset_of_the_header_is_found_against_the_other_cameras(tmp_path, of
     verdict = stamped(tmp_path, capture=lambda t: t + round(offset_s * 1e9))
     found = told(verdict)
     assert set(found) == {("cam2", "offset")}
-    # What has to be added to the stamps; the floors of two cameras differ by some 0.1 ms.
+    # What has to be added to the timestamps; the minimum latencies of two cameras differ by about
+    # 0.1 ms.
     assert abs(found["cam2", "offset"] + offset_s) < 1e-3
     assert verdict.verdict is Verdict.UNVERIFIED  # arrival alone rejects nothing
 
@@ -119,7 +120,7 @@ def test_samples_received_before_they_were_stamped_are_told_though_all_are(tmp_p
 
 def test_a_clock_of_another_epoch_is_told(tmp_path):
     verdict = stamped(tmp_path, capture=lambda t: t - t[0] + 5_000_000_000)
-    # By its arrivals, and by lying outside what the other sources span.
+    # By its arrivals, and because it lies outside the span of the other sources.
     assert set(told(verdict)) == {("cam2", "offset"), ("cam2", "length_mismatch")}
     text = next(f.message for f in verdict.warnings if f.code == "offset")
     assert "another epoch" in text
@@ -174,5 +175,5 @@ def test_content_that_is_late_under_perfect_stamps_is_found_and_named(tmp_path):
     verdict = judged(tmp_path / "a.bag", tmp_path, **rules())
     assert verdict.verdict is Verdict.REJECT
     assert set(told(verdict)) == {("cam_rear", "offset")}
-    # The clean clip reads -0.3 +/- 0.4 ms.
+    # The clean clip gives -0.3 +/- 0.4 ms.
     assert abs(verdict.sources["cam_rear"].offset_s + 0.12) < 2e-3

@@ -1,4 +1,4 @@
-"""Pictures of every kind of topic are kept as they are, one a message."""
+"""Images from topics of every kind are kept unchanged, one per message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TIMES = (START_NS + np.arange(N) * 50_000_000).tolist()
 
 
 def scene(number: int) -> np.ndarray:
-    """Return a colour picture of 24 x 32 that no two numbers share."""
+    """Return a 24 x 32 colour image that is unique to its number."""
     rng = np.random.default_rng(number)
     return rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)
 
@@ -100,7 +100,7 @@ def test_compressed_video_is_remuxed_bit_by_bit(tmp_path, codec, form, options):
     assert stream.n_frames_container == N
     with av.open(stream.files.paths[0]) as container:
         kept = [bytes(packet) for packet in container.demux(video=0) if packet.size]
-    # Matroska writes the length of a unit before it where Annex B writes a start code.
+    # Matroska stores the length of a unit before it where Annex B has a start code.
     assert [measured_units(data) for data in kept] == [marked_units(data) for data in packets]
     shades = [float(np.mean(frame.luma)) for frame in iter_luma(stream.files)]
     assert len(shades) == N
@@ -159,7 +159,7 @@ def test_raw_pictures_keep_their_grey_values(tmp_path, encoding, padding):
     stream, findings = only_camera(bag_of(tmp_path, messages, sent, IMAGE), tmp_path)
     assert not findings
     found = [frame.luma.copy() for frame in iter_luma(stream.files)]
-    # Conversions from RGB may round differently from each other by one level.
+    # Conversions from RGB may differ by one level due to rounding.
     limit = 1 if encoding in ("bgr8", "rgb8", "rgba8") else 0
     difference = np.abs(np.array(found).astype(int) - np.array(wanted).astype(int))
     assert difference.max() <= limit

@@ -1,4 +1,4 @@
-"""Numbers of messages are read by layout, whatever the layout."""
+"""Numbers in messages are read by their layout, whatever it is."""
 
 from __future__ import annotations
 

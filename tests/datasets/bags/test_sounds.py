@@ -102,7 +102,7 @@ def test_mp3_is_kept_and_its_priming_is_told(sound, tmp_path):
     chunks = [data[a:b] for a, b in pairwise(cuts)]
     spec, stream = only_source(bag_of(tmp_path / "a.mcap", chunks, info=("S16LE", "MP3")), tmp_path)
     assert spec.uri.endswith(".mp3")
-    # An encoder hands on frames of 36 ms; one at either end may be missing or empty.
+    # An encoder outputs frames of 36 ms; one at either end may be missing or empty.
     assert abs(len(stream.samples) - len(sound)) < 3 * 1152
     assert abs(stream.anchor_samples[20] - 20 * CHUNK) < 3 * 1152
     assert any("up to 69 ms late. Record as 'wave'" in each.message for each in stream.findings)

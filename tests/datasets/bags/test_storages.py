@@ -1,4 +1,4 @@
-"""Bags of every storage give what they hold, broken ones too."""
+"""Bags in every storage format yield their content, including damaged ones."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_a_ros1_bag_that_was_never_closed_is_read_without_its_index(tmp_path):
 
 
 def _index_at(data: bytes) -> tuple[int, int]:
-    """Return where a ROS 1 bag states the place of its index, and that place."""
+    """Return where a ROS 1 bag states the position of its index, and that position."""
     at = data.index(b"index_pos=") + len(b"index_pos=")
     return at, int.from_bytes(data[at : at + 8], "little")
 
 
 @pytest.mark.parametrize("n_zeros", [1, 4, 4096])
 def test_zeros_before_the_index_of_a_ros1_bag_are_no_damage(n_zeros, tmp_path):
-    """Writers that set space aside leave zeros; by the index all readers find their way."""
+    """Writers that reserve space leave zeros; all readers find their way by the index."""
     source = write_rig(tmp_path, "ros1")
     data = source.read_bytes()
     at, index_at = _index_at(data)

@@ -1,4 +1,4 @@
-"""Rules make sources of messages whose types are unknown."""
+"""Rules turn messages of unknown types into sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed parts of bags: damaged, foreign and far larger than recordings are."""
+"""Compressed parts of bags: damaged, foreign, and far larger than any recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards hold what passed, byte by byte, and are read back as the same clips."""
+"""Shards hold the passed clips byte for byte, and are read back as the same clips."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def content(name: str, clip: Clip):
-    """Return all that a reader finds in a source, as things that can be compared."""
+    """Return everything a reader finds in a source, in a comparable form."""
     try:
         stream = read_source(name, clip.sources[name], clip.base_uri)
     except StreamReadError as error:
@@ -337,7 +337,7 @@ def test_remote_files_and_shards_are_copied(tmp_path):
             },
         },
     ]
-    # The last part of a chain starts at the manifest's folder.
+    # The last part of a chain starts in the manifest's folder.
     store.pipe("/exp/m.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
     clips = load_manifest("memory://exp/m.jsonl")
     assert exported(clips, tmp_path / "out").failed == {}
@@ -349,9 +349,9 @@ def test_remote_files_and_shards_are_copied(tmp_path):
 
 
 def test_a_row_of_someone_else_is_no_row(tmp_path):
-    """Whatever a data set keeps in its JSON, only parts of the sample are ever named."""
+    """Whatever a data set stores in its JSON, only parts of the sample are ever named."""
     clips = folder_clips(tmp_path, 1)
-    row = clip_to_row(clips[0])  # its URIs are paths, no parts
+    row = clip_to_row(clips[0])  # its URIs are paths, not parts
     path = tmp_path / "theirs" / "a.tar"
     path.parent.mkdir()
     with tarfile.open(path, "w") as archive:

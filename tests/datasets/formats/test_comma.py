@@ -1,4 +1,4 @@
-"""Segments of openpilot, whose logs pycapnp wrote by the numbers of openpilot's schema."""
+"""Segments of openpilot, with logs written by pycapnp using the numbers of openpilot's schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from testkit.videos import exact_frame, write_video
 imported = partial(import_clips, format_name="comma")
 LATE_S = 0.04
 HEIGHT = 64
-# Of the simulated drive: 240 rows, 50 us each. The audit does not know the exposure, 8 ms.
+# For the simulated drive: 240 rows, 50 us each. The audit does not know the exposure, 8 ms.
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 DRIVE_READOUT_NS, EXPOSURE_NS, FOCAL_PX = 12_000_000, 8_000_000, 278.89
 TOLERANCE_S = 2e-3
@@ -66,7 +66,7 @@ def codes(clip, name):
 
 
 def cars(times_ns, **values):
-    """Return states of the car."""
+    """Return car states."""
     rows = zip(*(np.asarray(each, float).tolist() for each in values.values()), strict=True)
     return [
         (time, {"carState": dict(zip(values, row, strict=True))})
@@ -94,7 +94,7 @@ def test_frames_are_dated_by_the_end_of_their_read_out(segment, tmp_path):
 
 
 def test_a_camera_in_time_passes(tmp_path):
-    """A simulated drive, told as openpilot does: by the ends of the read-out of its frames."""
+    """A simulated drive stamped as openpilot does: at the end of each frame's readout."""
     drive, folder = SAMPLES / "good", tmp_path / "data" / f"{ROUTE}--0"
     folder.mkdir(parents=True)
     shutil.copy(drive / "cam_front.mp4", folder / "qcamera.ts")
@@ -199,7 +199,7 @@ def test_a_late_bus_is_measured_against_the_gyroscope(segment, tmp_path):
 
 
 def test_raw_can_is_read_by_a_dbc_above_it(segment, tmp_path):
-    """Of two buses the one of which the DBC knows more; what openpilot sent counts for neither."""
+    """Of two buses, the one better described by the DBC; what openpilot sent counts for neither."""
     (segment.parent / "car.dbc").write_text(DBC)
     raw = bytes([0x01, 0xF4, 100, 0, 0, 0, 0, 0])  # 500 * 0.25 - 125 deg/s, 1 km/h
     motion, other = {"address": 36, "dat": raw}, {"address": 64, "dat": raw}

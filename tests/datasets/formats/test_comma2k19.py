@@ -83,4 +83,4 @@ def test_damaged_arrays_are_told(root, tmp_path, content, pattern):
 
 def test_made_up_signals_without_noise_are_audited(root, tmp_path):
     clips, _ = imported(root, tmp_path)
-    assert {str(audit(clip).verdict) for clip in clips} == {"reject"}  # by its video of no bytes
+    assert {str(audit(clip).verdict) for clip in clips} == {"reject"}  # because of its empty video

@@ -1,4 +1,4 @@
-"""What every data set format promises."""
+"""The contract of every data set format."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from testkit.data_sets.examples import EXAMPLES
 
 each_format = pytest.mark.parametrize("name", sorted(EXAMPLES))
 
-# What one more clip may cost of memory while a data set is imported, in blocks of Python's
-# allocator: an index of names takes 8, a row that is kept 15 or more. Not traced: in CPython 3.11
-# tracemalloc crashes where it stops while a thread of Arrow's reads a file (python/cpython#128679).
+# Memory that one more clip may cost while a data set is imported, in blocks of Python's allocator:
+# an index of names takes 8, a retained row at least 15. Not traced: in CPython 3.11 tracemalloc
+# crashes if it stops while an Arrow thread reads a file (python/cpython#128679).
 GROWTH_PER_CLIP = 10
 
 
@@ -134,7 +134,7 @@ def test_memory_does_not_grow_with_the_number_of_clips(name, tmp_path):
             gc.collect()
             held.append(sys.getallocatedblocks())
     gc.unfreeze()
-    # What grows with the clips does so from each ten to the next; what others allocate does not.
+    # Memory that grows with clips does so in every ten; other allocations do not.
     assert len(held) == 4
     assert min(np.diff(held)) < 10 * GROWTH_PER_CLIP
 
@@ -175,7 +175,7 @@ def test_a_broken_source_is_told_with_file_and_cure(name, number, tmp_path):
 
 
 class _Wide(Source):
-    """A folder of so many others that no probe should look into all of them."""
+    """A folder with so many other entries that no probe should examine all of them."""
 
     def __init__(self, uri):
         super().__init__(uri)

@@ -1,4 +1,4 @@
-"""The commands of docs/datasets.md run as they stand there, on the example of each format."""
+"""The commands of docs/datasets.md run as written, on the example of each format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_CLIPS = 2
 
 
 def documented() -> dict[str, list[str]]:
-    """Return the commands of every section that is called like a format."""
+    """Return the commands of every section named after a format."""
     _, *sections = re.split(r"^## ", DOC.read_text(encoding="utf-8"), flags=re.MULTILINE)
     found = {}
     for section in sections:

@@ -41,7 +41,7 @@ def ardupilot_clip(tmp_path, content):
 
 
 def shaken(n, rate_hz, late_s=0.0, mount=LEVEL, seed=3):
-    """Return stamps in microseconds and what a gyroscope measures of one motion."""
+    """Return timestamps in microseconds and a gyroscope's measurement of one motion."""
     times_s = 1.0 + np.arange(n) / rate_hz
     noise = np.random.default_rng(seed).normal(0.0, 3e-3, (n, 3))
     rates = shaking(4).mixed(mount).rate(times_s - late_s) + noise
@@ -49,7 +49,7 @@ def shaken(n, rate_hz, late_s=0.0, mount=LEVEL, seed=3):
 
 
 def test_gyroscopes_of_px4_are_measured_against_each_other(tmp_path):
-    """The second sees the motion late, as behind a filter of its own."""
+    """The second sees the motion late, as after its own filter."""
     gyros = {
         ("sensor_gyro", 0): gyro_topic(*shaken(4000, 200.0)),
         ("sensor_gyro", 1): gyro_topic(*shaken(4000, 200.0, LATE_S, TILTED, seed=5)),

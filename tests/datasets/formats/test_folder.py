@@ -112,7 +112,7 @@ def test_remote_folders_are_imported_alike(tmp_path):
 
 
 def write_unknown_names(root):
-    """Write two videos and tables whose names no rule knows."""
+    """Write two videos and tables with names that no rule knows."""
     clip = root / "take_1"
     clip.mkdir(parents=True)
     (clip / "front.mp4").write_bytes(b"v")

@@ -1,4 +1,4 @@
-"""The sound and the subtitles of a folder's videos are sources of their own."""
+"""The sound and subtitles of a folder's videos are sources of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syncaudit.readers import read_source
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.talking_video import EVENT_S, SRT, write_video
 
-# Codecs smear a click over some samples, and pictures stand for 1/25 s.
+# Codecs smear a click over several samples, and frames last 1/25 s.
 CLICK_S = 0.0015
 START_NS = 1_767_225_600_000_000_000
 
@@ -58,7 +58,7 @@ def test_sound_of_a_video_lies_on_its_presentation_time(name, options, tmp_path)
     assert any(note.startswith("sound of") for note in notes)
     sound = read_source("talk_sound", clip.sources["talk_sound"], clip.base_uri)
     assert clicked_at_ns(sound) == pytest.approx(round(EVENT_S * 1e9), abs=CLICK_S * 1e9)
-    assert not sound.is_start_assumed  # the file itself places its streams
+    assert not sound.is_start_assumed  # the file itself positions its streams
     assert not any("presentation time" in finding.message for finding in sound.findings)
     camera = read_source("talk", clip.sources["talk"], clip.base_uri)
     assert lit_at_ns(camera) == round(EVENT_S * 1e9)
@@ -83,7 +83,7 @@ def test_subtitles_beside_a_video_belong_to_its_sound(tmp_path):
     (clip,), notes = imported(tmp_path / "data", tmp_path)
     for title in ("talk_text", "talk.de_text"):
         assert clip.sources[title].audio == "talk_sound"
-        # They count from presentation time 0, the sound's first sample lies after it.
+        # They count from presentation time 0; the sound's first sample comes later.
         assert clip.sources[title].expected_offset_s == pytest.approx(-0.5, abs=0.025)
     assert not any(note.startswith("ignored") for note in notes)
 

@@ -18,7 +18,7 @@ from testkit.data_sets.hdf5_data import N_STEPS, pictures, vectors, write_aloha,
 from testkit.data_sets.importing import import_clips
 from testkit.data_sets.stills import jpeg
 
-# JPEG of the same image is decoded by two libraries; they round differently.
+# JPEG of the same image is decoded by two libraries with different rounding.
 LEVELS = 2.0
 
 
@@ -41,7 +41,7 @@ def test_aloha_becomes_a_camera_and_vectors(is_packed, tmp_path):
         assert np.abs(np.mean(found, axis=(1, 2)) - np.mean(truth, axis=(1, 2))).max() < LEVELS
         with av.open(camera.files.paths[0]) as container:
             packets = [bytes(packet) for packet in container.demux(video=0) if packet.size]
-        if is_packed:  # without the zeros behind them
+        if is_packed:  # without the trailing zeros
             assert packets == [jpeg(image) for image in pictures(number)]
         grey = read_source("cam_grey", clip.sources["cam_grey"], clip.base_uri)
         levels = [float(frame.luma.mean()) for frame in iter_luma(grey.files)]

@@ -67,7 +67,7 @@ def test_wrong_rules_are_told(rules, pattern, tmp_path):
 
 
 def damaged(tmp_path, change):
-    """Return the verdicts on three episodes after their file was changed."""
+    """Return the verdicts on three episodes after their file was altered."""
     root = write_rlds(tmp_path / "data", 3)
     path = shard_of(root)
     path.write_bytes(change(path.read_bytes()))

@@ -1,4 +1,4 @@
-"""EuRoC, KITTI and Argoverse 2: cameras and inertial sensors by their published layouts."""
+"""EuRoC, KITTI and Argoverse 2: cameras and inertial sensors in their published layouts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_lens_that_euroc_does_not_state_stays_unknown(euroc, tmp_path, lens):
 
 @pytest.mark.realdata
 def test_a_phone_in_folders_of_euroc(tmp_path):
-    """By its own repository 9.98 +- 0.5 ms, with the stamps of its frames as they are."""
+    """According to its own repository 9.98 +- 0.5 ms, with the frame timestamps as they are."""
     phone = real_recording("phone_gyro")
     rig = tmp_path / "data" / "walk" / "mav0"
     (rig / "cam0" / "data").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The table of formats and what other packages add to it."""
+"""The table of formats, and formats added by other packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Videos of action cameras: one clip each, of all that is in the file."""
+"""Videos of action cameras: one clip each, with everything in the file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_stabilised_pictures_never_pass(tmp_path):
     write_gopro(tmp_path / "data/GX010001.MP4", gyro_payloads(), settings=settings)
     (clip,), _ = imported(tmp_path / "data", tmp_path)
     (doubt,) = read_source("camera", clip.sources["camera"], clip.base_uri).findings
-    assert doubt.severity is Severity.DOUBT  # a defect or not, it keeps the camera from passing
+    assert doubt.severity is Severity.DOUBT  # defect or not, it prevents the camera from passing
     assert "its picture is stabilised" in doubt.message
 
 
@@ -104,7 +104,7 @@ def test_a_gimbal_is_refused(tmp_path):
 
 @pytest.mark.realdata
 def test_a_car_and_its_logger_are_found_400_s_apart(tmp_path):
-    """Nothing tells where; by the tests of those who recorded it: 407.58 +- 0.1 s."""
+    """Nothing indicates where; according to the people who recorded it: 407.58 +- 0.1 s."""
     (clip,), _ = imported(real_recording("hero8_racebox"), tmp_path)
     assert "its picture is stabilised" in clip.sources["camera"].findings[0]
     inertial = {name: clip.sources[name] for name in ("gyro", "racebox")}

@@ -1,4 +1,4 @@
-"""Recordings of VideoIMUCapture, whose messages protobuf wrote."""
+"""VideoIMUCapture recordings, with messages written by protobuf."""
 
 from __future__ import annotations
 

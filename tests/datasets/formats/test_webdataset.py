@@ -95,7 +95,7 @@ def test_members_of_a_large_shard_are_found_by_an_index(tmp_path):
     begin = time.process_time()
     for clip in clips[1:101]:
         read_source("imu", clip.sources["imu"], clip.base_uri)
-    # 100 times over the shard would take 20 s and more.
+    # Reading the shard 100 times would take at least 20 s.
     assert time.process_time() - begin < 4.0
 
 

@@ -1,4 +1,4 @@
-"""Recordings of the Lab Streaming Layer: stamps on the recorder's clock, unsmoothed."""
+"""Recordings of the Lab Streaming Layer: timestamps on the recorder's clock, unsmoothed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_stamps_are_set_to_the_clock_of_the_recorder(tmp_path):
 
 
 def two_stretches(again_s, offset_s):
-    """Return a stream whose clock reads `again_s` after a minute, where it read 60."""
+    """Return a stream whose clock reads `again_s` after a minute, instead of 60."""
     before = np.arange(0.0, 60.0, 0.5)
     asked = np.arange(1.0, 60.0, 5.0)
     clock = [(t, 100.0) for t in asked] + [(t + again_s, offset_s) for t in asked]
@@ -67,7 +67,7 @@ def step_of(found):
 
 
 def test_a_jump_of_a_clock_is_told(tmp_path):
-    """Another computer took over after 70 s: both stretches lie where they belong."""
+    """Another computer took over after 70 s: both parts are placed correctly."""
     _, content = two_stretches(1000.0, 170.0 - 1000.0)
     found = read(clip_of(tmp_path, content)[0], "Head")
     assert "jumped before sample 120" in step_of(found)

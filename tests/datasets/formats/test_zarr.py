@@ -103,7 +103,7 @@ def test_nothing_is_unpickled(name, place, tmp_path):
     array = root / "b.zarr" / name
     written = tmp_path / "written"
     codec = {"id": "pickle", "protocol": 5}
-    # By itself zarr opens what has another codec of objects in front.
+    # On its own, zarr opens data that has another object codec in front.
     packing = {"filters": [{"id": "vlen-bytes"}], "compressor": None, "dtype": "|O"}
     content = json.loads((array / ".zarray").read_text()) | packing | {"fill_value": None}
     content[place] = [*packing["filters"], codec] if place == "filters" else codec

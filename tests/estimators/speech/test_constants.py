@@ -1,4 +1,4 @@
-"""Constants that stand for something measured elsewhere stay true to it."""
+"""Constants derived from external measurements stay consistent with them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def test_templates_are_of_the_bands_that_sound_is_parted_into() -> None:
 
 @pytest.mark.parametrize(
     ("is_words", "span_s", "ppm"),
-    # Of 40 and 250 ppm that drifts of real speech scatter by, random errors explain 26 and 100:
-    # the model of a steady wander is 30 at a minute, as measured, and low in short clips.
+    # Drifts of real speech scatter by 40 and 250 ppm, of which random errors explain 26 and 100:
+    # the model of a steady wander gives 30 at one minute, as measured, and too little in short
+    # clips.
     [(False, 60.0, 30.0), (True, 60.0, 60.0), (False, 20.0, 156.0)],
 )
 def test_drifts_of_speech_scatter_as_measured(is_words: bool, span_s: float, ppm: float) -> None:

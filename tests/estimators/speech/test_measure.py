@@ -1,4 +1,4 @@
-"""Tiers against sound: truth is espeak-ng's, with voices that the templates do not know."""
+"""Tiers against sound: truth is espeak-ng's, with voices unknown to the templates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testkit.streams import sound_stream
 pytest.importorskip("espeakng_loader")
 
 EPOCH = 1_767_225_600_000_000_000
-# Borders of synthetic phones are found with 1 ms rmse at 12 s; the demand is 3 ms.
+# Boundaries of synthetic phones are found with 1 ms rmse at 12 s; 3 ms is required.
 PHONES_S = 0.003
 WORDS_S = 0.008
 
@@ -51,7 +51,7 @@ def changed(tier: Tier, to: Callable[[float], float]) -> Tier:
 def measured(
     tier: Tier, said: Utterance, stop_s: float, *, noise_std: float = 1e-4, start_s: float = 0.0
 ) -> PairMeasurement:
-    """Measure what a tier says of a part of the sound."""
+    """Measure a tier against a part of the sound."""
     first, stop = round(start_s * said.rate_hz), round(stop_s * said.rate_hz)
     rng = np.random.default_rng(13)
     samples = said.samples[first:stop] + rng.normal(0.0, noise_std, stop - first)
@@ -77,7 +77,7 @@ def test_offset_is_what_is_added_to_the_tier(english: Utterance, offset_s: float
     pair = measured(changed(english.phones, lambda t: t - offset_s), english, 12.0)
     check(pair, offset_s, PHONES_S)
     assert (pair.source, pair.target, pair.method) == ("text", "mic", "speech")
-    # What the clip cannot exclude is told: over 12 s some hundred ppm.
+    # What the clip cannot exclude is reported: some hundred ppm over 12 s.
     assert pair.drift_ppm is not None
     assert pair.drift_std_ppm is not None
     assert abs(pair.drift_ppm) < 2.6 * pair.drift_std_ppm
@@ -97,7 +97,7 @@ def test_stretched_tier_shows_its_drift(english: Utterance, stop_s: float, ppm: 
 
 
 def in_room(said: Utterance, reverberation_s: float) -> Utterance:
-    """Return an utterance heard where the direct sound and an exponential tail are alike loud."""
+    """Return an utterance whose direct sound and exponential reverberation are equally loud."""
     n = round(reverberation_s * said.rate_hz)
     time_s = np.arange(n) / said.rate_hz
     response = np.random.default_rng(15).normal(size=n) * np.exp(-6.9 * time_s / reverberation_s)
@@ -112,13 +112,13 @@ def in_room(said: Utterance, reverberation_s: float) -> Utterance:
 def test_rooms_do_not_make_a_tier_early(
     english: Utterance, german: Utterance, reverberation_s: float
 ) -> None:
-    # Tails shift the borders of this speech by 7 to 10 ms.
+    # Reverberation shifts the boundaries of this speech by 7 to 10 ms.
     for said in (english, german):
         check(measured(said.phones, in_room(said, reverberation_s), 16.0), 0.0, 0.006)
 
 
 def loose(tier: Tier, rng: np.random.Generator) -> Tier:
-    """Return words as recognisers time them: 50 ms off, in steps of 20, pauses given to words."""
+    """Return words as timed by recognisers: 50 ms off, in steps of 20, pauses added to words."""
     words = [i for i in tier.intervals if i.label]
     starts = np.array([i.start_s for i in words])
     phrase = np.repeat(rng.normal(0.0, 0.03, starts.size // 8 + 1), 8)[: starts.size]
@@ -174,7 +174,7 @@ def test_moving_the_tier_moves_the_answer(english: Utterance) -> None:
     )
     assert there.offset_s is not None
     assert here.offset_s is not None
-    # Frames are 5 ms apart: the answer must not know of them.
+    # Frames are 5 ms apart: the result must not depend on their phase.
     assert there.offset_s - here.offset_s == pytest.approx(0.0037, abs=0.001)
 
 
@@ -205,7 +205,7 @@ def test_step_within_twenty_seconds_is_no_drift(
     pair = measured(stepped, english, 20.0)
     assert pair.accepted, pair.why
     assert pair.step_s is not None, f"told as {pair.offset_s} s and {pair.drift_ppm} ppm"
-    # Borders of words are sharp to 10 ms only.
+    # Word boundaries are accurate only to 10 ms.
     assert pair.step_s == pytest.approx(size_s, abs=0.010 if name == "phones" else 0.020)
     assert pair.step_at_ns is not None
     assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s, abs=1.0)
@@ -281,13 +281,13 @@ def test_labels_that_scatter_widen_the_error(english: Utterance) -> None:
     assert wide.diagnostics["scatter_s"] >= 0.01
 
 
-# What energy windows do to borders is taken off: over voices its mean is below these.
+# The effect of energy windows on boundaries is subtracted: its mean over voices is below these.
 MEAN_PHONES_S = 7e-4
 MEAN_WORDS_S = 2e-3
 
 
 def test_borders_of_many_voices_are_right_on_average() -> None:
-    """Each voice errs by up to 1 ms (phones); turned round, the correction would leave 2 ms."""
+    """Each voice errs by up to 1 ms (phones); the wrong sign of the correction would leave 2 ms."""
     phones, words = [], []
     voices = ("en+f5", "de+m6", "fr+f2", "es+m3", "en-us+m1", "de+f3")
     for k, language in enumerate(voices):

@@ -10,10 +10,10 @@ from syncaudit.estimators.state import measure
 from syncaudit.model import PictureMotion
 from testkit.working_arm import arm, joints, pictures
 
-# Three standard errors of a typical clip of 12 s, and what 10 Hz make of it.
+# Three standard errors of a typical clip of 12 s, and the same at 10 Hz.
 TOLERANCE_S = 0.008
 TOLERANCE_10HZ_S = 0.024
-# An arm of two equal lags trails slow motion by their sum, tremor of 2 Hz by two thirds of it.
+# An arm of two equal lags trails slow motion by their sum, 2 Hz tremor by two thirds of it.
 LAG_SHARE = 0.4
 
 
@@ -42,12 +42,12 @@ def test_errors_cover_the_truth():
     pairs = [measured(seed, late_s=0.037, noise=0.5) for seed in range(6)]
     z = [(pair.offset_s + 0.037) / pair.offset_std_s for pair in pairs if pair.accepted]
     assert len(z) >= 5
-    # One of 6 honest z-scores is beyond 2.9 once in 45 runs.
+    # One of 6 honest z-scores exceeds 2.9 once in 45 runs.
     assert np.abs(z).max() < 2.9
 
 
 def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
-    """Parts of the clip that scatter more than they claim widen the error of the whole."""
+    """Parts of the clip that scatter more than claimed widen the error of the whole."""
     monkeypatch.setattr(measure, "_random_std", lambda *_: 1.0)
     pair = measured(1)
     assert not pair.accepted
@@ -137,7 +137,7 @@ def test_lost_frames_are_a_step():
     late_s = np.where(np.arange(360) < 180, 0.0, -0.1)
     pair = measure_camera_state(pictures(course, 10, late_s=late_s), joints(course))
     assert pair.accepted, pair.why
-    # Three standard errors of either side together, and one of the twelve blocks.
+    # Three combined standard errors of both sides, and one of the twelve blocks.
     assert abs(pair.step_s - 0.1) < 0.025
     assert abs(pair.step_at_ns * 1e-9 - 6.0) <= 1.0
 
@@ -179,7 +179,7 @@ def test_short_state_is_refused_on_either_side():
 
 
 def drifting(seed, drift_ppm, seconds=25.0, **how):
-    """Measure a camera whose content grows older by so many ppm, with what else it is told."""
+    """Measure a camera whose content age grows by the given ppm; other arguments are passed on."""
     course = arm(seed, seconds)
     since_s = np.arange(round(seconds * 30.0)) / 30.0 - 0.5 * seconds
     camera = pictures(course, seed, seconds, late_s=0.05 + 1e-6 * drift_ppm * since_s, noise=0.3)
@@ -191,7 +191,7 @@ def drifting(seed, drift_ppm, seconds=25.0, **how):
 def test_a_steady_drift_is_no_step(seed, drift_ppm):
     pair = drifting(seed, drift_ppm)
     assert pair.step_s is None
-    assert not pair.accepted  # which no clock does
+    assert not pair.accepted  # which no real clock has
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_no_drift_is_told_within_two_of_its_stated_errors(seed, drift_ppm):
     found_ppm, std_ppm = (pair.diagnostics[key] for key in ("drift_ppm", "drift_std_ppm"))
     assert abs(found_ppm) < 2.0 * std_ppm
     assert abs(found_ppm + drift_ppm) < 3.0 * std_ppm
-    # What makes parts of the clip disagree and cannot be told is a refusal.
+    # A disagreement between parts of the clip that cannot be explained leads to rejection.
     assert pair.accepted is (drift_ppm < 3000.0)
     if pair.accepted:
         assert abs(pair.offset_s + 0.05) < 3.0 * pair.offset_std_s
@@ -233,7 +233,7 @@ def test_lost_frames_are_a_step_all_the_same(seed, step_s):
     camera = pictures(course, seed, 25.0, late_s=late_s, noise=0.3)
     pair = measure_camera_state(camera, joints(course, 25.0))
     assert pair.drift_ppm is None
-    if step_s > 0.033:  # a frame is as well a drift
+    if step_s > 0.033:  # one frame may equally be a drift
         assert pair.accepted, pair.why
     if pair.step_s is not None:
         assert abs(pair.step_s - step_s) < 3.0 * pair.step_std_s
@@ -257,7 +257,7 @@ def test_sensors_on_one_clock_do_not_drift():
 
 
 def test_parts_that_only_a_drift_explains_are_no_plain_offset(monkeypatch):
-    """A drift that is known too poorly to be told must not be passed over."""
+    """A drift known too poorly to be reported must not be ignored."""
     monkeypatch.setattr(measure, "why_no_line", lambda *_, **__: None)
     monkeypatch.setattr(measure, "find_shared_step", lambda *_, **__: (None, None))
     told = {"parts of the clip": "parts of the clip disagree"}
@@ -268,7 +268,7 @@ def test_parts_that_only_a_drift_explains_are_no_plain_offset(monkeypatch):
 
 
 def test_slow_motion_of_coded_video_claims_more():
-    """An eighth of a pixel is held back: for 10 ms at 12 pixels a second."""
+    """An eighth of a pixel is the assumed uncertainty: 10 ms at 12 pixels a second."""
     course = arm(1)
     camera = pictures(course, 1)
     images = measure_camera_state(camera, joints(course))
@@ -285,7 +285,7 @@ def test_slow_motion_of_coded_video_claims_more():
 
 
 def test_noise_that_hides_small_motion_moves_no_answer_beyond_its_error():
-    """A third of the cells see something small that is late, exactly until noise hides it."""
+    """A third of the cells show small late motion, which is exact until noise hides it."""
     course = arm(5, 20.0)
     clear = pictures(course, 5, 20.0, noise=0.0)
     small = pictures(course, 6, 20.0, late_s=0.03, noise=0.0)

@@ -1,4 +1,4 @@
-"""Mixtures that are drawn anew at the delay they give."""
+"""Mixtures are recomputed at the delay they yield."""
 
 import numpy as np
 import pytest

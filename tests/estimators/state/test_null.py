@@ -9,7 +9,7 @@ from testkit.repeating_arm import watched
 
 
 def searches(rng, n, size=100):
-    """Return log-likelihoods of searches where every fifth value is a peak of an exponential."""
+    """Return log-likelihoods of searches with an exponential peak at every fifth value."""
     curves = np.zeros((n, size))
     curves[:, ::5] = rng.exponential(7.0, (n, size // 5))
     return curves
@@ -22,8 +22,8 @@ def test_chances_of_peaks_by_chance_are_even():
         best, *null = searches(rng, 4)
         log10.append(chance_of_peak(float(best.max()), null, range_s=4.0, step_s=0.04))
     log10 = np.array(log10)
-    # Expected numbers, not probabilities: a tenth of 400 is 40 ± 6, and a tail that is learnt from
-    # 30 peaks is off by a fifth.
+    # Expected numbers, not probabilities: a tenth of 400 is 40 ± 6, and a tail estimated from 30
+    # peaks is off by a fifth.
     assert 25 <= np.count_nonzero(log10 < -1.0) <= 70
     assert np.count_nonzero(log10 < -3.0) <= 4
 
@@ -37,7 +37,7 @@ def test_chance_does_not_depend_on_units_of_the_tail():
 
 
 def test_null_without_any_peak_has_the_tail_of_independent_noise():
-    # Four peaks are taken for granted in 100 values, one in 25.
+    # Four peaks are assumed in 100 values, one in 25.
     log10 = chance_of_peak(20.0, [np.full(100, -1.0)], range_s=1.0, step_s=0.04)
     assert abs(log10 - (0.0 - 20.0 / np.log(10.0))) < 1e-9
 

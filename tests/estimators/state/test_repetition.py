@@ -1,4 +1,4 @@
-"""Motion that repeats tells an offset only modulo its period."""
+"""Repeating motion determines an offset only modulo its period."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from syncaudit.estimators import measure_camera_state
 from syncaudit.estimators.state.repetition import find_repetition
 from testkit.repeating_arm import watched
 
-# One step of the lags.
+# One step between the searched offsets.
 TOLERANCE_S = 0.041
-# One of 24 honest z-scores is beyond 3.7 once in 190 runs.
+# One of 24 honest z-scores exceeds 3.7 once in 190 runs.
 MAX_Z = 3.7
 
 

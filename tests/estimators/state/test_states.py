@@ -16,7 +16,7 @@ TOLERANCE_S = 0.008
 
 
 def following(course, lags_s, seconds=12.0, rate_hz=30.0, seed=0):
-    """Return a command of as many channels as lags, and the state that trails it by them."""
+    """Return a command with one channel per lag, and the state that trails it by these lags."""
     rng = np.random.default_rng([seed, 9])
     times_s = np.arange(round(seconds * rate_hz)) / rate_hz
     turns = rng.normal(size=(course.command(times_s).shape[1], len(lags_s)))
@@ -100,7 +100,7 @@ def test_drift_is_seen_from_either_side():
     there, back = measure_states(slow, state), measure_states(state, slow)
     assert there.accepted, there.why
     assert abs(there.drift_ppm + 2000.0) < 3.0 * there.drift_std_ppm + 4.0
-    # Of the inverse of 1 - 0.002.
+    # For the inverse of 1 - 0.002.
     assert abs(back.drift_ppm - 2004.0 - (-2000.0 - there.drift_ppm)) < 1.0
     assert abs(back.at_ns - there.at_ns - 1e9 * there.offset_s) <= 1.0
 

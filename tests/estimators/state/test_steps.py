@@ -1,4 +1,4 @@
-"""Steps of the delay inside an episode, told from moments of blocks."""
+"""Steps of the delay within an episode, found from the moments of blocks."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.steps import REACH_PERIODS, find_shared_step
 
 PERIOD_S = 1.0 / 30.0
-# Joint rates: sums of cosines, so that their integral is known anywhere.
+# Joint rates are sums of cosines, so that their integral is known at any instant.
 HZ = np.random.default_rng(3).uniform(0.2, 1.5, (2, 12))
 PHASE = np.random.default_rng(4).uniform(-np.pi, np.pi, (2, 12))
 
@@ -26,7 +26,7 @@ def angle(t):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held(RunningIntegral):
-    """A driver that may be asked only for what it holds."""
+    """A driver that fails when asked for times it does not hold."""
 
     def at(self, times_s):
         assert times_s.min() >= self.start_s, "asked for times before the first sample"
@@ -59,9 +59,9 @@ def step_of(increments, held, near_s):
 
 @pytest.mark.parametrize("late_s", [0.5, -0.5])
 def test_step_is_found_where_the_driver_holds_one_end_of_the_episode_alone(late_s):
-    """Frames before its first sample, or after its last, at any delay that is tried, are left out.
+    """Frames outside its samples at any of the tried delays are left out.
 
-    Delays are of both signs, and larger than the range that is tried around them.
+    Delays have both signs and exceed the range that is tried around them.
     """
     assert abs(late_s) > REACH_PERIODS * PERIOD_S
     episode = seen(25.0, late_s=late_s, step_s=0.1, step_at_s=12.0)

@@ -23,7 +23,7 @@ def realdata() -> Path:
 
 @pytest.fixture
 def utterance() -> Callable[..., Utterance]:
-    """Return a function that makes an utterance of noise: for aligners that do not listen."""
+    """Return a function that makes a noise utterance, for aligners that ignore the sound."""
 
     def make(text: str = "hello world", *, seconds: float = 2.0, **keys: Any) -> Utterance:
         rng = np.random.default_rng(7)

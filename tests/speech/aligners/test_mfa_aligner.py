@@ -218,7 +218,7 @@ def test_program_is_found_on_the_path_then_in_conda(
     plain.chmod(0o755)
     assert (
         MfaAligner().unavailable_reason("en", is_phones=False) is None
-    )  # the broken one is passed over
+    )  # the broken one is skipped
     conda.unlink()
     assert MfaAligner().unavailable_reason("en", is_phones=False) is not None
 

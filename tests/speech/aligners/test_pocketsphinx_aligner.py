@@ -14,7 +14,7 @@ from syncaudit.speech.aligners.pocketsphinx.aligner import PocketsphinxAligner
 
 Real = Callable[..., Utterance]
 
-# Hand labels of people differ by about as much (design, section 7).
+# Human hand labels differ by about as much (design, section 7).
 MEAN_ERROR_S = 0.025
 
 
@@ -45,7 +45,7 @@ def sound(samples: Any, **keys: Any) -> Utterance:
 
 @pytest.mark.realdata
 def test_words_lie_where_people_put_them(aligner: PocketsphinxAligner, real: Real) -> None:
-    """Hand labels of `mary` (praatIO): five word borders."""
+    """Hand labels of `mary` (praatIO): five word boundaries."""
     found = aligned(aligner, real("mary"))
     assert [one.label for one in found.words.intervals] == ["mary", "rolled", "the", "barrel"]
     truth = np.array([0.3154, 0.6755, 0.9839, 1.0637, 1.5183])
@@ -186,7 +186,7 @@ def test_one_bad_utterance_spoils_no_other(aligner: PocketsphinxAligner) -> None
 
 @pytest.mark.realdata
 def test_borders_are_neither_early_nor_late(aligner: PocketsphinxAligner, real: Real) -> None:
-    """Hand labels of `mary` (praatIO); the model alone is 9 ms early, turned round 18 ms."""
+    """Hand labels of `mary` (praatIO); the model alone is 9 ms early, reversed 18 ms."""
     found = aligned(aligner, real("mary"))
     truth = np.array([0.3154, 0.6755, 0.9839, 1.0637, 1.5183])
     edges = np.array([*starts(found.words.intervals), found.words.intervals[-1].stop_s])

@@ -8,7 +8,7 @@ from syncaudit.speech.aligners.pocketsphinx.fit import Fit, Placed, fit_of
 
 
 def placed(*parts: tuple[int, str, float]) -> list[Placed]:
-    """Return sounds one after the other from (frames, phone, score a frame)."""
+    """Return consecutive sounds from (frames, phone, score per frame)."""
     found: list[Placed] = []
     for length, phone, score in parts:
         start = found[-1].start + found[-1].length if found else 0
@@ -34,7 +34,7 @@ def test_score_is_that_of_speech_alone() -> None:
 def test_what_fits_badly_for_long_is_unexplained(
     parts: Sequence[tuple[int, str, float]], share: float
 ) -> None:
-    """Windows of 0.3 s blur the borders by a tenth of these two seconds at most."""
+    """Windows of 0.3 s blur the boundaries by at most a tenth of these two seconds."""
     assert fit_of(placed(*parts)).unexplained == pytest.approx(share, abs=0.1)
 
 

@@ -1,4 +1,4 @@
-"""viter on a model of a few short utterances that it trains here; models of MFA are not at hand."""
+"""viter with a model trained here on a few short utterances, because MFA models are unavailable."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from syncaudit.speech.aligners.viter import ViterAligner
 
 TEXTS = ("see the sea", "the sea is far", "far is the car", "see the far car")
 DICTIONARY = "see S IY\nthe DH AH\nsea S IY\nis IH Z\nfar F AA R\ncar K AA R\n"
-# Training is not repeatable, with a seed and one thread neither: where so small a model places a
-# word is not tested, only that its own answer is told.
+# Training is not repeatable, even with a seed and one thread: word positions of such a small model
+# are not tested, only that its own answer is reported.
 VOICES = ("en", "en+f2", "en+f3", "en+m3", "en+m7")
 
 

@@ -1,1 +1,1 @@
-"""Bags written by hand, of every storage."""
+"""Hand-written bags in every storage format."""

@@ -1,4 +1,4 @@
-"""A sample clip with known truth as the messages of a bag, with faults planted on the way."""
+"""A sample clip with known truth as messages of a bag, with faults injected."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _pictures(camera: str) -> tuple[bytes, ...]:
 
 
 def rules() -> dict[str, Any]:
-    """Return what a bag does not hold: the cameras' geometry and the bus' description."""
+    """Return what a bag does not hold: the camera geometry and the CAN description."""
     clip = _recorded()[0]
     keys = ("line_delay_s", "exposure_s", "focal_px")
     return {
@@ -64,10 +64,10 @@ def drive(
     messages : Messages
         ROS generation.
     cameras : tuple of str
-        Which to take.
+        Cameras to include.
     late_ns : mapping of str to int, optional
-        Cameras whose pictures show what was so long before their stamps; stamps and arrivals
-        themselves are flawless.
+        How much older than its timestamp the content of each camera's frames is; timestamps and
+        arrival times themselves are correct.
     """
     late_ns = late_ns or {}
     _, streams = _recorded()
@@ -110,7 +110,7 @@ def drive(
 
 @cache
 def bus_frames() -> tuple[np.ndarray, list[tuple[int, bytes]]]:
-    """Return the sample's bus log: stamps, and (identifier, data) of every frame."""
+    """Return the timestamps and (identifier, data) of every frame in the sample's bus log."""
     text = (SAMPLE / "can.log").read_text()
     found = re.findall(r"\((\d+)\.(\d+)\) \S+ ([0-9A-F]+)#([0-9A-F]*)", text)
     stamps = [int(s) * 10**9 + int(f.ljust(9, "0")) for s, f, _, _ in found]

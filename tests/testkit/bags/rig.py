@@ -1,4 +1,4 @@
-"""One drive in a bag of every storage."""
+"""One drive as a bag in every storage format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ N_PICTURES, N_SAMPLES = 40, 400
 
 
 def rig(messages: Messages) -> list[Sent]:
-    """Return two seconds of a camera, an IMU, joints, a bus and something else."""
+    """Return two seconds of a camera, an IMU, joints, a CAN bus and another topic."""
     cam, imu = stamps(N_PICTURES, 20.0), stamps(N_SAMPLES, 200.0, seed=1)
     cam_in, imu_in = arrivals(cam), arrivals(imu, seed=1)
     return pack(
@@ -90,7 +90,7 @@ STORAGES = {
 
 
 def write_rig(folder: Path, name: str) -> Path:
-    """Write the drive in one of STORAGES."""
+    """Write the drive in one of `STORAGES`."""
     place, is_ros1, options = STORAGES[name]
     messages = Messages(is_ros1=is_ros1)
     folder.mkdir(exist_ok=True)
@@ -98,6 +98,6 @@ def write_rig(folder: Path, name: str) -> Path:
 
 
 def take_in(source: Path, out: Path, **rules):
-    """Import a bag by these rules; return what was done and the clips."""
+    """Import a bag with these rules; return the import result and the clips."""
     done = import_dataset(str(source), out / "m.jsonl", rules=rules)
     return done, load_manifest(str(out / "m.jsonl"))

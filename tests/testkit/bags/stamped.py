@@ -1,4 +1,4 @@
-"""Bags of stamps alone, with what is wrong with one camera's said by functions of its stamps."""
+"""Bags of timestamps only, in which functions alter the timestamps of one camera."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stamped(
     everyone: bool = False,
     seed: int = 0,
 ) -> ClipVerdict:
-    """Audit the stamps of six cameras and an IMU, those of camera 2 changed."""
+    """Audit the timestamps of six cameras and an IMU, with those of camera 2 altered."""
     messages = Messages(is_ros1=False)
     picture, parts = jpeg(90, width=16, height=16), []
     topics = [(f"/cam{k}/image_raw/compressed", CAMERA_HZ) for k in range(6)]
@@ -80,7 +80,7 @@ def judged(source: Path, tmp_path: Path, **choices: object) -> ClipVerdict:
 
 
 def told(verdict: ClipVerdict) -> dict[tuple[str, str], float | None]:
-    """Return (source, code) to value of what was found, without what could not be judged."""
+    """Return the findings as (source, code) to value, without those that are unobservable."""
     return {
         (str(finding.source), str(finding.code)): finding.value
         for finding in (*verdict.reasons, *verdict.warnings)

@@ -1,4 +1,4 @@
-"""Write small bags with the formats' own libraries."""
+"""Write small bags with each format's own library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRAME, CLIP = "can_msgs/msg/Frame", "foxglove_msgs/msg/CompressedVideo"
 
 
 class Messages:
-    """Builds and serializes messages of one ROS generation."""
+    """Build and serialize messages of one ROS generation."""
 
     def __init__(self, *, is_ros1: bool) -> None:
         self.is_ros1 = is_ros1
@@ -139,7 +139,7 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One message on its way into a bag."""
+    """A message to be written into a bag."""
 
     topic: str
     type_name: str
@@ -150,7 +150,7 @@ class Sent:
 
 
 def write_bag(path: Path, sent: Iterable[Sent], messages: Messages, **options: Any) -> Path:
-    """Write a ROS 1 bag (``.bag``), a rosbag2 folder, or an MCAP file, by the path's suffix."""
+    """Write a ROS 1 bag (``.bag``), a rosbag2 folder or an MCAP file, depending on the suffix."""
     if path.suffix == ".bag":
         return _write_ros1(path, sent, messages, **options)
     if path.suffix == ".mcap":
@@ -233,7 +233,7 @@ def _write_mcap(
 
 
 def jpeg(shade: int, *, width: int = 64, height: int = 48) -> bytes:
-    """Return a small JPEG whose mean is near `shade`."""
+    """Return a small JPEG whose mean level is near `shade`."""
     import cv2
 
     picture = np.full((height, width), shade, np.uint8)
@@ -242,7 +242,7 @@ def jpeg(shade: int, *, width: int = 64, height: int = 48) -> bytes:
 
 
 def stamps(n: int, rate_hz: float, *, seed: int = 0, jitter_s: float = 2e-4) -> np.ndarray:
-    """Return capture stamps of a source with a little jitter."""
+    """Return the capture timestamps of a source with slight jitter."""
     rng = np.random.default_rng(seed)
     times = np.arange(n) / rate_hz + rng.normal(0.0, jitter_s, n)
     return START_NS + np.round(times * 1e9).astype(np.int64)
@@ -251,14 +251,14 @@ def stamps(n: int, rate_hz: float, *, seed: int = 0, jitter_s: float = 2e-4) -> 
 def arrivals(
     capture_ns: np.ndarray, *, seed: int = 0, floor_s: float = 0.006, mean_s: float = 0.002
 ) -> np.ndarray:
-    """Return when a recorder gets samples: a floor and exponential delays, in order."""
+    """Return sorted arrival times at the recorder: a minimum latency plus exponential delays."""
     rng = np.random.default_rng(1000 + seed)
     delay_s = floor_s + rng.exponential(mean_s, capture_ns.size)
     return np.maximum.accumulate(capture_ns + np.round(delay_s * 1e9).astype(np.int64))
 
 
 def pack(*parts: Iterable[Sent]) -> list[Sent]:
-    """Return messages in the order of their arrival."""
+    """Return the messages in order of arrival."""
     return sorted((each for part in parts for each in part), key=lambda each: each.receive_ns)
 
 

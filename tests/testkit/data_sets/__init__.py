@@ -1,1 +1,1 @@
-"""A small data set of every format that is imported."""
+"""A small data set in every importable format."""

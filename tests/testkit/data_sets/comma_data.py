@@ -1,4 +1,4 @@
-"""comma2k19 segments by the published layout: arrays without a suffix, and a raw HEVC stream."""
+"""comma2k19 segments in the published layout: arrays without a suffix, and a raw HEVC stream."""
 
 from __future__ import annotations
 

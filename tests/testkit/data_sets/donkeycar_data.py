@@ -1,4 +1,4 @@
-"""Tubs of donkeycar, as its parts write them."""
+"""Donkeycar tubs as written by its parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERIOD_MS = 50
 
 
 def write_tubs(folder: Path, n_clips: int) -> Path:
-    """Write a tub of version 2 with so many sessions, four of them in one catalog."""
+    """Write a version 2 tub with the given number of sessions, four of them in one catalog."""
     root = folder / "mycar"
     tub = root / "tub_1"
     (tub / "images").mkdir(parents=True)
@@ -38,7 +38,7 @@ def write_tubs(folder: Path, n_clips: int) -> Path:
 
 
 def write_old_tub(folder: Path, **more: list[Any]) -> Path:
-    """Write a tub of version 1, a file a record; `more` are keys with a value for each."""
+    """Write a version 1 tub, one file per record; `more` maps keys to one value per record."""
     tub = folder / "tub_2_19-08-01"
     tub.mkdir(parents=True)
     (tub / "meta.json").write_text(json.dumps({"inputs": [], "types": []}))
@@ -51,7 +51,7 @@ def write_old_tub(folder: Path, **more: list[Any]) -> Path:
 
 
 def values(number: int, name: str) -> dict[str, Any]:
-    """Return what a car with an IMU and an encoder records."""
+    """Return the records of a car with an IMU and an encoder."""
     turn = (number % 5 - 2) / 4
     return {
         "cam/image_array": name,

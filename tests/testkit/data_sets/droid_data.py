@@ -1,4 +1,4 @@
-"""DROID episodes by the published layout: milliseconds for every step, a video a camera."""
+"""DROID episodes in the published layout: milliseconds for every step, one video per camera."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS_MS = BEGIN_MS + np.arange(N_STEPS) * 67
 
 
 def write_droid(folder: Path, n_clips: int) -> Path:
-    """Write episodes of one day; a second video beside each is of both eyes of its camera."""
+    """Write episodes of one day, each with a second video that shows both eyes of its camera."""
     root = folder / "droid_raw"
     video = None
     for number in range(n_clips):

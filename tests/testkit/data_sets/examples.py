@@ -1,7 +1,7 @@
 """Small data sets of every format, for the contract test that all formats run.
 
-An example is one module function `write_<format>(folder, n_clips)`: it writes a data set with so
-many clips, the same bytes for the same arguments, and returns what to hand to the importer.
+An example is one module function `write_<format>(folder, n_clips)`: it writes a data set with
+`n_clips` clips, deterministically to the byte, and returns the path to pass to the importer.
 `EXAMPLES` is the table; a new format adds its line.
 """
 
@@ -32,14 +32,14 @@ from testkit.data_sets.zarr_data import write_zarr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A format's example.
+    """The example of one format.
 
     Parameters
     ----------
     write : callable
-        Takes (empty folder, number of clips), returns the source to import.
+        Takes (empty folder, number of clips) and returns the source to import.
     broken : mapping of str to (path in the source, new bytes or None to delete, pattern)
-        What breaks the data set as a whole, and what the error says.
+        Damage that makes the whole data set invalid, and the expected error message.
     """
 
     write: Callable[[Path, int], Path]

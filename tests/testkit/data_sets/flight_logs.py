@@ -1,4 +1,4 @@
-"""Logs of autopilots: ULog of PX4 and DataFlash of ArduPilot, written by their specifications."""
+"""Autopilot logs, ULog of PX4 and DataFlash of ArduPilot, written to their specifications."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def ulog_of(
     *,
     dropouts_ms: tuple[int, ...] = (),
 ) -> bytes:
-    """Return a ULog (docs.px4.io, ULog File Format) of topics by name and number of the sensor.
+    """Return a ULog (docs.px4.io, ULog File Format) of topics by name and sensor number.
 
-    Columns of integers are microseconds, the others floats.
+    Integer columns are microseconds, all others floats.
     """
     parts = [b"ULog\x01\x12\x35\x01" + struct.pack("<Q", 0), _message("B", bytes(40))]
     for name, columns in {topic: columns for (topic, _), columns in topics.items()}.items():
@@ -51,7 +51,7 @@ def gyro_topic(sampled_us: NDArray[np.int64], rates: NDArray[np.float64]) -> dic
 
 
 def dataflash_of(messages: Mapping[str, tuple[str, str, NDArray[np.float64]]]) -> bytes:
-    """Return a DataFlash log of messages: their name to format, columns, and rows."""
+    """Return a DataFlash log of messages: name to format, columns and rows."""
     parts = [_format(0x80, 89, "FMT", _FMT, "Type,Length,Name,Format,Columns")]
     for number, (name, (codes, columns, rows)) in enumerate(messages.items(), start=1):
         layout = "<" + "".join(_DF_CODES[code] for code in codes)

@@ -19,12 +19,12 @@ def pictures(number: int) -> np.ndarray:
 
 
 def vectors(number: int, width: int = 14) -> np.ndarray:
-    """Return moving numbers, shape (6, width)."""
+    """Return values that change over time, shape (6, width)."""
     return np.sin(np.arange(N_STEPS)[:, None] * 0.3 + np.arange(width) + number)
 
 
 def padded(encoded: list[bytes]) -> np.ndarray:
-    """Return encoded images as rows of one length, zeros behind them, as ALOHA does."""
+    """Return encoded images as rows of equal length, zero-padded as in ALOHA."""
     rows = np.zeros((len(encoded), max(map(len, encoded)) + 5), np.uint8)
     for row, data in zip(rows, encoded, strict=True):
         row[: len(data)] = np.frombuffer(data, np.uint8)
@@ -32,7 +32,7 @@ def padded(encoded: list[bytes]) -> np.ndarray:
 
 
 def write_aloha(folder: Path, n_clips: int, *, is_packed: bool = True) -> Path:
-    """Write a file an episode; images as padded JPEG, or as arrays."""
+    """Write one file per episode, with images as padded JPEG or as arrays."""
     root = folder / "aloha_task"
     root.mkdir(parents=True)
     for number in range(n_clips):
@@ -52,7 +52,7 @@ def write_aloha(folder: Path, n_clips: int, *, is_packed: bool = True) -> Path:
 
 
 def write_robomimic(folder: Path, n_clips: int, *, camera: str = "agentview_image") -> Path:
-    """Write one file with a group an episode."""
+    """Write one file with one group per episode."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "lift.hdf5"
     with h5py.File(path, "w") as file:

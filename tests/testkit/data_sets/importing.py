@@ -1,4 +1,4 @@
-"""The import of a data set and the clips that it gives."""
+"""Import a data set and load the resulting clips."""
 
 from __future__ import annotations
 

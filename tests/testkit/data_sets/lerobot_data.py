@@ -1,4 +1,4 @@
-"""LeRobot data sets by the documented layout, written by hand: the library is heavy."""
+"""LeRobot data sets in the documented layout, written by hand because the library is heavy."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ FEATURES = {
 
 
 def still(episode: int, frame: int) -> bytes:
-    """Return an encoded picture of its own brightness, PNG and JPEG in turn."""
+    """Return an encoded image of distinct brightness, alternately PNG and JPEG."""
     level = 40 + 5 * (episode % 20) + frame
     picture = np.full((48, 64, 3), level, np.uint8)
     return cv2.imencode((".png", ".jpg")[frame % 2], picture)[1].tobytes()
 
 
 def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
-    """Return the rows of an episode as LeRobot writes them; pictures as Hugging Face does."""
+    """Return the rows of an episode as LeRobot writes them, images in the Hugging Face layout."""
     rng = np.random.default_rng(episode)
     lists = [pa.array(rng.normal(size=DIMS).astype(np.float32).tolist()) for _ in range(n_frames)]
     vectors = pa.FixedSizeListArray.from_arrays(pa.concat_arrays(lists).cast(pa.float32()), DIMS)
@@ -71,7 +71,7 @@ def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
 
 
 def video(path: Path, levels: list[int], **options: str) -> None:
-    """Write a video with one frame of even brightness a level."""
+    """Write a video with one frame of uniform brightness per level."""
     path.parent.mkdir(parents=True, exist_ok=True)
     frames = (exact_frame(np.full((48, 64), level, np.uint8)) for level in levels)
     write_video(path, frames, rate=FPS, options={"g": "10", "crf": "10", **options})
@@ -94,7 +94,7 @@ def info(version: str, n_episodes: int, data_path: str, video_path: str) -> str:
 
 
 def write_lerobot_v2(folder: Path, n_clips: int) -> Path:
-    """Write files of their own for every episode; the videos are copies of one."""
+    """Write separate files for every episode; the videos are copies of one."""
     root = folder / "pusht"
     (root / "meta").mkdir(parents=True)
     (root / "meta/info.json").write_text(
@@ -125,10 +125,10 @@ def write_lerobot_v2(folder: Path, n_clips: int) -> Path:
 
 
 def write_lerobot_v3(folder: Path, n_clips: int) -> Path:
-    """Write two data files and one video file a camera with all episodes in them.
+    """Write two data files and one video file per camera that hold all episodes.
 
-    The frame k of episode e has the level 40 + 5 e + k, and the wrist camera's file begins with
-    7 frames of an episode that was deleted.
+    Frame k of episode e has the level 40 + 5 e + k, and the wrist camera's file begins with
+    7 frames of a deleted episode.
     """
     root = folder / "aloha"
     (root / "meta/episodes/chunk-000").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Logs of car loggers, as their applications export them."""
+"""Logs of car loggers, as exported by their applications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ RACEBOX = """Record,Time,Latitude,Longitude,Altitude,KPH,X,Y,Z,Lap,GyroX,GyroY,G
 2,0.040,34.48,-80.59,147.8,36,-0.1,0.0,1.0,0,-90,0.4,180
 3,0.080,34.48,-80.59,147.8,36,-0.1,0.0,1.0,0,-90,0.3,180
 """
-# The application's own preset: dates, and a speed that states no unit.
+# The application's own preset: dates, and a speed without a unit.
 RACEBOX_DATED = """Format,RaceBox CSV
 Track,Somewhere
 

@@ -1,4 +1,4 @@
-"""A nuScenes data set by the published schema: tables, pictures and the CAN bus expansion."""
+"""A nuScenes data set in the published schema: tables, images and the CAN bus expansion."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ CAMERAS = ("CAM_FRONT", "CAM_BACK")
 N_SAMPLES = 2
 SWEEPS_PER_SAMPLE = 3
 PERIOD_US = 83_333
-# The second camera fires when the beam has gone half round.
+# The second camera fires half a lidar revolution later.
 PHASE_US = {"CAM_FRONT": 0, "CAM_BACK": 25_000}
 START_US = 1_532_402_927_647_951
 FOCAL_PX = 1266.4
 
 
 def write_nuscenes(folder: Path, n_clips: int, version: str = "v1.0-mini") -> Path:
-    """Write scenes of one log; pictures of all scenes lie in the same folders."""
+    """Write the scenes of one log; the images of all scenes share the same folders."""
     root = folder / "nuscenes"
     tables: dict[str, list[dict[str, object]]] = {
         "sensor": [
@@ -64,7 +64,7 @@ def write_nuscenes(folder: Path, n_clips: int, version: str = "v1.0-mini") -> Pa
                     file = f"{kind}/{name}/n015__{name}__{time_us}.jpg"
                     (root / file).write_bytes(picture)
                     tables["sample_data"].append(_row(token, name, time_us, file))
-    # Rows of a table come in no order.
+    # Table rows are unordered.
     tables["sample_data"] = tables["sample_data"][::-1]
     (root / version).mkdir()
     for name, rows in tables.items():

@@ -1,4 +1,4 @@
-"""Segments of openpilot, written by pycapnp with the union and the numbers of its own schema."""
+"""Segments of openpilot, written by pycapnp with the union and field numbers of its own schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUTE = "0123456789abcdef|2024-05-06--07-08-09"
 BOOT_NS = 812_345_678_901
 READOUT_NS = 22_850_000
 RATE_HZ = 20
-# The fields of `Event` that are written here. All others of its union count as well.
+# The fields of `Event` that are written here. All other members of its union count as well.
 _FIELDS = {
     1: "initData :InitData",
     2: "roadCameraState :FrameData",
@@ -105,7 +105,7 @@ def _event() -> Any:
 
 
 def packed(events: Iterable[tuple[int, Mapping[str, Any]]]) -> bytes:
-    """Return a log of (logMonoTime, what the event holds)."""
+    """Return a log of (logMonoTime, content of the event)."""
     messages = (_event().new_message(logMonoTime=time, **held) for time, held in events)
     return b"".join(message.to_bytes() for message in messages)
 
@@ -119,7 +119,7 @@ def init(**held: Any) -> tuple[int, dict[str, Any]]:
 def frames(
     n: int, *, segment: int = 0, camera: str = "road", is_dated: bool = True
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Return the state and the index of every frame, at 20 Hz; old ones were dated by the state."""
+    """Return state and index of every frame at 20 Hz; if not `is_dated`, only states have times."""
     events: list[tuple[int, dict[str, Any]]] = []
     for number in range(n):
         stop = BOOT_NS + (segment * n + number) * 10**9 // RATE_HZ
@@ -149,7 +149,7 @@ def sensor(
 
 
 def write_comma(folder: Path, n_clips: int) -> Path:
-    """Write segments of two seconds; of the video nothing but its name."""
+    """Write segments of two seconds; of the video only a file with the right name."""
     root = folder / "realdata"
     n = 2 * RATE_HZ
     for number in range(n_clips):

@@ -12,7 +12,7 @@ DBC = (
 
 
 def write_plain_folder(folder: Path, n_clips: int) -> Path:
-    """Write sub-folders with a camera, an IMU, a bus log, a microphone and a transcript."""
+    """Write subfolders with a camera, an IMU, a CAN log, a microphone and a transcript."""
     root = folder / "drives"
     for number in range(n_clips):
         clip = root / f"clip_{number:06d}"

@@ -1,4 +1,4 @@
-"""RLDS data sets: TFRecord files written field by field, as TensorFlow's definitions have them."""
+"""RLDS data sets: TFRecord files written field by field according to TensorFlow's definitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_rlds(folder: Path, n_clips: int) -> Path:
 
 
 def shard_of(root: Path) -> Path:
-    """Return the one file of records of a data set."""
+    """Return the only record file of a data set."""
     return root / f"1.0.0/{NAME}-train.tfrecord-00000-of-00001"
 
 
@@ -50,7 +50,7 @@ def record(content: bytes) -> bytes:
 
 
 def features(number: int) -> dict[str, Any]:
-    """Return what an episode holds, one item a step or several in a row."""
+    """Return the features of an episode, with one item or several consecutive items per step."""
     steps = np.arange(N_STEPS)
     blank = jpeg(np.zeros((24, 32, 3), np.uint8))
     return {
@@ -70,7 +70,7 @@ def example(named: dict[str, Any]) -> bytes:
 
 
 def sequence_example(named: dict[str, Any]) -> bytes:
-    """Return a ``tf.train.SequenceExample``: a list of one Feature a step."""
+    """Return a ``tf.train.SequenceExample``: a list with one Feature per step."""
     lists = b"".join(
         _entry(name, b"".join(_field(1, _feature([item] if isinstance(item, bytes) else item))
                               for item in value))

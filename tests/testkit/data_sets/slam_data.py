@@ -69,7 +69,7 @@ def _dates(time_ns: list[int]) -> str:
 
 
 def write_kitti(folder: Path, n_clips: int) -> Path:
-    """Write synced drives of one day with one camera and navigation at 20 Hz."""
+    """Write synced drives of one day, each with one camera and navigation data at 20 Hz."""
     root = folder / "2011_09_26"
     root.mkdir(parents=True)
     (root / "calib_cam_to_cam.txt").write_text(CALIBRATION)

@@ -1,4 +1,4 @@
-"""Small videos with sound and subtitles, as phones and screen recorders leave them."""
+"""Small videos with sound and subtitles, as phones and screen recorders write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import av
 import numpy as np
 
 FPS, RATE_HZ, DURATION_S = 25, 48_000, 3
-# The picture lights up and the sound clicks at this time of the recorder.
+# The image lights up and the sound clicks at this recorder time.
 EVENT_S = 1.0
 _ASS_HEADER = b"""[Script Info]
 ScriptType: v4.00+
@@ -33,20 +33,20 @@ def write_video(
     level: float = 0.001,
     subtitles: str | None = None,
 ) -> Path:
-    """Write a video that lights up and clicks at once.
+    """Write a video with a simultaneous flash and click.
 
     Parameters
     ----------
     path : Path
-        Its ending tells the container.
+        Its suffix determines the container.
     codec : str
-        Of the sound.
+        Audio codec.
     video_late_s, sound_late_s : float
-        Presentation time at which each stream begins; it lacks what was before.
+        Presentation time at which each stream begins; earlier content is missing.
     level : float
-        Noise beside the click; 0 leaves the sound silent altogether.
+        Noise level around the click; 0 makes the sound completely silent.
     subtitles : str, optional
-        Codec of a subtitle stream, ``mov_text``.
+        Codec of a subtitle stream, such as ``mov_text``.
     """
     with av.open(str(path), "w") as container:
         video = container.add_stream("libx264", rate=FPS)

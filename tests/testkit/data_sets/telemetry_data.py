@@ -9,7 +9,7 @@ from testkit.gopro_video import gyro_payloads, write_gopro
 
 
 def write_telemetry(folder: Path, n_clips: int) -> Path:
-    """Write videos of half a second with a gyroscope inside."""
+    """Write half-second videos with an embedded gyroscope track."""
     root = folder / "card"
     for number in range(1, n_clips + 1):
         write_gopro(root / f"DCIM/100GOPRO/GX01{number:04d}.MP4", gyro_payloads(2), n_frames=15)

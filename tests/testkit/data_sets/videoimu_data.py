@@ -1,4 +1,4 @@
-"""Recordings of VideoIMUCapture, written by protobuf with the numbers of the application's file."""
+"""VideoIMUCapture recordings, written by protobuf with the application's field numbers."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def _recording() -> Any:
 
 
 def written(*parts: dict[str, Any]) -> bytes:
-    """Return a file as the application appends to it: one message a part."""
+    """Return a file as the application appends to it: one message per part."""
     head = {"time": {"seconds": 1_700_000_000}}
     return b"".join(_recording()(**part).SerializeToString() for part in (head, *parts))
 
 
 def camera(**said: Any) -> dict[str, Any]:
-    """Return what a phone says of its camera."""
+    """Return the camera metadata that a phone writes."""
     return {"camera_meta": {"timestamp_source": 1, **said}}
 
 
 def frames(numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return what a phone says of frames at 30 Hz."""
+    """Return the frame metadata that a phone writes, at 30 Hz."""
     return [
         {
             "video_meta": [
@@ -88,7 +88,7 @@ def frames(numbers: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def samples(n: int) -> list[dict[str, Any]]:
-    """Return samples of the sensors at 100 Hz."""
+    """Return sensor samples at 100 Hz."""
     return [
         {"imu": [{"time_ns": BOOT_NS + 10**7 * k, "gyro": [0.5, 0, -k], "accel": [0, 0, 9.75]}]}
         for k in range(n)

@@ -1,4 +1,4 @@
-"""Small bags, written by the formats' own libraries."""
+"""Small bags, written by each format's own library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _drive(*, is_ros1: bool) -> tuple[Messages, list[Sent]]:
 
 
 def write_rosbags(folder: Path, n_clips: int) -> Path:
-    """Write ROS 1 bags and rosbag2 folders in turn."""
+    """Write ROS 1 bags and rosbag2 folders alternately."""
     root = folder / "bags"
     root.mkdir(parents=True)
     for number in range(n_clips):

@@ -1,4 +1,4 @@
-"""Recordings of the Lab Streaming Layer, written by the specification of XDF 1.0."""
+"""Recordings of the Lab Streaming Layer, written according to the specification of XDF 1.0."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stream(
     unit: str = "",
     clock: Sequence[tuple[float, float]] = ((0.0, 0.0), (100.0, 0.0)),
 ) -> bytes:
-    """Return a stream of samples, and of measurements (when, offset) of its clock."""
+    """Return a stream of samples with clock measurements (time, offset)."""
     is_text = isinstance(values, list)
     n_channels = 1 if is_text else values.shape[1]
     channels = "".join(

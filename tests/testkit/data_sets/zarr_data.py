@@ -1,4 +1,4 @@
-"""Replay buffers of diffusion policy and UMI, written by zarr itself."""
+"""Replay buffers of diffusion policy and UMI, written with zarr itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testkit.data_sets.hdf5_data import N_STEPS, pictures, vectors
 
 
 def write_zarr(folder: Path, n_clips: int) -> Path:
-    """Write a buffer in a folder, by version 3 of the format."""
+    """Write a buffer as a folder in version 3 of the format."""
     path = folder / "replay_buffer.zarr"
     _fill(zarr.open_group(str(path), mode="w"), n_clips)
     return path
@@ -22,7 +22,7 @@ def write_zarr(folder: Path, n_clips: int) -> Path:
 def write_buffer(
     folder: Path, n_clips: int, *, version: Literal[2, 3], is_packed: bool, **more: np.ndarray
 ) -> Path:
-    """Write a buffer with arrays of the caller's beside the usual ones; return the folder."""
+    """Write a buffer with additional arrays from the caller; return the folder."""
     root = folder / "task"
     root.mkdir(parents=True)
     if not is_packed:
@@ -44,6 +44,6 @@ def _fill(group: zarr.Group, n_clips: int, **more: Any) -> None:
     }
     data, meta = group.create_group("data"), group.create_group("meta")
     for name, values in arrays.items():
-        # Four rows a chunk: episodes of six begin and end inside of chunks.
+        # Four rows per chunk: episodes of six rows begin and end inside chunks.
         data.create_array(name, data=values, chunks=(4, *values.shape[1:]))
     meta.create_array("episode_ends", data=np.arange(1, n_clips + 1) * N_STEPS)
