@@ -101,7 +101,7 @@ def calibrate_events(
         if not useless:
             contradicted = find_contradicted(observations)
             wrong = [each for each in contradicted if each.is_wrong]
-            warnings += [f"{each.words}: it was not believed" for each in wrong]
+            warnings += [f"{each.words}: it was not used" for each in wrong]
             if not wrong:
                 warnings += [each.words for each in contradicted]
                 warnings += unobservable.vague.values()

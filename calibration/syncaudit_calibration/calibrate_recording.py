@@ -163,7 +163,7 @@ def _too_little(
     seen = f"only {next(iter(evidence))} did" if evidence else "none did"
     broken = "; ".join(finding.message for finding in findings[:3])
     return CalibrationError(
-        f"two sources must notice flashes to be compared, but {seen}"
+        f"at least two sources must detect flashes, but {seen}"
         + (f" ({broken})" if broken else ""),
         hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}.",
         refused={

@@ -34,7 +34,7 @@ def find_warnings(
         Results.
     """
     warnings = [
-        f"{closure.source} and {closure.target} disagree with the way around through the other "
+        f"{closure.source} and {closure.target} disagree with the path through the other "
         f"sources by {word_measure(closure.closure_s, closure.closure_std_s)}: left out"
         for closure in seed.closures
         if closure.is_contradicted

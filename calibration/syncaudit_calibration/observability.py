@@ -36,7 +36,7 @@ _WORDS = {
     "line_delay": (
         "line delay of {name} is not observable{others}",
         "state it (line_delay_s, or exposure_s, which the height of the bands turns into it), or "
-        "use another frame rate or more pulses a frame",
+        "use another frame rate or more pulses per frame",
     ),
     "exposure": (
         "exposure of {name} is not observable{others}",
@@ -44,7 +44,7 @@ _WORDS = {
     ),
 }
 _REFUSED = "{what}: {cure}"
-_VAGUE = "{what}: errors of offsets allow for all that it is as a rule; for better ones {cure}"
+_VAGUE = "{what}: offset errors allow for its whole usual range; for smaller errors, {cure}"
 
 
 @dataclass(frozen=True, slots=True)

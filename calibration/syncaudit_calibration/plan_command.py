@@ -30,7 +30,7 @@ _MAX_RATE_HZ = 1000
 def flash_plan(
     recording: Annotated[
         str | None,
-        typer.Argument(help="Manifest or folder of earlier footage that tells the cameras."),
+        typer.Argument(help="Manifest or folder of earlier footage that describes the cameras."),
     ] = None,
     fps: Annotated[
         str | None,

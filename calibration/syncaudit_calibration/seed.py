@@ -175,7 +175,7 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
     if events.n < MIN_EVENTS:
         return (
             f"{events.source} saw {events.n} flashes, needed {MIN_EVENTS}: record longer, or "
-            "use more pulses a frame period"
+            "use more pulses per frame period"
         )
     period_s = period_of(sharp if sharp.n else events, max_offset_s=max_offset_s)
     if period_s is None or _is_denied(period_s, events, sharp, max_offset_s):
@@ -253,7 +253,7 @@ def _why_apart(item: EventEvidence, root: str, links: Links) -> str:
     why = links.reasons.get((min(name, root), max(name, root)), "no events in common")
     return (
         f"{name} could not be connected with {root}: {why}. {_what_to_state(item)}Record more "
-        "flashes that both see (irregular gaps, several pulses a frame period)"
+        "flashes that both see (irregular gaps, several pulses per frame period)"
     )
 
 

@@ -143,7 +143,7 @@ def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
             f"clip '{clip.clip_id}' was measured within {record.max_offset_s:g} s, but the "
             f"policy looks within {policy.max_offset_s:g} s",
             path=str(verdicts.path),
-            hint="Set max_offset_s alike, or measure again with 'syncaudit validate'.",
+            hint="Set max_offset_s to the same value, or measure again with 'syncaudit validate'.",
         )
     return line
 

@@ -101,7 +101,7 @@ def why_no_state(stream: SignalStream) -> str:
         )
     return (
         f"nothing in {stream.name} moves: efforts, switches of fewer than {MIN_VALUES} positions "
-        "and channels that stand still tell of no motion"
+        "and channels that stand still show no motion"
     )
 
 

@@ -28,7 +28,7 @@ def find_own_starts(
         ]
         best = min(own, key=lambda pair: pair.offset_std_s or 0.0, default=None)
         if best is None or best.offset_s is None:
-            where, cure = "nothing in the clip tells when that was", "State it in the manifest."
+            where, cure = "nothing in the clip states when that was", "State it in the manifest."
         else:
             words = f"its timestamps are {word_correction(best.offset_s, best.offset_std_s)}"
             where = f"{words} against {best.target} ({best.method.replace('_', ' ')})"

@@ -121,7 +121,7 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
         return unknown(
             name,
             f"the drift of {name} could not be measured, but the policy limits it to "
-            f"{limit:g} ppm: a longer clip, or more clips of the recording, would tell",
+            f"{limit:g} ppm: a longer clip, or more clips of the recording, would show",
             limit=limit,
         )
     drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
@@ -263,7 +263,7 @@ def _too_uncertain(
             drift = f"its drift of {word_drift(estimate.drift_ppm, estimate.drift_std_ppm)}"
         return (
             f"{name} is {measured} in the middle of the clip, but {drift} may take "
-            f"it past the limit of {word_duration(limit)} at an end: a longer clip would tell"
+            f"it past the limit of {word_duration(limit)} at an end: a longer clip would show"
         )
     needed_s = abs(limit - abs(middle.value_s)) / z
     return (

@@ -99,7 +99,7 @@ def _groups(
         size_s = max(abs(edge.residual_s), drift_s)
         text = (
             f"{what} between {m.source} and {m.target} contradicts other measurements by "
-            f"{word_duration(size_s)}, and nothing tells which is wrong"
+            f"{word_duration(size_s)}, and nothing shows which is wrong"
         )
         groups.append(([index], size_s, text))
     return groups
@@ -119,12 +119,12 @@ def _word_loop(loop: LoopClosure, measurements: Sequence[PairMeasurement]) -> st
         methods = " and ".join(word_method(m.method) for m in around)
         return (
             f"{methods} between {a} and {b} contradict each other by "
-            f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing tells which is wrong"
+            f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing shows which is wrong"
         )
     names = " - ".join((*loop.clocks, loop.clocks[0]))
     return (
         f"the measurements around {names} contradict each other by "
-        f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing tells which is wrong"
+        f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing shows which is wrong"
     )
 
 

@@ -76,7 +76,7 @@ def _sentence(found: DataSetClocks, clock: CommonOffset) -> str:
     if clock.n_clips > clock.n_measured:
         text += f". {word_count(clock.n_clips - clock.n_measured, 'clip')} could not be measured"
     if found.is_undecided:
-        text += f". Nothing tells which side is wrong: {found.reference} is trusted in all clips"
+        text += f". Nothing shows which side is wrong: {found.reference} is trusted in all clips"
     return text
 
 

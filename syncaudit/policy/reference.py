@@ -44,7 +44,7 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
         kinds.setdefault(clock, set()).add(case.kinds[name])
     if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
         text = (
-            f"nothing tells which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "
+            f"nothing shows which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "
             f"{reference} was trusted"
         )
         if len(agreeing) > len(solution.suspects):

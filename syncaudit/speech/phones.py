@@ -142,7 +142,7 @@ def write(
     writer = TIER_WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UsageError(
-            f"'{path.suffix}' is no ending that can be written",
+            f"'{path.suffix}' is not a file ending that can be written",
             path=str(path),
             hint=f"Known: {', '.join(TIER_WRITERS)}.",
         )

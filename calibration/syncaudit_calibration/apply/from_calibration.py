@@ -59,7 +59,7 @@ class CalibrationCorrections:
         """Return the correction of every source of `clip`."""
         known = {name: self._source(name, clip) for name in self._sources}
         missing = {
-            name: f"the calibration could not tell: {self._refused[name]}"
+            name: f"the calibration could not determine it: {self._refused[name]}"
             if name in self._refused
             else "the calibration does not name it"
             for name in clip.sources
@@ -79,7 +79,7 @@ class CalibrationCorrections:
             f"the calibration corrects {_listed(self._sources)}, but the clips hold "
             f"{_listed(present)}",
             path=self._uri,
-            hint="Name the sources alike in both, or give the calibration of this rig.",
+            hint="Use the same source names in both, or give the calibration of this rig.",
         )
 
     def _source(self, name: str, clip: Clip) -> SourceCorrection:

@@ -55,7 +55,7 @@ class VerdictCorrections:
         """Return the correction of every source from the verdict on `clip`."""
         row = self._rows.get(clip.clip_id)
         if row is None:
-            why = "there is no verdict on this clip"
+            why = "this clip has no verdict"
             return {name: SourceCorrection(why=why) for name in clip.sources}
         reasons, warnings = list(row.get("reasons") or ()), list(row.get("warnings") or ())
         known: dict[str, SourceCorrection] = {}

@@ -185,7 +185,7 @@ def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | No
         if known.correction is None:
             return follows if of_sound is not None else known.why
         if known.correction == of_sound:
-            return f"{follows}, which was corrected alike"
+            return f"{follows}, which was corrected in the same way"
         if of_sound is not None:
             return None
     if known.correction is None:

@@ -99,7 +99,7 @@ class ShardFile:
                     raise SyncAuditError(
                         "the file became shorter while it was copied",
                         path=str(part.path),
-                        hint="Export again when nobody writes to it.",
+                        hint="Export again when nothing writes to it.",
                     ) from error
         self._archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
         self.n_samples += 1

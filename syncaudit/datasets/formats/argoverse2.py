@@ -74,7 +74,7 @@ def _camera(
     dated = [name for name, time_ns in times.items() if time_ns < 2**63]
     stamps = np.array([times[name] for name in dated], dtype=np.int64)
     findings = [
-        f"corrupt: {place}/{name}: its name is no time (315966070549927209.jpg), so it is left out"
+        f"corrupt: {place}/{name}: its name is not a time (315966070549927209.jpg): left out"
         for name in names
         if name not in dated
     ]

@@ -123,7 +123,7 @@ def _frame_times(
     findings = []
     if len(known) < len(frames):
         findings = [
-            f"missing_frames: the log does not tell when frame {len(known)} of the video was "
+            f"missing_frames: the log does not state when frame {len(known)} of the video was "
             "taken: from there on it has no times. Name the rlog, or copy the log again."
         ]
     start_ns, stop_ns = np.array(known, np.int64).reshape(-1, 2).T

@@ -140,7 +140,7 @@ def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ..
         found = {key: _shape(feature) for key, feature in _leaves(content, "")}
     except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
         raise ManifestError(
-            f"is no description of features ({type(error).__name__}: {one_line(error)})",
+            f"is not a description of features ({type(error).__name__}: {one_line(error)})",
             path=source.uri_of(name),
             hint="Download it again.",
         ) from error

@@ -90,7 +90,7 @@ def _camera(frames: list[_Message], about: list[_Message]) -> Logged:
         )
     if len(dated) < len(by_number):
         findings.append(
-            f"missing_frames: nothing tells when frame {len(dated)} of the video was taken: from "
+            f"missing_frames: nothing states when frame {len(dated)} of the video was taken: from "
             "there on it has no times"
         )
     times_ns = [

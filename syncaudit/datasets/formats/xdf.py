@@ -65,7 +65,7 @@ class XdfFormat(LogFileFormat):
             found = _logged(stream, recorded_s[info["stream_id"]])
             if found is None:
                 kind = _text(info, "type") or "no type"
-                note(f"ignored streams of {kind}: nothing here tells of motion or events")
+                note(f"ignored streams of {kind}: nothing here describes motion or events")
                 continue
             name = _UNSAFE.sub("_", _text(info, "name")).strip("_") or "stream"
             logged[name if name not in logged else f"{name}_{info['stream_id']}"] = found

@@ -67,5 +67,5 @@ def why_by_chance(best: float, highest: float, needed: float) -> str | None:
     return (
         "chance explains as much: with one side turned round in time the same search reaches a "
         f"log-likelihood of {highest:.0f}, so that {needed:.0f} are needed, and the best delay has "
-        f"{best:.0f}; longer or more varied motion tells more"
+        f"{best:.0f}; longer or more varied motion constrains it better"
     )

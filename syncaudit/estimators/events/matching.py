@@ -198,9 +198,9 @@ def _match_within(
             return judged, hypotheses
     if probability > MAX_CHANCE:
         by_chance = (
-            "as many as chance gives"
+            "no more than expected by chance"
             if probability > USUAL_CHANCE
-            else f"which chance does with probability {probability:.2g}"
+            else f"which happens by chance with probability {probability:.2g}"
         )
         n_needed = max(chance.needed(MAX_CHANCE * search.share), best.i.size + 1)
         why = (

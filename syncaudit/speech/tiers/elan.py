@@ -28,7 +28,7 @@ def parse_eaf(uri: str, text: str) -> Parsed:
     except (ElementTree.ParseError, ValueError, LookupError, RecursionError) as error:
         raise broken(uri, f"is no XML ({error})") from error
     if root.tag != "ANNOTATION_DOCUMENT":
-        raise broken(uri, f"is no ELAN file (its root is <{root.tag[:40]}>)")
+        raise broken(uri, f"is not an ELAN file (its root is <{root.tag[:40]}>)")
     medium = root.find(".//MEDIA_DESCRIPTOR")
     origin = medium.get("TIME_ORIGIN") if medium is not None else None
     origin_s = seconds(uri, "TIME_ORIGIN", origin) / 1000 if origin else 0.0

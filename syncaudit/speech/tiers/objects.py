@@ -58,7 +58,7 @@ def parse_json(uri: str, text: str) -> Parsed:
     found = ", ".join(list(data)[:6]) if isinstance(data, dict) else type(data).__name__
     raise broken(
         uri,
-        f"is no transcript that is known (found: {found})",
+        f"is not a known transcript (found: {found})",
         hint="Expected JSON of MFA ('tiers') or Whisper ('segments'), or a list of words.",
     )
 

@@ -36,7 +36,7 @@ def parse_textgrid(uri: str, text: str) -> Parsed:
         tokens.string("the header") != "TextGrid"
     ):
         raise broken(
-            uri, "is no TextGrid (its header is another)", hint="Save it from Praat as text."
+            uri, "is not a TextGrid (its header is another)", hint="Save it from Praat as text."
         )
     tokens.number("xmin")
     tokens.number("xmax")

@@ -69,7 +69,7 @@ def repair_lerobot(
     corrections.check({clip.clip_id: clip for clip in clips})
     source = _data_set(clips)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError("there is something already", path=str(out), hint="Name a new folder.")
+        raise UsageError("something already exists there", path=str(out), hint="Name a new folder.")
     repair = _Repair(source, out, is_interpolated=is_interpolated)
     for clip in sorted(clips, key=_number_of):
         outcome = repair.add(clip, corrections.of_clip(clip))
