@@ -115,5 +115,5 @@ def test_contradicted_edge_without_a_loop_is_still_told() -> None:
     result = judge_measured(solution=replace(solution, edges=(edge,), loops=()))
     assert result.reasons[0].message == (
         "rotation between cam_front and imu contradicts other measurements by 30 ms, and nothing "
-        "tells which is wrong; limit 10 ms"
+        "shows which is wrong; limit 10 ms"
     )

@@ -126,7 +126,7 @@ def test_text_in_another_encoding_is_bad_text(put: Put, name: str) -> None:
         ("a.csv", "start,end,label\n1,nan,a\n", "corrupt", r"line 2: 'nan' is no time"),
         ("a.csv", 'start,end,label\n1,2,"' + "x" * 200_000, "corrupt", r"is no CSV"),
         ("a.json", "{", "corrupt", r"is no JSON"),
-        ("a.json", '{"a": 1}', "corrupt", r"no transcript that is known \(found: a\)"),
+        ("a.json", '{"a": 1}', "corrupt", r"not a known transcript \(found: a\)"),
         ("a.json", '{"tiers": {"w": 5}}', "corrupt", r"tier 'w' has no list 'entries'"),
         ("a.json", '{"tiers": {"w": {"entries": [5]}}}', "corrupt", r"expected \[start, stop"),
         ("a.json", '{"segments": [5]}', "corrupt", r"segments, entry 0: expected an object"),

@@ -236,7 +236,7 @@ def test_tiers_are_picked_by_name(tmp_path: Path) -> None:
         speech.read_phones(path)
     with pytest.raises(StreamReadError, match="file not found"):
         speech.read_phones(tmp_path / "absent.TextGrid")
-    with pytest.raises(UsageError, match=r"'\.doc' is no ending"):
+    with pytest.raises(UsageError, match=r"'\.doc' is not a file ending"):
         speech.write(tmp_path / "a.doc", [("ə", 0.0, 0.5)])
 
 

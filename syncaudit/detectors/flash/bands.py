@@ -106,7 +106,7 @@ def date_rows(
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
-    candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * (exposure_px or 0.0))
+    candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * shape.ramp_px)
     height = _common_height(candidates, rows, stds, exposure_px)
     pairs = _pairs(candidates, rows, height)
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
@@ -181,7 +181,7 @@ def _unlike(one: float, other: float) -> float:
 def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> list[tuple[int, int]]:
     """Return the pairs (upper, lower) of edges of one frame between which light may lie.
 
-    A band is at least as high as the exposure is long.
+    A band is at least as high as its ramps are long.
     """
     frames: dict[int, list[int]] = {}
     for i, edge in enumerate(edges):

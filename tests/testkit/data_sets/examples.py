@@ -86,7 +86,7 @@ EXAMPLES: dict[str, Example] = {
         broken=(
             ("1.0.0/features.json", b"{", "not valid JSON.*Copy"),
             ("1.0.0/features.json", b"{}", "describes no 'steps'"),
-            ("1.0.0/features.json", b'{"featuresDict": []}', "no description of features"),
+            ("1.0.0/features.json", b'{"featuresDict": []}', "not a description of features"),
             ("1.0.0/features.json", None, "no folder with features.json"),
             ("1.0.0/toy_arm-train.tfrecord-00000-of-00001", b"", "the file is empty"),
         ),
