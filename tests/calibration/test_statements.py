@@ -23,9 +23,7 @@ def test_an_exposure_that_flashes_contradict_moves_no_clock(stated_s):
     assert abs(source.offset_s) < 3.0 * source.offset_std_s
     assert source.offset_std_s < 1e-4
     assert not source.steps
-    is_told = any(
-        "exposure of cam_1" in words and "not used" in words for words in found.warnings
-    )
+    is_told = any("exposure of cam_1" in words and "not used" in words for words in found.warnings)
     assert is_told is (stated_s != EXPOSURE_S)
 
 
