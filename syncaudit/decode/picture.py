@@ -127,6 +127,11 @@ class Picture:
             self._luma = self._plane.to_host()  # type: ignore[union-attr]  # arrays are known
         return self._luma
 
+    def columns(self, part: slice) -> Picture:
+        """Return some columns of the frame."""
+        luma = np.ascontiguousarray(self.luma[:, part])
+        return Picture(self.index, luma, white=self.white)
+
     def block_sums(self, n_blocks: int, every: int = 1) -> NDArray[np.int32]:
         """Return sums along rows in blocks of columns, as `features.block_sums`."""
         return self._feature(features.block_sums, n_blocks, every)

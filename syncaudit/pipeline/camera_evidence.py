@@ -25,6 +25,7 @@ from syncaudit.model import (
     ClipEvidence,
     Finding,
     FlashEdges,
+    FlashIntervals,
     ReasonCode,
     Severity,
 )
@@ -122,8 +123,21 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
     look = _watch(stream, (flash,), part, stages)
     if look is not None:
         with stages.timed("detect"):
-            _keep_flashes(flash, part)
+            found, columns = flash.finish(), flash.lit_columns()
+        if columns is not None:
+            flash = FlashDetector(stream, columns)
+            _decode_once(stream, (flash,), stages)
+            with stages.timed("detect"):
+                found = max(found, flash.finish(), key=_n_dated)
+        if found is not None:
+            part.flashes[stream.name] = found
     return part, look
+
+
+def _n_dated(found: FlashEdges | FlashIntervals | None) -> tuple[int, int]:
+    """Return how many edges date lights, and how many intervals do."""
+    n_edges = found.frame_index.size if isinstance(found, FlashEdges) else 0
+    return n_edges, found.start_s.size if isinstance(found, FlashIntervals) else 0
 
 
 def _watch(

@@ -5,6 +5,7 @@ import pytest
 
 from syncaudit.decode import Picture, iter_luma
 from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.flash.whole_frames import lit_frames
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
@@ -290,6 +291,18 @@ def test_global_shutter_tells_between_which_exposures_a_light_went_on(width_s, e
     known = found.of_light(width_s + 1e-3)
     assert np.all(known.start_s - 2.0 * found.std_s <= changed_s)
     assert np.median(known.stop_s - known.start_s) < exposure_s + width_s + 2e-3
+
+
+def test_recovering_gain_is_not_the_onset_of_the_next_light():
+    """Before the weak light, the gain has recovered from the strong one; after it, it drops."""
+    dark = [51.2, 51.3, 51.1, 51.1, 51.2] * 3
+    course = [*dark, 108.8, 42.2, 44.2, 45.8, 47.1, 48.2, 48.7, 65.0, 46.4, 47.7, 48.4, 49.1, *dark]
+    cells = np.repeat(np.array(course)[:, None], 32, axis=1)
+    frame_s, nowhere = np.arange(len(course)) / 15.0, np.empty(0, dtype=np.int64)
+    found = lit_frames(frame_s, cells, exposure_s=0.003, readout_s=0.0, switched=nowhere)
+    strong, weak = frame_s[len(dark)], frame_s[len(dark) + 7]
+    assert np.all(found.start_s < (strong, weak))
+    assert np.all(found.stop_s > (strong, weak))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 12])

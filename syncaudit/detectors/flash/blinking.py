@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE
+from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
 
 __all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "outstanding_frames"]
 
@@ -35,10 +36,8 @@ USUAL_SHARE = 0.5
 # as its middle.
 MIN_AREA = 0.01
 MIDDLE_SHARE = 0.2
-# Minimum change as a part of a typical one, and the most of a change that auto-exposure takes back
-# from one frame to the next: it settles geometrically.
+# Minimum change as a part of a typical one.
 MIN_CHANGE = 0.4
-MAX_ANSWER = 0.3
 # A frame that shows more than `MORE` of a change has more than half of its light, and one that
 # shows less than `LESS` has less: tone curves and auto-exposure distort what lies between.
 MORE, LESS = 0.75, 0.25
@@ -237,13 +236,18 @@ def outstanding_frames(changes: Floats) -> Ints:
     changes : ndarray, shape (n,)
         Mean difference of each frame from the previous one, in levels.
     """
-    quiet = OVER_QUIET * float(np.percentile(changes, QUIET_PERCENTILE))
-    return np.flatnonzero(changes > max(MIN_CHANGE * _usual(changes), quiet))
+    return np.flatnonzero(changes > _least(changes, _usual(changes)))
 
 
-def _usual(sizes: Floats) -> float:
-    """Return the fifth largest change, or infinity where there are fewer."""
-    return float(np.sort(sizes)[-MIN_CHANGES]) if sizes.size >= MIN_CHANGES else np.inf
+def _usual(sizes: Floats, n_frames: int = 1) -> float:
+    """Return the fifth largest change, each shown by n frames; infinity where there are fewer."""
+    n = MIN_CHANGES * n_frames
+    return float(np.sort(sizes)[-n]) if sizes.size >= n else np.inf
+
+
+def _least(sizes: Floats, usual: float) -> float:
+    """Return the least change that stands out from when nothing happens."""
+    return max(MIN_CHANGE * usual, OVER_QUIET * float(np.percentile(sizes, QUIET_PERCENTILE)))
 
 
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:
@@ -311,13 +315,13 @@ def _changes(course: Floats, n_frames: int) -> list[Change]:
 
     In each frame, auto-exposure takes back a fraction of what is left of a change, as a factor.
     """
-    if course.size < MIN_CHANGES * n_frames:
+    if course.size <= n_frames:
         return []
     logs = np.log(course + BLACK_LEVELS)
     rise = logs[n_frames:] - logs[:-n_frames]
     size = np.abs(rise)
-    usual = float(np.sort(size)[-MIN_CHANGES * n_frames])
-    least = max(MIN_CHANGE * usual, OVER_QUIET * float(np.percentile(size, QUIET_PERCENTILE)))
+    usual = _usual(size, n_frames)
+    least = _least(size, usual)
     found: list[Change] = []
     for k in np.argsort(-size, kind="stable").tolist():
         sense = 1 if rise[k] > 0.0 else -1

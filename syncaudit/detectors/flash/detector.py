@@ -23,6 +23,7 @@ from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
+from syncaudit.detectors.flash.reached_columns import lit_half
 from syncaudit.detectors.flash.reached_rows import reached_rows
 from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
@@ -87,9 +88,12 @@ class FlashDetector:
     ----------
     stream : CameraStream
         The camera.
+    columns : slice, optional
+        Columns of the frames to look at; all by default.
     """
 
     stream: CameraStream
+    columns: slice | None = None
     _indices: list[int] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _clipped: list[float] = field(default_factory=list)
@@ -107,7 +111,7 @@ class FlashDetector:
         if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
             return
         self._indices.append(picture.index)
-        self._window.add(picture)
+        self._window.add(picture if self.columns is None else picture.columns(self.columns))
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
         """Return edges of light, or intervals of lit frames, or None where nothing flashed.
@@ -148,6 +152,15 @@ class FlashDetector:
         if len(whole) < max(MIN_CHANGES, n_pulses):
             return pulses
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
+
+    def lit_columns(self) -> slice | None:
+        """Return the columns to look at instead, where light reaches only a part of the width.
+
+        None where it reaches most of the width, or nowhere. Call it after `finish`.
+        """
+        if not self._indices or not self._window.has_rows:
+            return None
+        return lit_half(self._window.rows(), self._size[1])
 
     def _is_believed(self, learnt: Learnt) -> bool:
         """Return whether most edges pass and the light changes instantly or as screens do."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["FrameCells", "LitFrames", "lit_frames"]
+__all__ = ["MAX_ANSWER", "FrameCells", "LitFrames", "lit_frames"]
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +24,9 @@ MIN_SHARE = 0.03
 MIN_STRENGTH = 8.0
 # Share of the cells that must gain at least a third of the median gain.
 MIN_CELLS = 0.75
+# The most of a change that auto-exposure takes back from one frame to the next: it settles
+# geometrically.
+MAX_ANSWER = 0.3
 # Neighbouring frames share one pulse if their gains add up to a full one within this tolerance.
 SHARED_TOLERANCE = 0.2
 
@@ -137,7 +140,11 @@ def lit_frames(
     first, last = first[is_dark], last[is_dark]
     # More than a full gain in total is more than one pulse: perhaps two, of which the first counts.
     last = np.where(whole < (1.0 + SHARED_TOLERANCE) * full, last, first)
-    stop_s = frame_s[first] + open_s
+    # A frame before a light stands out from those after it, which auto-exposure dims, but hardly
+    # from the one before it.
+    is_vague = (last > first) & (gains[first] < MAX_ANSWER * gains[np.minimum(first + 1, last)])
+    is_vague &= np.median(_share(cells[first], cells[first - 1]), axis=1) < 0.5 * gains[first]
+    stop_s = frame_s[first + is_vague] + open_s
     return LitFrames(
         start_s=np.minimum(frame_s[first - 1] + sure_s, stop_s),
         stop_s=stop_s,
