@@ -128,16 +128,15 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
             flash = FlashDetector(stream, columns)
             _decode_once(stream, (flash,), stages)
             with stages.timed("detect"):
-                found = max(found, flash.finish(), key=_n_dated)
+                found = max(found, flash.finish(), key=_n_dated_rows)
         if found is not None:
             part.flashes[stream.name] = found
     return part, look
 
 
-def _n_dated(found: FlashEdges | FlashIntervals | None) -> tuple[int, int]:
-    """Return how many edges date lights, and how many intervals do."""
-    n_edges = found.frame_index.size if isinstance(found, FlashEdges) else 0
-    return n_edges, found.start_s.size if isinstance(found, FlashIntervals) else 0
+def _n_dated_rows(found: FlashEdges | FlashIntervals | None) -> int:
+    """Return how many rows date lights; frames that passing objects brighten have none."""
+    return int(np.count_nonzero(found.by_rows)) if isinstance(found, FlashEdges) else 0
 
 
 def _watch(
