@@ -35,7 +35,7 @@ from syncaudit.pipeline import audit
 from syncaudit.simulate import ClockFault, RigConfig, Truth, read_truth
 
 NS = 1e-9
-# What issue 2 asks for.
+# Targets of issue 2.
 TARGETS = {
     "camera_rmse_ms": 1.0,
     "can_rmse_ms": 5.0,
@@ -49,7 +49,7 @@ TARGETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One estimate beside its truth, both against the clip's reference (or the pair's target)."""
+    """One estimate with its truth, both relative to the clip's reference (or the pair's target)."""
 
     clip: str
     source: str
@@ -63,12 +63,12 @@ class Estimate:
 
     @property
     def z(self) -> float:
-        """Error over claimed standard error."""
+        """Error divided by the claimed standard error."""
         return self.error_s / self.std_s
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="3 base clips and 24 faults")
     parser.add_argument("--clips", type=int, help="base clips to render (default 12)")
@@ -96,7 +96,7 @@ def main() -> int:
     rows_b: list[dict[str, Any]] = []
     is_proved = True
     for index, base in enumerate(bases):
-        replay = Replay()  # of one base clip at a time: it keeps what was tracked
+        replay = Replay()  # for one base clip at a time: it keeps the tracking results
         for k, config in enumerate(_good(base, options.variants, options.seed)):
             _tell(f"A: clip {index + 1}/{n_clips}, variant {k}")
             verdict, truth = _audit(base, config, replay)
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def _plan(n_clips: int, n_faults: int, options: argparse.Namespace) -> list[list[tuple[int, str]]]:
-    """Share the faults out over the base clips; kinds come in fixed shares, in random order."""
+    """Distribute the faults over the base clips: fixed shares of each kind, in random order."""
     kinds = {k: v for k, v in KINDS.items() if not options.only or k in options.only.split(",")}
     total = sum(kinds.values())
     edges = np.cumsum(list(kinds.values())) / total
@@ -154,9 +154,9 @@ def _plan(n_clips: int, n_faults: int, options: argparse.Namespace) -> list[list
 
 
 def _good(base: BaseClip, n_variants: int, seed: int) -> list[RigConfig]:
-    """Return the clip as it is, and variants in which every clock is shifted at random.
+    """Return the clip unchanged, and variants in which every clock is shifted at random.
 
-    The shifted ones serve to test the estimators; only the first one is judged for passes.
+    The shifted variants test the estimators; only the unchanged clip counts for passes.
     """
     configs = [base.config]
     for k in range(1, n_variants + 1):
@@ -194,7 +194,7 @@ def _audit_fault(
 ) -> tuple[ClipVerdict, Truth]:
     if not fault.is_rendered:
         return _audit(base, fault.config, replay)
-    # Other frames: render that camera alone (cached) and put it into the clip.
+    # The frames differ: render only that camera (cached) and insert it into the clip.
     assert fault.source is not None
     camera = fault.config.cameras[fault.source]
     alone = replace(
@@ -211,7 +211,7 @@ def _audit_fault(
     shared = Path(os.path.relpath(base.folder / f"{fault.source}.mp4", folder)).as_posix()
     assert text.count(shared) == 1
     manifest.write_text(text.replace(shared, f"{fault.source}.mp4"), encoding="utf-8")
-    # A new file under an old name: no replay of it.
+    # New content under an old file name: rename it, so that it is not replayed.
     with_fresh_name = folder / f"{fault.source}.mp4"
     fresh = with_fresh_name.rename(folder / f"{fault.source}-{number}.mp4")
     manifest.write_text(
@@ -239,7 +239,7 @@ def _is_same(one: ClipVerdict, other: ClipVerdict) -> bool:
 
 
 def _estimates(verdict: ClipVerdict, truth: Truth, config: RigConfig) -> list[Estimate]:
-    """Return solved clocks and accepted pairs beside their truth (no drift in section A)."""
+    """Return solved clocks and accepted pairs with their truth (no drift in section A)."""
     true_s = {name: source.offset_s for name, source in truth.sources.items()}
     found = []
 
@@ -341,7 +341,7 @@ def _section_a(estimates: Sequence[Estimate], clips: Sequence[dict[str, Any]]) -
     groups["  global shutter"] = [e for e in cameras if not e.line_delay_s]
     groups["  rolling shutter"] = [e for e in cameras if e.line_delay_s]
     groups["can"] = can
-    # What a vehicle's physics delays is held against a baseline alone: no clock goes by it.
+    # Signals delayed by vehicle dynamics are only compared with a baseline; they set no clock.
     by_method = {(e.is_baseline_only, e.method) for e in estimates if e.source == "can"}
     for is_baseline_only, method in sorted(by_method - {(False, "solved")}):
         groups[f"  by {method}" + is_baseline_only * " (vehicle, no clock)"] = [

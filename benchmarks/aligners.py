@@ -1,4 +1,4 @@
-"""Forced aligners: boundaries against hand labels and espeak-ng, what is refused, and speed."""
+"""Forced aligners: boundaries against hand labels and espeak-ng, rejections, and speed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VARIANTS = ("", "+f2", "+m4")
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--aligner", default="pocketsphinx")
     parser.add_argument("--windows", type=int, default=40, help="windows of real speech")
@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def hand_labels(choice: Choice) -> list[Row]:
-    """Align the hand-labelled recordings by their words, and by their phones."""
+    """Align the hand-labelled recordings by words and by phones."""
     rows = []
     for name, label_file in (("acoustic_corpus", "acoustic_corpus_hand"), ("mary", "mary")):
         samples, rate_hz = _sound(name)
@@ -123,7 +123,7 @@ def hand_labels(choice: Choice) -> list[Row]:
 
 
 def windows(choice: Choice, n: int, rng: np.random.Generator) -> list[Row]:
-    """Align windows of the long recording with right and wrong texts and with noise."""
+    """Align windows of the long recording with correct and wrong texts and with noise."""
     samples, rate_hz = _sound("acoustic_corpus")
     words = _spoken("acoustic_corpus_hand", "word")
     cases: dict[str, list[Utterance]] = {}
@@ -165,7 +165,7 @@ def windows(choice: Choice, n: int, rng: np.random.Generator) -> list[Row]:
 
 
 def espeak(language: str) -> Row:
-    """Align synthetic speech by its phones, whose times are exact."""
+    """Align synthetic speech by phones, whose times are exact."""
     choice = choose_aligners("pocketsphinx", language=language, is_phones=True)
     errors: list[float] = []
     accepted = {"right": 0, "wrong": 0, "half": 0}
@@ -205,14 +205,14 @@ def _is_accepted(outcome: JudgedAlignment | AlignmentError) -> bool:
 
 
 def _errors(found: Sequence[Interval], truth: Sequence[Interval]) -> list[float]:
-    """Return the errors of the starts, one to one."""
+    """Return the errors of the interval starts, paired one to one."""
     return [a.start_s - b.start_s for a, b in zip(found, truth, strict=True)]
 
 
 def _inner_errors(
     found: JudgedAlignment, words: Sequence[Interval], phones: Sequence[Interval]
 ) -> list[float]:
-    """Return the errors of phone starts in words that people gave as many phones."""
+    """Return the errors of phone starts in words with as many phones as the hand labels have."""
     errors: list[float] = []
     for ours, theirs in zip(found.alignment.words.intervals, words, strict=True):
         mine = [p for p in found.alignment.phones.intervals if _is_within(p, ours)]

@@ -1,7 +1,7 @@
-"""Calibration by lights of every kind, on recordings of a renderer that is not the simulator's.
+"""Calibration by lights of many kinds, on recordings from a renderer other than the simulator's.
 
-Each world is drawn at random (`flash_world.draw_world`). Of the cameras that show five flashes or
-more, the table says how many were calibrated, and how far from the truth.
+Each world is drawn at random (`flash_world.draw_world`). The table lists how many of the cameras
+that show at least five flashes were calibrated, and their errors.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from syncaudit.errors import SyncAuditError
 
 Row = dict[str, Any]
 MIN_SEEN = 5
-# Two cameras that have fewer flashes in common tie no clocks.
+# Two cameras with fewer flashes in common do not determine each other's clocks.
 MIN_SHARED = 5
 ROLLING_GOAL_S = 50e-6
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0-29", help="worlds drawn, like 0-29 or 3,7")
     parser.add_argument("--issue", default="0-1", help="seeds of each of the issue's recordings")
@@ -120,7 +120,7 @@ def _measured(name: str, world: World) -> list[Row]:
 
 
 def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
-    """Return how many of a camera's flashes somebody else noticed: the others tie no clock."""
+    """Return how many of a camera's flashes another source saw: only these tie clocks together."""
     if world.has_trigger:
         return len(seen[name])
     others = {k for other, numbers in seen.items() if other != name for k in numbers}
@@ -128,7 +128,7 @@ def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
 
 
 def _tied(world: World, seen: dict[str, list[int]]) -> set[str]:
-    """Return the largest group that pairs with enough flashes in common tie together."""
+    """Return the largest group of sources connected by pairs with enough flashes in common."""
     numbers = {name: set(own) for name, own in seen.items()}
     if world.has_trigger:
         numbers["trigger"] = set.union(*numbers.values())
@@ -140,7 +140,7 @@ def _tied(world: World, seen: dict[str, list[int]]) -> set[str]:
 
 
 def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: int) -> float:
-    """Return the correction from a source's stamps to the reference's at a stamp of the latter."""
+    """Return the correction from a source's clock to the reference's at a reference timestamp."""
     at_ref_s = 1e-9 * (at_ns - truth["epoch_ns"])
 
     def clock(source: str) -> tuple[float, float]:
@@ -149,8 +149,8 @@ def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: i
         camera = next(c for c in world.cameras if c.name == source)
         return camera.offset_s, 1e-6 * camera.drift_ppm
 
-    # Own stamp s of true time t: s = t - offset - rate * (t - middle). The document says what to
-    # add to the source's stamp at_ns to get the reference's.
+    # A source's timestamp s at true time t: s = t - offset - rate * (t - middle). The calibration
+    # states what to add to the source's timestamp at_ns to get the reference's.
     middle = truth["at_s"]
     offset, rate = clock(name)
     true_s = (at_ref_s + offset - rate * middle) / (1.0 - rate)

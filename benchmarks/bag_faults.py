@@ -1,4 +1,4 @@
-"""Faults planted in bags of six cameras and an IMU: which are found, and how they are named."""
+"""Faults injected into bags of six cameras and an IMU: which are detected, and how reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _drifting(times: np.ndarray) -> np.ndarray:
     return times - np.round(since * DRIFT_PPM * 1e-6).astype(np.int64)
 
 
-# What is done to the stamps of camera 2, and what has to be told of it.
+# What is done to the timestamps of camera 2, and the finding that must be reported.
 FAULTS: Mapping[str, tuple[dict[str, Callable[..., Any]], str]] = {
     "12 messages lost": ({"keep": lambda n: np.r_[: n // 2, n // 2 + 12 : n]}, "gap"),
     "300 ms back": ({"capture": _back_step}, "backwards"),
@@ -46,7 +46,7 @@ FAULTS: Mapping[str, tuple[dict[str, Callable[..., Any]], str]] = {
 
 
 def bag_faults(folder: Path, *, seeds: range) -> list[dict[str, Any]]:
-    """Audit clean and faulty bags; return for every fault what was told and how exact it was."""
+    """Audit clean and faulty bags; return the findings for every fault and their accuracy."""
     rows = [_judge("clean stamps", folder, seeds, {}, None)]
     rows += [_judge(name, folder, seeds, changes, code) for name, (changes, code) in FAULTS.items()]
     return [*rows, _pictures(folder, 0.0), _pictures(folder, LATE_S)]
@@ -76,7 +76,7 @@ def _judge(
 
 
 def _pictures(folder: Path, late_s: float) -> dict[str, Any]:
-    """Audit a bag with the pictures of a drive; those of one camera may be late."""
+    """Audit a bag with the frames of a drive; those of one camera may be late."""
     place = folder / f"pictures{late_s}"
     place.mkdir()
     messages = Messages(is_ros1=False)

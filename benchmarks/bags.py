@@ -1,9 +1,9 @@
-"""Measure what a bag costs: 10 min, six cameras, IMU and CAN, 318,000 messages.
+"""Measure the cost of a bag: 10 min, six cameras, IMU and CAN, 318,000 messages.
 
     python benchmarks/bags.py [--pictures] [--storage mcap|sqlite3|ros1]
 
-Writes the bag into a temporary folder (that is not measured), imports it and audits the stamps
-of all its sources; prints CPU seconds of this process.
+Writes the bag into a temporary folder (not included in the measurement), imports it and audits the
+timestamps of all its sources; prints the CPU seconds of this process.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ CAMERAS, CAMERA_HZ, IMU_HZ, CAN_HZ = 6, 30, 200, 150
 
 
 def noise_jpeg() -> bytes:
-    """Return a JPEG of some 10 kB, as a camera of 480 lines makes it at low quality."""
+    """Return a JPEG of about 10 kB, as from a camera with 480 lines at low quality."""
     noise = np.random.default_rng(0).integers(0, 256, (120, 160), dtype=np.uint8)
     return bytes(cv2.imencode(".jpg", noise)[1])
 
 
 def sent(messages: Messages, picture: bytes):
-    """Yield the messages in order of arrival; the payload of a kind is built once."""
+    """Yield the messages in order of arrival; each kind's payload is built only once."""
     parts = []
     samples = [
         (f"/cam{k}/compressed", COMPRESSED, messages.compressed(0, picture), CAMERA_HZ)
@@ -68,7 +68,7 @@ def sent(messages: Messages, picture: bytes):
 
 
 def main() -> None:
-    """Run."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pictures", action="store_true", help="keep the pictures")
     parser.add_argument("--storage", default="mcap", choices=["mcap", "sqlite3", "ros1"])
@@ -76,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / {"mcap": "a.mcap", "sqlite3": "a", "ros1": "a.bag"}[options.storage]
         messages = Messages(is_ros1=options.storage == "ros1")
-        # Not compressed: the pictures are all the same, and would all but vanish.
+        # Not compressed: the images are all identical and would compress to almost nothing.
         plain = {"compression": CompressionType.NONE} if options.storage == "mcap" else {}
         write_bag(place, sent(messages, noise_jpeg()), messages, **plain)
         size = sum(f.stat().st_size for f in [place, *place.rglob("*")] if f.is_file())

@@ -1,4 +1,4 @@
-"""Rendered base clips of the benchmarks, cached by what they show."""
+"""Rendered base clips of the benchmarks, cached by configuration and renderer."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class BaseClip:
     Parameters
     ----------
     config : RigConfig
-        Without faults but for the usual stamp jitter.
+        Without faults except for the usual timestamp jitter.
     seed : int
-        Of everything random in it.
+        Seed of all randomness in the clip.
     folder : Path
-        Where it lies.
+        Folder that contains the clip.
     """
 
     config: RigConfig
@@ -48,8 +48,8 @@ class BaseClip:
 def base_config(index: int, *, size_px: tuple[int, int], seed: int) -> RigConfig:
     """Return the fault-free configuration of base clip `index`.
 
-    Styles alternate. A quarter of the cameras has a global shutter, the others 25 to 50 us a line;
-    exposures are 2 to 12 ms and frame phases random.
+    Styles alternate. A quarter of the cameras has a global shutter, the others a line delay of 25
+    to 50 us; exposures are 2 to 12 ms and frame phases random.
     """
     rng = np.random.default_rng([seed, index])
     clock = ClockFault(jitter_std_s=STAMP_JITTER_STD_S)
@@ -75,7 +75,7 @@ def base_config(index: int, *, size_px: tuple[int, int], seed: int) -> RigConfig
 
 
 def base_clip(index: int, *, size_px: tuple[int, int], seed: int) -> BaseClip:
-    """Return base clip `index`, rendered unless the cache holds it."""
+    """Return base clip `index`, rendering it if it is not in the cache."""
     config = base_config(index, size_px=size_px, seed=seed)
     clip_seed = seed + index
     return BaseClip(config=config, seed=clip_seed, folder=rendered(config, clip_seed))
@@ -93,14 +93,14 @@ def rendered(config: RigConfig, seed: int) -> Path:
 
 
 def restamped(base: BaseClip, config: RigConfig, folder: Path) -> Path:
-    """Write a variant of `base` with other stamps and the same pictures."""
+    """Write a variant of `base` with different timestamps and the same frames."""
     shutil.rmtree(folder, ignore_errors=True)
     simulate_clip(config, folder, seed=base.seed, videos_from=base.folder)
     return folder
 
 
 def manifest_row(folder: Path) -> dict[str, object]:
-    """Return the one manifest row of a clip's folder."""
+    """Return the only manifest row in a clip's folder."""
     row: dict[str, object] = json.loads((folder / "manifest.jsonl").read_text(encoding="utf-8"))
     return row
 

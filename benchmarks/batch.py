@@ -1,9 +1,9 @@
-"""Prove the batch side: ten thousand clips, kills, poison, shards, Ray and faulty bags.
+"""Test batch processing: 10,000 clips, kills, poison clips, shards, Ray and faulty bags.
 
     python benchmarks/batch.py [--quick | --full] [--only scale,ray,kills,reruns,shards,fuzz,bags]
 
-Clips are written into a temporary folder. Nothing gates: what is not as it should be is printed
-as MISSED.
+Clips are written into a temporary folder. Nothing gates: deviations from the expected results are
+printed as MISSED.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from batch_runs import kills, run_on_ray, scale, shards
 from tables import print_table, write_json
 
 _WORKERS = 2
-# How many of what: by default, and with --full.
+# Number of items per part: by default, and with --full.
 _SIZES: Mapping[str, tuple[int, int]] = {
     "clips": (2000, 10_000),
     "ray": (40, 200),
@@ -39,12 +39,12 @@ _SIZES: Mapping[str, tuple[int, int]] = {
     "imports": (50, 100),
     "bags": (2, 10),
 }
-# A tenth of the run may be so much slower than the median, and memory may grow by so much.
+# Each tenth of the run must reach this share of the median speed; memory may grow by this much.
 _LEAST_SPEED, _MOST_GROWTH_MIB = 0.5, 32.0
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a tenth of everything")

@@ -1,4 +1,4 @@
-"""One short clip in every format that syncaudit reads, as the start of what is damaged."""
+"""One short clip in every format that syncaudit reads, the starting point for damage."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _WORDS = [("turn", 0.4, 0.8), ("left", 0.8, 1.3), ("at", 1.6, 1.8), ("the", 1.8,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A file to damage and the sources of the clip that it is in.
+    """A file to damage, and the sources of the clip that contains it.
 
     Parameters
     ----------
     file : str
         Its name in the folder of the base clip.
     sources : mapping
-        Beside the IMU ``imu.csv``.
+        Sources in addition to the IMU ``imu.csv``.
     others : tuple of str
-        Further files that the clip needs.
+        Other files that the clip needs.
     """
 
     file: str

@@ -34,7 +34,7 @@ def _with_nan(lines: list[str]) -> list[str]:
     return [*lines[:60], f"{stamp},nan,{rest.partition(',')[2]}", *lines[61:]]
 
 
-# What is done to the IMU's table; the recording called imu_shifted has an IMU that is 39 ms off.
+# What is done to the IMU's table; the IMU of the recording imu_shifted is off by 39 ms.
 _KINDS: Mapping[str, tuple[str, Callable[[list[str]], list[str]] | None]] = {
     "good": ("cam_rear_early", lambda lines: lines),
     "shifted": ("imu_shifted", lambda lines: lines),
@@ -47,8 +47,8 @@ _KINDS: Mapping[str, tuple[str, Callable[[list[str]], list[str]] | None]] = {
 def link_clips(folder: Path, n_clips: int, *, per_recording: int = 3) -> Path:
     """Write `n_clips` clips of an IMU and a bus, 2 s long, and return their manifest.
 
-    There are 45 different ones: five kinds (flawless, shifted by 39 ms, a gap, a NaN, a missing
-    file) at nine moments.
+    There are 45 different ones: five kinds (flawless, shifted by 39 ms, with a gap, with a NaN,
+    with a missing file) at nine times each.
     """
     templates = []
     for moment in range(9):
@@ -83,7 +83,7 @@ def link_clips(folder: Path, n_clips: int, *, per_recording: int = 3) -> Path:
 
 
 def video_clips(folder: Path, n_clips: int) -> Path:
-    """Write a manifest of windows of 5 s of one recording: a camera, the IMU and the bus."""
+    """Write a manifest of 5 s windows of one recording: a camera, the IMU and the bus."""
     sample = SAMPLES / "good"
     sources = json.loads((sample / "manifest.jsonl").read_text(encoding="utf-8"))["sources"]
     for name in ("cam_front.mp4", "cam_front.csv", "imu.csv", "can.log", "vehicle.dbc"):
@@ -103,7 +103,7 @@ def video_clips(folder: Path, n_clips: int) -> Path:
 
 
 def one_clip(folder: Path) -> Mapping[str, Any]:
-    """Return the manifest row of a template, for what is done to rows."""
+    """Return the manifest row of a template, for damage to rows."""
     row: Mapping[str, Any] = json.loads((folder / "manifest.jsonl").read_text().splitlines()[0])
     return row
 

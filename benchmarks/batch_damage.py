@@ -1,4 +1,4 @@
-"""Ways to damage a file: by its bytes, its text, its columns, its manifest row."""
+"""Ways to damage a file: in its bytes, its text, its columns or its manifest row."""
 
 # ruff: noqa: ARG005  # damages share one signature
 
@@ -52,7 +52,7 @@ def _overwrite(data: bytes, rng: random.Random) -> bytes:
 
 
 def _head(data: bytes, rng: random.Random) -> bytes:
-    """Damage the first bytes, where lengths and counts stand."""
+    """Damage the first bytes, which hold lengths and counts."""
     spoiled = bytearray(data)
     for _ in range(rng.choice((1, 2, 8)) if spoiled else 0):
         spoiled[rng.randrange(min(len(spoiled), 96))] = rng.choice((0, 0x7F, 0x80, 0xFF))
@@ -79,7 +79,7 @@ def _lines(change: Callable[[list[bytes], random.Random], list[bytes]]) -> Damag
 
 
 def _cell(lines: list[bytes], rng: random.Random) -> list[bytes]:
-    """Put something odd in place of one word."""
+    """Replace one word by something odd."""
     lines = list(lines)
     k = rng.randrange(len(lines))
     for mark in (b",", b" ", b":"):
@@ -158,7 +158,7 @@ PARQUET: Mapping[str, Damage] = {
 
 
 def array_damage(data: bytes, rng: random.Random) -> bytes:
-    """Return a NumPy file of another type or shape."""
+    """Return a NumPy file with a different type or shape."""
     n = np.load(io.BytesIO(data)).shape[0]
     sink = io.BytesIO()
     made = (

@@ -1,4 +1,4 @@
-"""Damaged inputs of every kind: each ends in a verdict or a clean usage error."""
+"""Damaged inputs of every kind: each must end in a verdict or a clean usage error."""
 
 # ruff: noqa: ARG005  # damages share one signature
 
@@ -35,7 +35,7 @@ __all__ = ["fuzz"]
 
 _TIMEOUT_S = 120.0
 _TEXT_FILES = (".csv", ".log", ".asc", ".dbc", ".textgrid", ".json", ".srt", ".vtt", ".ctm")
-# Damage that knows what is in the file.
+# Damage that depends on the content of the file.
 _OWN: Mapping[str, Mapping[str, Callable[[bytes, random.Random], bytes]]] = {
     "cam.mp4": {**BOXES, **VIDEOS},
     "joints.parquet": STATES,
@@ -89,7 +89,7 @@ def _clips(
                 }
                 for source, spec in {**_IMU, **target.sources}.items()
             }
-            # Clips of three share a recording, so that what is odd is pooled as well.
+            # Three clips share a recording, so that odd values are pooled as well.
             yield {"clip_id": clip, "recording_id": f"r{k // 3}", "sources": sources}
 
     manifest = write_rows(place / "manifest.jsonl", rows())
@@ -165,7 +165,7 @@ def _imports(folder: Path, n_imports: int, workers: int, seed: int) -> dict[str,
 
 
 def _rules(folder: Path, workers: int) -> dict[str, Any]:
-    """Import a folder by rules that are wrong in some way."""
+    """Import a folder with rules that are wrong in some way."""
     from testkit.data_sets.plain_folder import write_plain_folder
 
     source = write_plain_folder(folder / "plain", 1)
@@ -202,7 +202,7 @@ def _tried(function: Callable[[Any], list[str]], tasks: list[Any], workers: int)
 
 
 def _load_and_audit(manifest: Path) -> list[str]:
-    """Return reason codes of a manifest's clips, or that it was refused."""
+    """Return the reason codes of a manifest's clips, or that it was refused."""
     try:
         clips = load_manifest(str(manifest))
     except SyncAuditError:
@@ -231,7 +231,7 @@ def _load_and_audit(manifest: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Damaged:
-    """A data set of which one file is damaged."""
+    """A data set in which one file is damaged."""
 
     folder: Path
     number: int
@@ -239,7 +239,7 @@ class _Damaged:
 
 
 def _import_and_audit(task: _Damaged) -> list[str]:
-    """Write a data set, damage a file of it, import and audit it."""
+    """Write a data set, damage one of its files, import it and audit it."""
     from testkit.data_sets.examples import EXAMPLES
 
     rng = random.Random(f"{task.seed} {task.number}")  # noqa: S311

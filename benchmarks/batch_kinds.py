@@ -1,4 +1,4 @@
-"""Odd but whole files, and damage that knows the format: robots' states, videos, boxes, rules."""
+"""Odd but intact files, and format-specific damage: robot states, videos, boxes, rules."""
 
 # ruff: noqa: ARG001, ARG005  # damages share one signature
 
@@ -47,7 +47,7 @@ BOXES: Mapping[str, Damage] = {
 
 
 def _state(make: Callable[[int, np.random.Generator], dict[str, np.ndarray]]) -> Damage:
-    """Write a state table anew; `make` gets the number of rows."""
+    """Rewrite a state table; `make` receives the number of rows."""
 
     def damage(data: bytes, rng: random.Random) -> bytes:
         table = pq.read_table(io.BytesIO(data))
@@ -113,7 +113,7 @@ VIDEOS: Mapping[str, Damage] = {
     "one frame of 2x2": _video((2, 2), 1),
     "120 frames of noise": _video((64, 48), 120),
     "120 frames of MPEG-4": _video((32, 16), 120, codec="mpeg4"),
-    # Two movies after another: the second is of another size.
+    # Two movies in a row: the second has a different size.
     "two sizes": lambda data, rng: data + _video((64, 48), 60)(data, rng),
 }
 
@@ -138,7 +138,7 @@ PICTURES: Mapping[str, Damage] = {
 
 
 def _stored(change: Callable[[list[bytes | None], random.Random], None]) -> Damage:
-    """Change pictures that stand in a table."""
+    """Change the images stored in a table."""
 
     def damage(data: bytes, rng: random.Random) -> bytes:
         table = pq.read_table(io.BytesIO(data))
@@ -183,7 +183,7 @@ STORED: Mapping[str, Damage] = {
 
 
 def wave_of_floats(data: bytes, rng: random.Random) -> bytes:
-    """Return a WAV of float32 in which some samples are no sound."""
+    """Return a WAV of float32 in which some samples are NaN, infinite, huge or tiny."""
     n = 4 * 16_000
     noise = np.random.default_rng(rng.randrange(2**32))
     samples = (0.1 * noise.standard_normal(n)).astype("<f4")
@@ -234,7 +234,7 @@ RULES: tuple[tuple[str, bytes], ...] = (
 
 
 def stills(n: int) -> pa.Table:
-    """Return a table of stamps and pictures, as LeRobot keeps them."""
+    """Return a table of timestamps and images, as LeRobot stores them."""
     rng = np.random.default_rng(5)
     pictures = [
         {

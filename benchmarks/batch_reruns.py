@@ -1,4 +1,4 @@
-"""Kill re-runs over clips that change, and see what the readers of their folders believe."""
+"""Kill re-runs over clips that change, and check what readers of the output folders accept."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from syncaudit.policy import load_policy
 __all__ = ["reruns"]
 
 _KINDS = ("pass", "reject", "unverified")
-# A clip of this audit takes so long: kills then fall between the clips as well as into the end.
+# Auditing a clip takes this long, so that kills fall between clips as well as at the end.
 _CLIP_S = 0.002
 
 
 def audit(clip: Clip, *_: object, **__: object) -> ClipVerdict:
-    """Say what stands in the clip's own file."""
+    """Return the verdict that the clip's own file specifies."""
     time.sleep(_CLIP_S)
     verdict = Verdict((Path(clip.base_uri) / f"{clip.clip_id}.csv").read_text(encoding="ascii"))
     source = SourceVerdict(verdict=verdict, kind="events", clock="trigger")
@@ -53,14 +53,15 @@ def audit(clip: Clip, *_: object, **__: object) -> ClipVerdict:
 
 
 def reruns(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, Any]:
-    """Change some clips, run, kill at a random moment, look at what readers say; go on.
+    """Change some clips, run, kill at a random moment, check what readers report, and repeat.
 
     Returns
     -------
     dict
-        How often a reader took the folder of a killed run (``believed``), a clip was admitted
-        whose file says otherwise (``stale``), a verdict that stood in the ledger was gone
-        (``lost``), and a run that was let finish differed from the files (``wrong``).
+        How often a reader accepted the folder of a killed run (``believed``), a clip was admitted
+        although its file specifies another verdict (``stale``), a verdict recorded in the ledger
+        was missing (``lost``), and a run that was allowed to finish differed from the files
+        (``wrong``).
     """
     rng = random.Random(seed)  # noqa: S311  # moments, not secrets
     names = [f"clip{k:04d}" for k in range(n_clips)]
@@ -102,7 +103,7 @@ def reruns(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, 
 
 
 def _look(out: Path, said: dict[str, str], before: set[str], result: Counter[str]) -> None:
-    """Hold what readers say of a killed run against its summary, ledger and files."""
+    """Compare what readers report of a killed run with its summary, ledger and files."""
     is_complete = json.loads((out / "summary.json").read_text(encoding="utf-8"))["complete"]
     for name in ("verdicts.parquet", "verdicts.jsonl"):
         try:
@@ -121,7 +122,7 @@ def _known(out: Path) -> set[str]:
 def _say(folder: Path, name: str, text: str) -> None:
     path = folder / f"{name}.csv"
     path.write_text(text, encoding="ascii")
-    # A file system may tell times in steps of some ms: changes must not fall into one.
+    # File systems may have a time resolution of some ms: no two changes may share a timestamp.
     os.utime(path, ns=(0, int(np.random.default_rng().integers(1, 2**60))))
 
 
@@ -135,7 +136,7 @@ def _start(clips: list[Clip], out: Path) -> Any:
 
 
 def _await_mark(process: Any, out: Path) -> None:
-    """Wait until a run has begun: its summary says so."""
+    """Wait until a run has begun, as indicated by its summary."""
     while process.is_alive():
         summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
         if summary["complete"] is not True:

@@ -1,4 +1,4 @@
-"""Runs of many clips: speed and memory over a run, kills, shards, and Ray beside local workers."""
+"""Runs of many clips: speed and memory over a run, kills, shards, and Ray vs. local workers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from syncaudit.policy import load_policy
 
 __all__ = ["kills", "rows_of", "run_on_ray", "scale", "shards"]
 
-# Whole-number answers of a run that depend on how busy the machine is.
+# Integer results of a run that depend on how busy the machine is.
 _TIMES = ("seconds", "stages")
 _OUTPUTS = ("passed.jsonl", "rejected.jsonl", "unverified.jsonl", "recordings.jsonl")
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
-    """Return the verdict rows without what depends on the machine's load."""
+    """Return the verdict rows without fields that depend on the machine's load."""
     with (out / "verdicts.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [{key: value for key, value in row.items() if key not in _TIMES} for row in rows]
@@ -44,7 +44,7 @@ def _validate(clips: Any, out: Path, **options: Any) -> Any:
 
 
 class _Sampler(threading.Thread):
-    """Notes every half second how much memory this process and its workers hold."""
+    """Record the memory of this process and its workers every half second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -104,7 +104,7 @@ def scale(folder: Path, *, n_clips: int, workers: int) -> dict[str, Any]:
 
 
 def run_on_ray(folder: Path, *, n_clips: int, workers: int) -> dict[str, Any]:
-    """Audit video clips by local workers and by a Ray cluster on this machine."""
+    """Audit video clips with local workers and with a Ray cluster on this machine."""
     import ray
 
     clips = load_manifest(str(video_clips(folder, n_clips)))
@@ -123,7 +123,7 @@ def run_on_ray(folder: Path, *, n_clips: int, workers: int) -> dict[str, Any]:
 
 
 def shards(folder: Path, *, n_clips: int, workers: int, count: int = 8) -> dict[str, Any]:
-    """Audit a manifest at once, and as shards that are merged."""
+    """Audit a manifest in one run, and as shards that are merged."""
     clips = load_manifest(str(link_clips(folder, n_clips)))
     _validate(clips, folder / "whole", workers=workers)
     parts = []
@@ -141,14 +141,14 @@ def shards(folder: Path, *, n_clips: int, workers: int, count: int = 8) -> dict[
 
 
 def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, Any]:
-    """Kill runs at random moments and go on each time, until all is done.
+    """Kill runs at random moments and resume each time, until all clips are done.
 
-    SIGKILL to the whole process group, at a moment after the run has opened its ledger that is
-    even in the logarithm from 10 ms to the length of a whole run. Every fifth run is the command
-    line with two workers; the others audit in a process forked from this one, which is up at
-    once. After every fourth kill some bytes at the end of the ledger are lost as well, as when
-    the power fails; every seventh run has another policy. A run that outlives its moment ends a
-    series; the next one starts anew.
+    SIGKILL goes to the whole process group, at a moment after the run has opened its ledger that is
+    log-uniform between 10 ms and the length of a whole run. Every fifth run uses the command line
+    with two workers; the others audit in a process forked from this one, which starts immediately.
+    After every fourth kill some bytes at the end of the ledger are lost as well, as after a power
+    failure; every seventh run has a different policy. A run that ends before it is killed ends a
+    series; the next one starts from scratch.
     """
     rng = random.Random(seed)  # noqa: S311  # moments, not secrets
     manifest, whole = link_clips(folder, n_clips), folder / "whole"
@@ -213,7 +213,7 @@ def _fork(manifest: Path, out: Path, *, profile: str | None, is_command: bool) -
 
 
 def _await_lock(process: ForkProcess, path: Path) -> None:
-    """Wait until a run holds its ledger, or has ended."""
+    """Wait until a run has opened its ledger or has ended."""
     while process.is_alive():
         locks = Path("/proc/locks").read_text(encoding="ascii")
         if path.exists() and f":{path.stat().st_ino} " in locks:
@@ -222,7 +222,7 @@ def _await_lock(process: ForkProcess, path: Path) -> None:
 
 
 def _differences(one: Path, other: Path) -> int:
-    """Return how many rows of two runs are not the same, counting those that only one has."""
+    """Return how many rows of two runs differ, including those that only one run has."""
     first, second = rows_of(one), rows_of(other)
     pairs = zip(first, second, strict=False)
     return sum(a != b for a, b in pairs) + abs(len(first) - len(second))
@@ -234,7 +234,7 @@ def _different_files(one: Path, other: Path) -> list[str]:
 
 
 def _is_believed(out: Path) -> bool:
-    """Return whether a loader takes what a killed run left, though it does not call it complete."""
+    """Return whether a loader accepts the output of a killed run that is not marked complete."""
     try:
         VerdictIndex.load(out)
     except UsageError:
@@ -244,7 +244,7 @@ def _is_believed(out: Path) -> bool:
 
 
 def _torn(out: Path) -> list[str]:
-    """Return the outputs that a reader could not use; a last line of the ledger may be half."""
+    """Return the outputs that a reader could not use; the ledger's last line may be truncated."""
     broken = []
     for path in out.glob("[!.]*.json*"):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -1,11 +1,11 @@
 """Find copies of videos across splits, and leave distinct videos alone.
 
-Distinct videos of `sample_data` and `../shared/realdata` (each file once, long ones in pieces of
-20 s) and simulated parked cameras (three places; nothing but noise, a wandering gain, or a lamp
-that flashes; three recordings of each) are the training split. Each is copied with drawn damage:
-0.3 to 3 s are cut off its start, it is scaled by 0.3 to 0.8, coded again at crf 24 to 38 with
-another frame rate, brightness and contrast, and a third of the copies lose 4 % of the image on
-every side. The copies are the other split.
+The training split consists of the distinct videos of `sample_data` and `../shared/realdata` (each
+file once, long ones in pieces of 20 s) and of simulated parked cameras (three places; nothing but
+noise, a wandering gain, or a lamp that flashes; three recordings of each). The other split holds
+copies of them with random damage: 0.3 to 3 s are cut off the start, the video is scaled by 0.3 to
+0.8 and re-encoded at crf 24 to 38 with a different frame rate, brightness and contrast, and a third
+of the copies lose 4 % of the image on every side.
 ``python benchmarks/check_split.py`` prints a table and writes ``benchmarks/out/check_split.json``.
 """
 
@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "benchmarks" / "out" / "check_split.json"
 PLACES = (ROOT / "sample_data", ROOT.parent / "shared" / "realdata")
 PIECE_S = 20.0
-# A box of pixels that is cut off is no copy of what is compared: told apart.
+# Share cut off each side; a cropped frame is not a copy to the comparison: reported separately.
 CROPPED = 0.04
 
 
@@ -74,7 +74,7 @@ def originals() -> Iterator[tuple[str, Path, float, float]]:
 def frames_of(
     path: Path, start_s: float, stop_s: float
 ) -> Iterator[tuple[float, NDArray[np.uint8]]]:
-    """Yield time and RGB image of the frames of a part, the time from its start."""
+    """Yield time (from the start of the part) and RGB image of each frame of a part."""
     with av.open(str(path)) as container:
         container.streams.video[0].thread_type = "AUTO"
         for frame in container.decode(video=0):
@@ -86,7 +86,7 @@ def frames_of(
 
 
 def coded(frames: Iterator[tuple[float, NDArray[np.uint8]]], path: Path, crf: int) -> bool:
-    """Write frames as H.264 at their times; return whether there was any."""
+    """Write frames as H.264 at their times; return whether there were any."""
     with av.open(str(path), "w") as container:
         stream = None
         for time_s, image in frames:
@@ -108,7 +108,7 @@ def coded(frames: Iterator[tuple[float, NDArray[np.uint8]]], path: Path, crf: in
 def damaged(
     frames: Iterator[tuple[float, NDArray[np.uint8]]], rng: np.random.Generator, crop: float
 ) -> Iterator[tuple[float, NDArray[np.uint8]]]:
-    """Yield frames cut, scaled, thinned out and with other brightness."""
+    """Yield frames cropped, scaled, thinned out and with changed brightness."""
     cut_s, scale = rng.uniform(0.3, 3.0), rng.uniform(0.3, 0.8)
     gain, bias = rng.uniform(0.7, 1.2), rng.uniform(-20.0, 20.0)
     period_s, next_s = 1.0 / rng.choice([8.0, 10.0, 15.0, 60.0]), 0.0
@@ -125,7 +125,7 @@ def damaged(
 
 
 def parked(folder: Path) -> Iterator[tuple[str, Path, float, float]]:
-    """Yield, as `originals`, several recordings of cameras that stand at one place each."""
+    """Yield, as `originals` does, several recordings of stationary cameras at each place."""
     clips = sample_clips()
     rig, lamp = clips["parked"].config, clips["flashes"].config.flash
     assert lamp is not None
@@ -188,7 +188,7 @@ def videos_of(
 
 
 def relation(clips: tuple[str, str], sources: tuple[str, str]) -> str:
-    """Return what an original and a copy are to each other."""
+    """Return the relation between an original and a copy."""
     if clips[0] == clips[1]:
         return max(sources, key=("original", "copy", "cropped copy").index)
     places = [clip.partition(", ")[0] for clip in clips]
@@ -197,7 +197,7 @@ def relation(clips: tuple[str, str], sources: tuple[str, str]) -> str:
 
 
 def main() -> None:
-    """Make the copies, compare all pairs, print and write."""
+    """Make the copies, compare all pairs, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--copies", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

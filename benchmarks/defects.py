@@ -1,8 +1,8 @@
-"""Show whether defective pictures are found where they are, and clean clips left alone.
+"""Check that defective frames are located correctly and that clean clips are left alone.
 
-Each seed is rendered once, in a style of its own; every defect is then planted in those pictures
-and encoded anew, in every codec. Clean are the same pictures without a defect, and scenes that look
-like one: parked with and without noise, night, tunnel, strobe and flash recordings.
+Each seed is rendered once, in a style of its own; every defect is then injected into these frames,
+which are re-encoded with every codec. The clean clips are the same frames without a defect, and
+scenes that resemble one: parked with and without noise, night, tunnel, strobe and flash recordings.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Frames = list[NDArray[np.uint8]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """One defect: what it should be called, where it lies, and how it gets into a file."""
+    """One defect: its name, its location, and how it gets into a file."""
 
     fault: PictureFault
     first: int
@@ -69,7 +69,7 @@ class Planted:
     frames: FrameFault = field(default_factory=FrameFault)
     packets: Callable[[int, bytes], bytes | None] | None = None
     codecs: tuple[str, ...] = CODECS
-    slack: int = 2  # pictures by which the ends may differ
+    slack: int = 2  # frames by which the ends may differ
 
 
 def planted(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Planted]]:
@@ -179,7 +179,7 @@ def _rig(style: str, **changes: Any) -> RigConfig:
 
 
 def clean_rigs() -> Mapping[str, RigConfig]:
-    """Return scenes in which nothing is wrong with the pictures."""
+    """Return scenes whose frames have no defect."""
     parked = _rig("parked", n_movers=0)
     noiseless = {"photon_noise": 0.0, "read_noise": 0.0, "gain_wobble": 0.0}
     night = LightFault(
@@ -225,7 +225,7 @@ def _each(rig: RigConfig, **changes: Any) -> RigConfig:
 
 
 def audit(folder: Path) -> PictureAudit:
-    """Return what is found in the camera of a clip on disk."""
+    """Return the defects found in the camera of a clip on disk."""
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))
     return find_evidence(read_clip(clip).streams, Stages()).pictures[CAMERA]
 
@@ -270,7 +270,7 @@ def _section_planted(seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
 
 def _met(folder: Path, defect: Planted) -> dict[str, Any]:
     found = audit(folder)
-    # Encoders make a covered lens a picture of one colour.
+    # Encoding turns a covered lens into an image of uniform colour.
     alike = {defect.fault} | ({PictureFault.BLANK} if defect.fault == "covered" else set())
     own = [spell for fault in alike for spell in found.of(fault)]
     first = min((spell.first for spell in own), default=defect.last + 1)
@@ -280,7 +280,7 @@ def _met(folder: Path, defect: Planted) -> dict[str, Any]:
     if is_met:
         end_miss = abs(last - defect.last)
         if defect.packets is not None and last <= defect.last:
-            end_miss = 0  # encoders put key frames at cuts as well: the damage ends there
+            end_miss = 0  # encoders insert key frames at cuts too: the damage ends there
         miss = max(abs(first - defect.first), end_miss)
     return {
         "is_found": is_met,
@@ -305,7 +305,7 @@ def _section_clean(seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
 
 
 def _section_cost(work: Path) -> list[tuple[str, float, float, float]]:
-    """Return CPU time a frame: decoding, and what the auditor and all detectors add to it."""
+    """Return the CPU time per frame of decoding, and what the auditor and all detectors add."""
     rows = []
     for size in ((428, 240), (854, 480), (1280, 720)):
         rig = _each(with_all_cameras(_rig("city", duration_s=6.0), size_px=size), line_delay_s=2e-5)
@@ -340,7 +340,7 @@ def _cpu_s(stream: CameraStream, what: str) -> float:
 
 
 def main() -> int:
-    """Run all three sections and print them."""
+    """Run all three sections and print their results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=4, help="rendered clips that get defects")
     parser.add_argument("--clean-seeds", type=int, default=2, help="seeds of each clean scene")

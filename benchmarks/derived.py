@@ -1,7 +1,8 @@
-"""Recordings made of a recording: cut, thinned out, coded again, stamped more coarsely, turned.
+"""Derived recordings: cut, thinned out, re-encoded, with coarser timestamps, or rotated.
 
-What is known of a pair holds for all of them, but for one stream of another recording, with which
-nothing is in common. Streams are changed after the readers, videos are coded again.
+The known offset of a pair holds for all of them, except when one stream comes from another
+recording and has nothing in common with the rest. Streams are changed after reading; videos are
+re-encoded.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Change = Callable[[Stream], Stream]
 
 @dataclass(frozen=True, kw_only=True)
 class Derived:
-    """A recording made of another.
+    """A recording derived from another.
 
     Attributes
     ----------
@@ -54,17 +55,17 @@ class Derived:
 def derived_audits(
     clip: Clip, policy: Policy, folder: Path, offset_s: float
 ) -> Iterator[tuple[str | None, Plant, ReadClip, ClipVerdict]]:
-    """Yield the audit of everything that is derived from a clip, as `planted.audits` does.
+    """Yield the audit of every variant derived from a clip, as `planted.audits` does.
 
     Parameters
     ----------
     clip : Clip
-        As recorded.
+        The original clip.
     policy : Policy
     folder : Path
-        For videos.
+        Folder for videos.
     offset_s : float
-        Known offset of the first of two sources to the second, by which windows are cut.
+        Known offset of the first of two sources to the second, used to cut windows.
     """
     read = read_clip(clip)
     for each in _derived(read.streams, folder, offset_s):
@@ -106,7 +107,7 @@ def _derived(streams: Streams, folder: Path, offset_s: float) -> Iterator[Derive
 
 
 def _windows(streams: Streams, offset_s: float) -> Iterator[Derived]:
-    """Yield windows of clips of two sources that can be cut by their samples."""
+    """Yield windows of clips with two sources that can be cut by sample."""
     can = all(
         isinstance(s, SignalStream) or (isinstance(s, CameraStream) and s.files.is_images)
         for s in streams.values()
@@ -149,7 +150,7 @@ def _kept(channel: Channel, keep: NDArray[np.bool_] | slice) -> Channel:
 
 
 def _thinned(stream: Stream, rate_hz: float) -> Stream:
-    """Return an IMU at about a rate, filtered against aliases without delay."""
+    """Return an IMU resampled to about `rate_hz`, anti-alias filtered without delay."""
     assert isinstance(stream, SignalStream)  # for the type checker
     now_hz = 1e9 / float(np.median(np.diff(stream.time_ns)))
     every = round(now_hz / rate_hz)
@@ -173,7 +174,7 @@ def _turned(stream: Stream, by: NDArray[np.float64]) -> Stream:
 
 
 def _restamped(stream: Stream, to: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Stream:
-    """Return a stream with its stamps, in seconds of a day, put through a function."""
+    """Return a stream with a function applied to its timestamps, in seconds of a day."""
     day_ns = 86_400_000_000_000
     zero_ns = int(stream.time_ns[0]) // day_ns * day_ns
 
@@ -194,7 +195,7 @@ def _resampled(stream: Stream, rate_hz: int) -> Stream:
 
 
 def _pictures(stream: Stream, folder: Path, quality: int, part: int) -> Stream:
-    """Return a camera whose single pictures were coded again, or made smaller."""
+    """Return a camera whose individual images were re-encoded or downscaled."""
     assert isinstance(stream, CameraStream)  # for the type checker
     folder.mkdir()
     paths = []
@@ -214,7 +215,7 @@ def _pictures(stream: Stream, folder: Path, quality: int, part: int) -> Stream:
 
 
 def _coded(stream: Stream, path: Path, crf: int, every: int, part: int) -> Stream:
-    """Return a camera whose video was coded again: H.264, fewer or smaller pictures."""
+    """Return a camera whose video was re-encoded: H.264, fewer or smaller frames."""
     assert isinstance(stream, CameraStream)  # for the type checker
     size = (stream.width_px // part // 2 * 2, stream.height_px // part // 2 * 2)
     with av.open(stream.files.paths[0]) as source, av.open(str(path), "w") as target:

@@ -1,8 +1,8 @@
-"""Are claimed errors honest: Monte Carlo of the estimators on signals, without pictures.
+"""Coverage of the claimed errors: Monte Carlo of the estimators on signals, without images.
 
-Motion, gyro and CAN signals are the simulator's; a camera is the exact rotation between its frames
-plus white noise. So what is tested is the estimation of offset, drift and their standard errors,
-apart from what tracking makes of real pictures (`accuracy.py`).
+Motion, gyro and CAN signals come from the simulator; a camera is the exact rotation between its
+frames plus white noise. This tests the estimation of offset, drift and their standard errors,
+independently of how well rotation is tracked in real images (`accuracy.py`).
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ JITTER_STD_S = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """Source time of reference time: ``t_ref = t_src + offset_s + drift * (t_src - middle_s)``."""
+    """Clock model: ``t_ref = t_src + offset_s + drift * (t_src - middle_s)``."""
 
     offset_s: float
     drift: float
     middle_s: float
 
     def stamps(self, times_s: Floats) -> Floats:
-        """Return stamps of reference times."""
+        """Return the source's timestamps of reference times."""
         return self.middle_s + (times_s - self.middle_s - self.offset_s) / (1 + self.drift)
 
     def offset_at(self, stamp_s: float) -> float:
-        """Return the offset at one stamp."""
+        """Return the offset at one timestamp."""
         return self.offset_s + self.drift * (stamp_s - self.middle_s)
 
 
@@ -72,14 +72,14 @@ class Case:
         return np.arange(self.rng.uniform(0, 1 / rate_hz), self.duration_s, 1 / rate_hz)
 
     def stamps(self, times_s: Floats, *, is_source: bool) -> Floats:
-        """Return jittered stamps on the source's or on the reference clock."""
+        """Return jittered timestamps on the source's or on the reference clock."""
         exact = self.clock.stamps(times_s) if is_source else times_s
         return exact + self.rng.normal(0.0, JITTER_STD_S, exact.size)
 
     def imu(
         self, name: str, *, is_source: bool, rate_hz: float = 200.0
     ) -> dict[Quantity, Activity]:
-        """Return what an IMU measures."""
+        """Return the IMU's measurements."""
         times = self.times(rate_hz)
         reading = measure_imu(self.motion, times, ImuConfig(rate_hz=rate_hz), self.rng)
         stamps = self.stamps(times, is_source=is_source)
@@ -117,7 +117,7 @@ class Case:
         )
 
     def can(self) -> dict[Quantity, Activity]:
-        """Return yaw rate and accelerations of the bus, 50 Hz."""
+        """Return yaw rate and accelerations of the bus at 50 Hz."""
         times = self.times(50.0)
         values = sample_signals(self.motion, times, np.empty(0), self.rng)
         stamps = self.stamps(times, is_source=True)
@@ -171,7 +171,7 @@ PAIRS: dict[str, Callable[[Case], list[PairMeasurement]]] = {
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--duration", type=float, default=20.0, help="seconds")

@@ -1,4 +1,4 @@
-"""Draw one random fault for a clip, with what an honest judge must and must not say of it."""
+"""Draw one random fault for a clip, with the verdict that a correct audit must return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syncaudit.simulate import ClockFault, FrameFault, RigConfig
 
 __all__ = ["KINDS", "Fault", "draw_fault"]
 
-# Share of every kind of fault among the clips; dear ones (a camera is rendered anew) are rarer.
+# Share of each kind of fault among the clips; costly ones (a camera is re-rendered) are rarer.
 KINDS: Mapping[str, float] = {
     "camera": 0.40,
     "imu": 0.14,
@@ -24,7 +24,7 @@ KINDS: Mapping[str, float] = {
     "slipped": 0.03,
     "none": 0.07,
 }
-# A fault within this part of its limit may be judged either way.
+# Either verdict is acceptable if the fault is within this fraction of its limit.
 GREY = 0.25
 
 
@@ -37,17 +37,17 @@ class Fault:
     kind : str
         Key of `KINDS`.
     source : str, optional
-        Guilty source; None for a good clip.
+        Faulty source; None for a good clip.
     config : RigConfig
         Clip with the fault.
     words : str
-        The fault in words.
+        Description of the fault.
     size_s : float
-        Signed offset (greatest deviation for drift and step).
+        Signed offset (largest deviation for drift and step).
     must_reject : bool, optional
         True: outside the default policy. False: inside it. None: too close to the limit.
     is_rendered : bool
-        Whether the guilty camera shows other frames than in the base clip.
+        Whether the faulty camera shows different frames than in the base clip.
     """
 
     kind: str
@@ -127,7 +127,7 @@ def _with_clock(config: RigConfig, source: str, change: Mapping[str, float]) -> 
 
 
 def _frames(config: RigConfig, kind: str, name: str, rng: np.random.Generator) -> Fault:
-    """Lose frames with their stamps (right, only sparser) or without (every later one is off)."""
+    """Drop frames with their timestamps (a gap) or without (all later timestamps are wrong)."""
     camera = config.cameras[name]
     n_frames = int(config.duration_s * camera.fps) - 2
     is_slip = kind == "slipped"

@@ -1,10 +1,10 @@
-"""Walk through the four doors of the README as a stranger would, from an empty environment.
+"""Follow the four quick starts of the README as a new user would, from an empty environment.
 
-A fresh virtual environment gets the package with `pip install`, then each line of the table "Your
-data" in README.md is run on a data set of its kind, with nothing changed but the path. Told are
-the minutes, the lines that the terminal shows at 80 columns, and the verdicts. LeRobot and speech
-are recordings of others (``../shared/realdata``, left out where it is absent), the drive as files
-is a clip of ``sample_data`` under its file names, the bag is a simulated drive.
+The package is installed into a fresh virtual environment with `pip install`, then each line of the
+table "Your data" in README.md is run on a matching data set, changing nothing but the path. The
+report lists the minutes, the lines that the terminal shows at 80 columns, and the verdicts. LeRobot
+and speech are third-party recordings (``../shared/realdata``, skipped if absent), the drive as
+files is a clip of ``sample_data`` under its file names, and the bag is a simulated drive.
 ``python benchmarks/first_use.py`` prints the table and writes ``benchmarks/out/first_use.json``.
 """
 
@@ -35,7 +35,7 @@ OUT = ROOT / "benchmarks" / "out" / "first_use.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """What one way in takes, and what it says."""
+    """The time and output of one quick start."""
 
     name: str
     minutes: float
@@ -47,7 +47,7 @@ class Door:
 
 
 def doors() -> dict[str, tuple[str, str]]:
-    """Return extras and command of each door by what the user has, as README states them."""
+    """Return extras and command of each quick start by the user's kind of data, from README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     table = text.partition("## Your data")[2].partition("\n\n##")[0]
     line = r"^\| ([^|]+) \| `pip install '?\.(?:\[(.+)\])?'?` \| `(syncaudit validate [^`]+)`"
@@ -56,7 +56,7 @@ def doors() -> dict[str, tuple[str, str]]:
 
 
 def data_sets(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (words of the door, data) of the data sets that this machine has."""
+    """Yield (kind of data, path) of the data sets available on this machine."""
     if REAL.is_dir():
         yield "LeRobot", REAL / "lerobot_g1"
     yield "MCAP", bag(folder / "drive.mcap")
@@ -77,7 +77,7 @@ def bag(path: Path) -> Path:
 
 
 def main() -> None:
-    """Install, go through every door, print and write what it took."""
+    """Install the package, run every quick start, print and write the results."""
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     rows: list[Door] = []
     with tempfile.TemporaryDirectory() as name:
@@ -98,13 +98,13 @@ def main() -> None:
 
 
 def install(tool: Path, extras: str) -> None:
-    """Install the package of this tree into an environment."""
+    """Install the package from this tree into an environment."""
     place = f"{ROOT}[{extras}]" if extras else str(ROOT)
     subprocess.run([tool / "pip", "install", "--quiet", place], check=True)  # noqa: S603  # ours
 
 
 def walked(door: str, tool: Path, command: str, data: Path, extras: str, folder: Path) -> Door:
-    """Return what one door takes and says."""
+    """Run one quick start and return its time and output."""
     began = time.monotonic()
     if extras:
         install(tool, extras)
@@ -136,7 +136,7 @@ def walked(door: str, tool: Path, command: str, data: Path, extras: str, folder:
 
 
 def minutes(began: float) -> float:
-    """Return the minutes since `began`, of `time.monotonic`."""
+    """Return the minutes since `began`, a value of `time.monotonic`."""
     return round((time.monotonic() - began) / 60.0, 2)
 
 

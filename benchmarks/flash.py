@@ -1,8 +1,8 @@
 """Accuracy and speed of the calibration by flashes, on simulated H.264 recordings of 480 lines.
 
-Single flashes are held against their true instants with the true line delay and exposure, so that
-the figures are the detector's own; calibrations against the true clocks; matching on random
-problems. What is not there yet is left out and said so.
+Single flashes are compared with their true instants using the true line delay and exposure, so that
+the figures are the detector's own; calibrations are compared with the true clocks; matching runs on
+random problems. Parts that are not available are skipped and reported as such.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from syncaudit.model import FlashEdges, FlashIntervals
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenarios", default=",".join(SCENARIOS))
     parser.add_argument("--seeds", default="0", help="recordings per scenario, like 0,1,2")
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def _tried(words: str, do: Callable[[Any], Any], argument: object) -> Any:
-    """Return what a part gives, or None where it is not there or breaks: the rest still counts."""
+    """Return the result of a part, or None if it is missing or fails: the rest still counts."""
     try:
         return do(argument)
     except Exception as error:  # noqa: BLE001  # a benchmark of several parts reports each
@@ -104,7 +104,7 @@ def _tried(words: str, do: Callable[[Any], Any], argument: object) -> Any:
 
 
 def _detected(made: FlashRecording) -> dict[str, Any]:
-    """Detect in every camera; errors of all cameras together."""
+    """Run the detector on every camera and pool the errors."""
     scores: list[Score] = []
     decode_s = detect_s = 0.0
     held = intervals = nothing = 0

@@ -1,4 +1,4 @@
-"""A calibration held against the truth: offsets, drifts, line delays, exposures, claimed errors."""
+"""Compare a calibration with the truth: offsets, drifts, line delays, exposures, errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Calibrated", "SourceError", "calibrate_recording"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceError:
-    """Errors of one source: estimate minus truth, and what was claimed."""
+    """Errors of one source: estimate minus truth, and the claimed errors."""
 
     source: str
     kind: str
@@ -34,14 +34,14 @@ class SourceError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """How a recording's calibration ended.
+    """Outcome of a recording's calibration.
 
     Attributes
     ----------
     errors : tuple of SourceError
-        Of all sources but the reference.
+        Errors of all sources except the reference.
     refused : str, optional
-        Why there is none, in the program's words.
+        Why there is no calibration, as worded by the program.
     seconds : float
     """
 
@@ -51,12 +51,12 @@ class Calibrated:
 
 
 def calibrate_recording(recording: FlashRecording) -> Calibrated:
-    """Calibrate a recording and compare with its truth.
+    """Calibrate a recording and compare the result with its truth.
 
     Raises
     ------
     ImportError
-        If there is no calibration yet.
+        If calibration is not implemented.
     """
     begun = time.perf_counter()
     try:
@@ -68,7 +68,7 @@ def calibrate_recording(recording: FlashRecording) -> Calibrated:
 
 
 def _document(clip: Clip) -> Mapping[str, Any]:
-    """Return the calibration of a clip as formats.md section 4 has it: the one seam to the tool."""
+    """Return the calibration of a clip as in formats.md section 4: the only call into the tool."""
     from syncaudit_calibration import calibrate
 
     result = calibrate(clip)
@@ -92,7 +92,7 @@ def _errors(document: Mapping[str, Any], truth: Truth) -> tuple[SourceError, ...
             continue
         # To the reference's own clock: first to true time, then back through its correction.
         true_s = at_s + _offset_s(source) + 1e-6 * source.drift_ppm * at_s
-        # Lost frames make a step, and the offset holds on its own side of it.
+        # Dropped frames cause a step; the offset holds on its own side of the step.
         true_s += sum(step.by_s for step in source.steps if step.at_ns <= document["at_ns"])
         rate = 1 + 1e-6 * reference.drift_ppm
         offset_s = (true_s - _offset_s(reference)) / rate - at_s
@@ -118,7 +118,7 @@ def _errors(document: Mapping[str, Any], truth: Truth) -> tuple[SourceError, ...
 
 
 def _offset_s(source: SourceTruth) -> float:
-    """Return a source's correction; sound that comes later looks like a clock that is late."""
+    """Return a source's correction; a delay of the sound acts like a late clock."""
     return source.offset_s - (source.sound_delay_s or 0.0)
 
 

@@ -1,4 +1,4 @@
-"""How well single flashes are timed: a camera's edges held against the true half-light instants."""
+"""Timing of single flashes: a camera's edges compared with the true half-light instants."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from syncaudit.simulate import Truth
 __all__ = ["Detection", "Score", "decode_only_s", "detect", "score_edges", "score_intervals"]
 
 Floats = NDArray[np.float64]
-FALSE_S = 1e-3  # an edge farther than this from every pulse is of none
-ROW_MARGIN_PX = 15  # edges nearer to the picture's border than this need not be found
+FALSE_S = 1e-3  # an edge farther than this from every pulse is false
+ROW_MARGIN_PX = 15  # edges nearer than this to the top or bottom of the image need not be found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """What the detector found in one camera, and what it cost."""
+    """The detections in one camera, and their cost."""
 
     evidence: FlashEdges | FlashIntervals | None
     cpu_s: float
@@ -31,18 +31,18 @@ class Detection:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Score:
-    """Errors of one camera against the truth.
+    """Errors of one camera relative to the truth.
 
     Attributes
     ----------
     edge_errors_s, edge_std_s : ndarray, shape (n,)
-        Of every edge of a pulse: error, and claimed standard error.
+        Error and claimed standard error of every edge that belongs to a pulse.
     flash_errors_s : ndarray, shape (f,)
-        Of every pulse seen: weighted mean of the errors of all its edges in this camera.
+        For every pulse seen: weighted mean of the errors of all its edges in this camera.
     n_false : int
-        Edges of no pulse.
+        Edges that belong to no pulse.
     n_expected, n_found : int
-        Edges that lie well inside a picture, and those of them that were found.
+        Edges that lie well inside a frame, and how many of them were found.
     """
 
     edge_errors_s: Floats
@@ -54,7 +54,7 @@ class Score:
 
 
 def camera_streams(recording: FlashRecording) -> dict[str, CameraStream]:
-    """Return the cameras of a recording as the readers give them."""
+    """Return the cameras of a recording as produced by the readers."""
     clip = recording.clip
     streams = {
         name: read_source(name, clip.sources[name], clip.base_uri)
@@ -64,7 +64,7 @@ def camera_streams(recording: FlashRecording) -> dict[str, CameraStream]:
 
 
 def detect(stream: CameraStream) -> Detection:
-    """Run the detector over one camera, one thread."""
+    """Run the detector on one camera with one thread."""
     from syncaudit.detectors.flash import FlashDetector
 
     begun = time.process_time()
@@ -76,7 +76,7 @@ def detect(stream: CameraStream) -> Detection:
 
 
 def decode_only_s(stream: CameraStream) -> float:
-    """Return the CPU time of decoding one camera and doing nothing."""
+    """Return the CPU time of decoding one camera and nothing else."""
     begun = time.process_time()
     with iter_luma(stream.files) as frames:
         for _ in frames:
@@ -85,10 +85,10 @@ def decode_only_s(stream: CameraStream) -> float:
 
 
 def score_edges(edges: FlashEdges, truth: Truth) -> Score:
-    """Hold a camera's edges against its truth.
+    """Compare a camera's edges with its truth.
 
-    Frames are placed by their true times, so that the jitter of stamps does not enter: what is
-    left is the detector's own error. Line delay and exposure are the true ones.
+    Frames are placed at their true times, so that timestamp jitter does not enter: what remains is
+    the detector's own error. Line delay and exposure are the true ones.
     """
     shutter = truth.sources[edges.source].shutter
     assert shutter is not None
@@ -98,7 +98,7 @@ def score_edges(edges: FlashEdges, truth: Truth) -> Score:
     timed = frames[edges.frame_index] + edges.row_px * line_s + edges.exposure_part * exposure_s
     nearest = np.abs(timed[:, None] - instants).argmin(axis=1)
     errors = timed - instants[nearest]
-    # What changed between two frames is an interval, and dated by no row.
+    # A change between two frames yields an interval, not the time of a row.
     is_dated = np.ones(timed.size, np.bool_) if edges.half_s is None else edges.half_s == 0.0
     is_true = (np.abs(errors) < FALSE_S) & is_dated
     std = np.maximum(edges.row_std_px * line_s, 1e-9)
@@ -127,7 +127,7 @@ def score_edges(edges: FlashEdges, truth: Truth) -> Score:
 
 
 def score_intervals(found: FlashIntervals, truth: Truth) -> tuple[int, int]:
-    """Return how many intervals of a camera hold a true pulse, and how many there are."""
+    """Return how many intervals of a camera contain a true pulse, and how many there are."""
     instants, _ = _instants(truth, found.source)
     source = truth.sources[found.source]
     at_s = 1e-9 * (found.epoch_ns - truth.at_ns)
@@ -141,7 +141,7 @@ def score_intervals(found: FlashIntervals, truth: Truth) -> tuple[int, int]:
 
 
 def _instants(truth: Truth, camera: str) -> tuple[Floats, tuple[float, ...]]:
-    """Return the instants that edges of a camera date, and the exposure parts of such edges."""
+    """Return the instants that a camera's edges mark, and the exposure fractions of such edges."""
     shutter, light = truth.sources[camera].shutter, truth.light
     assert shutter is not None
     assert light is not None
@@ -163,7 +163,7 @@ def _expected(
     exposure_s: float,
     height_px: int,
 ) -> set[tuple[int, int, float]]:
-    """Return (frame, pulse, part) of all edges well inside a picture."""
+    """Return (frame, pulse, part) of all edges well inside a frame."""
     if not line_s:
         return set()
     reach_px = (height_px - 1) / 2 - ROW_MARGIN_PX
@@ -176,5 +176,5 @@ def _expected(
 
 
 def _seconds(truth: Truth, times_ns: tuple[int, ...]) -> Floats:
-    """Return true times in seconds after the middle of the clip."""
+    """Return true times in seconds relative to the middle of the clip."""
     return 1e-9 * (np.array(times_ns, dtype=np.int64) - truth.at_ns)

@@ -1,4 +1,4 @@
-"""Matching event trains of unknown clocks: 1,000 random problems, and the time it takes."""
+"""Matching event trains with unknown clocks: 1,000 random problems, and the CPU time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["MatchingTally", "matching_time_s", "random_problems"]
 
 Floats = NDArray[np.float64]
 EPOCH_NS = 1_767_225_600_000_000_000
-WRONG_S = 2e-3  # an offset off by this, in the middle of what both saw, is of other flashes
+WRONG_S = 2e-3  # in the middle of the overlap, a larger offset error means a wrong match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingTally:
-    """How random problems of one kind of train ended."""
+    """Outcomes of random problems of one kind of event train."""
 
     train: str
     n: int
@@ -31,17 +31,17 @@ class MatchingTally:
 
 
 def random_problems(n: int, *, seed: int) -> list[MatchingTally]:
-    """Match `n` random pairs of sources; a quarter of them sees an exactly periodic train.
+    """Match `n` random pairs of sources; a quarter of them see an exactly periodic train.
 
-    Each source sees 25 to 100 % of the flashes, 0 to 30 % false events besides, timed within 5 us
-    to 0.5 ms; offsets are up to 20 s and drifts up to 300 ppm, either way; a fifth of the pairs
-    are two recordings of different flashes.
+    Each source sees 25 to 100 % of the flashes, plus 0 to 30 % false events, with timing errors of
+    5 us to 0.5 ms; offsets are up to 20 s and drifts up to 300 ppm, of either sign; a fifth of the
+    pairs are two recordings of different flashes.
     """
     n_all: Counter[str] = Counter()
     n_accepted: Counter[str] = Counter()
     n_wrong: Counter[str] = Counter()
     for index in range(n):
-        rng = np.random.default_rng([seed, index])  # each problem can be made again alone
+        rng = np.random.default_rng([seed, index])  # each problem can be reproduced by itself
         kind, train = _train(index, rng)
         duration_s = rng.uniform(20, 90)
         flashes = train.draw(duration_s, rng)
@@ -59,7 +59,7 @@ def random_problems(n: int, *, seed: int) -> list[MatchingTally]:
         middle_s = np.array([0.5 * duration_s])
         expected_s = offset_s + middle_s * (1 + drift)
         error_s = float(np.abs(match.fit.predict(middle_s) - expected_s)[0])
-        # Unrelated irregular trains have no right offset; unrelated periodic ones neither.
+        # Unrelated trains, irregular or periodic, have no correct offset.
         n_wrong[name] += is_unrelated or error_s > WRONG_S
     return [
         MatchingTally(train=name, n=n_all[name], n_accepted=n_accepted[name], n_wrong=n_wrong[name])
@@ -76,7 +76,7 @@ def matching_time_s(*, n_sources: int = 6, n_events: int = 80, seed: int = 0) ->
         chosen = np.sort(rng.choice(flashes, n_events, replace=False))
         sources.append(_instants(f"cam{k}", chosen, rng, rng.uniform(-5, 5), 2e-5 * k))
     for first, second in itertools.combinations(sources[:2], 2):
-        match_events(first, second)  # imports and caches
+        match_events(first, second)  # warms up imports and caches
     begun = time.process_time()
     for first, second in itertools.combinations(sources, 2):
         match_events(first, second)

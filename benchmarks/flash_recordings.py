@@ -1,7 +1,7 @@
-"""The recordings of the flash benchmark: scenarios of the issue, seeded, cached, with their truth.
+"""The recordings of the flash benchmark: the issue's scenarios, seeded, cached, with truth.
 
-Renders lie in ``benchmarks/out/flash`` (about 10 MB and 20 s of CPU each), keyed by configuration
-and by the simulator's own code.
+Rendered clips are stored in ``benchmarks/out/flash`` (about 10 MB and 20 s of CPU each), keyed by
+configuration and by the simulator's own code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from syncaudit.model import Clip
 from syncaudit.simulate import RigConfig, Truth, read_truth, simulate_clip
 from syncaudit.simulate.flash_scenarios import FLASH_SCENARIOS
 
-# These name clips; what they configure is in the cache's key anyway.
+# These only name clips; their configuration is part of the cache key anyway.
 _CONFIGURATIONS = ("scenarios", "flash_rigs", "flash_scenarios", "sample_clips", "sample_data")
 
 __all__ = ["ISSUE_SCENARIOS", "SCENARIOS", "FlashRecording", "recording"]
@@ -49,10 +49,10 @@ SCENARIOS = (
     "withheld",
     "all_sources",
 )
-"""In the order of the issue, then those that design 3.1 warns of."""
+"""In the order of the issue, followed by those that design 3.1 warns of."""
 _BEYOND = ("global_lamp", "tunnel", "bright", "strobe", "lamp", "withheld", "all_sources")
 ISSUE_SCENARIOS = tuple(name for name in SCENARIOS if name not in _BEYOND)
-"""Those that the targets are set for."""
+"""The scenarios to which the targets apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,12 @@ class FlashRecording:
     Attributes
     ----------
     name : str
-        Of its scenario.
+        Name of its scenario.
     config : RigConfig
     truth : Truth
     folder : Path
     clip : Clip
-        Its manifest row, loaded.
+        The clip loaded from its manifest row.
     """
 
     name: str
@@ -80,18 +80,18 @@ class FlashRecording:
 def recording(
     name: str, *, seed: int, duration_s: float | None = None, cameras: int = 6
 ) -> FlashRecording:
-    """Return a scenario with clocks drawn from the seed, rendered unless the cache holds it.
+    """Return a scenario with clocks drawn from the seed, rendering it if it is not cached.
 
     Parameters
     ----------
     name : str
         One of `SCENARIOS`.
     seed : int
-        Seed 0 keeps the clocks of the scenario; others draw offsets and drifts.
+        Seed 0 keeps the scenario's clocks; other seeds draw offsets and drifts.
     duration_s : float, optional
-        Shorter than the scenario's, for a quick look.
+        Shorter than the scenario's duration, for a quick check.
     cameras : int
-        How many of its cameras.
+        How many of its cameras to use.
     """
     config = FLASH_SCENARIOS[f"flash_{name}"]
     names = list(config.cameras)[:cameras]

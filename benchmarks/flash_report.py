@@ -1,4 +1,4 @@
-"""The tables of the flash benchmark, and its figures against the targets."""
+"""The tables of the flash benchmark, and its figures compared with the targets."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ TARGETS = {
     "matching_s": 0.2,
     "detection_over_decoding": 2.0,
 }
-"""Of issue 3; 'dominated by decoding' is read as: at most as much again."""
-REFUSED = ("periodic",)  # scenarios whose right answer is a refusal
+"""From issue 3; 'dominated by decoding' is read as: at most the same again."""
+REFUSED = ("periodic",)  # scenarios that must be refused
 PUBLISHED = (
     "The only published tool for this job, by the issue: off by 0.7-3 ms on the clean scenario,",
     "by 13 ms with unequal exposures, and by seconds when the first flash is missed.",
@@ -43,7 +43,7 @@ PUBLISHED = (
 
 
 def print_detections(detections: Mapping[str, Any]) -> dict[str, Any]:
-    """Print what single flashes are timed to; return the figures with targets."""
+    """Print the timing accuracy of single flashes; return the figures that have targets."""
     print_table(
         "single flashes against the truth (us), true line delay and exposure",
         ("recording", "flash rms", "worst", "edge rms", "flashes", "|z|<1.96", "found", "false",
@@ -81,7 +81,7 @@ def print_detections(detections: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_calibrations(calibrations: Mapping[str, list[Calibrated]]) -> dict[str, Any]:
-    """Print what clocks are found to; return the figures with targets."""
+    """Print the accuracy of the clocks; return the figures that have targets."""
     rows = []
     for name, runs in calibrations.items():
         every = [error for run in runs for error in run.errors]
@@ -140,7 +140,7 @@ def print_calibrations(calibrations: Mapping[str, list[Calibrated]]) -> dict[str
 
 
 def print_matching(matching: Mapping[str, Any]) -> dict[str, Any]:
-    """Print how random problems ended; return the figures with targets."""
+    """Print the outcomes of random problems; return the figures that have targets."""
     problems = matching["problems"]
     print_table(
         "matching random pairs of event trains",
@@ -158,7 +158,7 @@ def print_matching(matching: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_targets(figures: Mapping[str, Any]) -> None:
-    """Print which targets are reached, and what the published tool does."""
+    """Print which targets are met, and the figures of the published tool."""
     print("\n" + "\n".join(PUBLISHED))
     print()
     for name, target in TARGETS.items():
@@ -186,7 +186,7 @@ def _there(values: Iterable[float | None]) -> list[float]:
 
 
 def rms(values: Any) -> float | None:
-    """Return the root mean square, None of nothing."""
+    """Return the root mean square; None if there are no values."""
     values = np.asarray(values, dtype=float)
     return float(np.sqrt(np.mean(values**2))) if values.size else None
 

@@ -1,10 +1,10 @@
-"""A simulated fleet by its measurements alone: no video is made, the truth of every clip is known.
+"""A simulated fleet by its measurements alone: no video is made; each clip's truth is known.
 
-What an audit would have measured of a clip is drawn: offsets of seven sources against the IMU with
-the standard errors that audits of simulated drives have (0.3 to 3 ms for cameras, less the more the
-car turns), and refusals where it hardly turns. Solving, judging, pooling and reporting are real.
-Ten vehicles drive for twelve weeks. Each source has a residual of its own in every vehicle. From
-week 7 on, four vehicles run another software, by which cam_rear is 3 ms earlier; from week 9 on,
+The measurements an audit would make of a clip are drawn: offsets of seven sources to the IMU with
+the standard errors that audits of simulated drives have (0.3 to 3 ms for cameras, smaller the more
+the car turns), and rejections if it hardly turns. Solving, judging, pooling and reporting are real.
+Ten vehicles drive for twelve weeks. Each source has its own residual in every vehicle. Starting in
+week 7, four vehicles run different software, which makes cam_rear 3 ms earlier; starting in week 9,
 cam_left of vehicle v07 is 35 ms late.
 """
 
@@ -37,7 +37,7 @@ CAMERAS = ("cam_front", "cam_left", "cam_right", "cam_rear", "cam_side_left", "c
 SPAN_S = 20.0
 SECOND_NS = 10**9
 WEEK_NS = 7 * 86_400 * SECOND_NS
-START_NS = 1_767_571_200 * SECOND_NS  # a Monday of January 2026
+START_NS = 1_767_571_200 * SECOND_NS  # a Monday in January 2026
 NEW_SOFTWARE, NEW_SHIFT_S = 6, 0.003
 BROKEN, BROKEN_SINCE, BROKEN_S = "v07", 8, -0.035
 
@@ -51,9 +51,9 @@ class Drive:
     clip : Clip
         The manifest row.
     record : ClipRecord
-        What was measured.
+        The measurements.
     offsets_s : dict of str to float
-        What truly has to be added to the stamps of each source.
+        What must truly be added to the timestamps of each source.
     """
 
     clip: Clip
@@ -64,14 +64,14 @@ class Drive:
 def fleet(
     seed: int, *, n_recordings: int = 150, n_clips: int = 2, is_changing: bool = True
 ) -> list[Drive]:
-    """Return the clips of all recordings, in order of time.
+    """Return the clips of all recordings, in chronological order.
 
     Parameters
     ----------
     seed : int
-        Draws vehicles, recordings and clips.
+        Seed of vehicles, recordings and clips.
     n_recordings, n_clips : int
-        Recordings in all, and clips of each.
+        Total number of recordings, and clips per recording.
     is_changing : bool
         Whether the software changes and a camera breaks.
     """
@@ -90,7 +90,7 @@ def fleet(
         is_night = rng.random() < 0.15
         about = {"vehicle": vehicle, "rig": "A" if int(vehicle[1:]) < 6 else "B"}
         about["software"] = "2.4" if is_new else "2.3"
-        # What the clocks of one recording are off by, beside the vehicle's residual.
+        # Clock errors of one recording, in addition to the vehicle's residual.
         own = dict(zip(names, rng.normal(0.0, 0.0007, len(names)), strict=True))
         for c in range(n_clips):
             offsets = {name: vehicles[vehicle][name] + own[name] for name in names}

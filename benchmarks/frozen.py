@@ -1,8 +1,8 @@
-"""Show whether repeated pictures are told from slow, still and coarsely coded ones.
+"""Check that repeated frames are distinguished from slow, still and coarsely encoded ones.
 
-Scenes are drawn here, apart from the simulator, and encoded by PyAV: each codec with key frames
-every 2, 12 and 250 frames, at three qualities. A freeze must be found with its place (within two
-frames), a camera slower than its file by its rate (within 5 %), and nothing be said of the rest.
+Scenes are drawn here, independently of the simulator, and encoded by PyAV: each codec with key
+frames every 2, 12 and 250 frames, at three qualities. A freeze must be found at its place (within
+two frames), a camera slower than its file by its rate (within 5 %), and nothing reported otherwise.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ Order = Callable[[int, int], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What the camera sees, and which of the pictures the file shows.
+    """What the camera sees, and which of its images the file shows.
 
     Parameters
     ----------
     draw : callable
-        Picture at a time in frames.
+        Image at a time in frames.
     noise : float
-        Of the sensor, new with every new picture, in levels.
+        Sensor noise in levels, independent for every new image.
     shown : callable
-        Time of the picture that frame k shows, given where a freeze would begin.
+        Time of the image that frame k shows, given where a freeze would begin.
     n_frozen : int
         Length of the freeze.
     rate_hz : float, optional
-        Of new pictures, where it is not that of the file.
+        Rate of new images, if it differs from that of the file.
     """
 
     draw: Callable[[float], Picture]
@@ -146,7 +146,7 @@ def scenes(seed: int) -> Mapping[str, Scene]:
 
 
 def pictures(scene: Scene, at: int, rng: np.random.Generator) -> Iterator[NDArray[np.uint8]]:
-    """Yield the frames of a scene; what is shown again is the same to the bit."""
+    """Yield the frames of a scene; repeated images are bit-identical."""
     before, picture = -1.0, np.empty(0, np.uint8)
     for k in range(N_FRAMES):
         time = scene.shown(k, at)
@@ -171,7 +171,7 @@ def encode(frames: Sequence[NDArray[np.uint8]], path: Path, codec: str, gop: int
 
 
 def audit(path: Path, most: int = 3000) -> PictureAudit:
-    """Return what the pictures of a video show of their own faults."""
+    """Return the faults found in the frames of a video."""
     stream = CameraStream(
         name="cam",
         clock="cam",
@@ -242,7 +242,7 @@ def main() -> int:
         path = Path(scratch) / "video.mp4"
         for name, scene in known.items():
             at = int(rng.integers(30, N_FRAMES - 30 - scene.n_frozen))
-            at += at % 2 if scene.rate_hz else 0  # a freeze begins with a repeat there
+            at += at % 2 if scene.rate_hz else 0  # there, a freeze begins with a repeat
             frames = list(pictures(scene, at, rng))
             for codec in arguments.codecs.split(","):
                 for gop in GOPS:
@@ -253,7 +253,7 @@ def main() -> int:
     real = Scene(draw=lambda _: np.empty(0, np.float32))
     for video in map(Path, arguments.videos):
         row = _row(video.stem, real, audit(video), 0)
-        rows.append({**row, "is_rate_wrong": False})  # what they are is for people to know
+        rows.append({**row, "is_rate_wrong": False})  # left to a person to check
     _print(rows, known)
     for row in rows:
         is_real = row["scene"] not in known

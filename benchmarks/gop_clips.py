@@ -1,4 +1,4 @@
-"""Clips of three cameras with key frames at several distances."""
+"""Clips of three cameras with different key frame intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CAMERAS = ("cam_front", "cam_rear_left", "cam_rear")
 
 
 def gop_clip(index: int, *, size_px: tuple[int, int] = (428, 240), seed: int) -> BaseClip:
-    """Return a clip of 20 s; city and highway in turn, a key frame every `GOPS` frames in turn."""
+    """Return a 20 s clip; city and highway alternate, key frame intervals cycle through `GOPS`."""
     base = base_config(index, size_px=size_px, seed=seed)
     gop = GOPS[index // 2 % len(GOPS)]
     cameras = {name: replace(base.cameras[name], gop=gop) for name in CAMERAS}

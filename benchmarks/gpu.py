@@ -1,10 +1,10 @@
-"""Frames a second on an NVIDIA GPU: decoded, decoded with features, and in audits of a whole clip.
+"""Frame rate on an NVIDIA GPU: decoding, decoding with features, and audits of a whole clip.
 
-The bound is what the engines decode with nothing else to do: packets that wait in memory, pictures
-that nobody looks at. All else goes the product's own way, of which it says whether pictures stay on
-the GPU or are copied to the host (without torch). Told are frames a second, their share of the
-bound, the host's CPU time a frame, and how many decoders were made once all were warm. A clip's row
-must be that of the CPU. Without a GPU it says why and measures nothing.
+The bound is what the engines decode with nothing else to do: packets wait in memory and the frames
+are not used. Everything else runs through the product's own code, which reports whether frames stay
+on the GPU or are copied to the host (without torch). The table lists frames per second, their share
+of the bound, the host's CPU time per frame, and how many decoders were created after warm-up. A
+clip's row must equal that of the CPU. Without a GPU the benchmark reports why and measures nothing.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from syncaudit.model import CameraSpec, Clip, FrameFiles
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
 
-# Of the bound (issue 25).
+# Share of the bound, and host CPU time per frame (issue 25).
 TARGET_SHARE = 0.6
 TARGET_CPU_US = 60.0
-# Audits before the first that counts.
+# Audits before the first one that is timed.
 WARM_UP = 3
-# Times that the bare decoders get every file for once of the others: they are soon done.
+# The bare decoders process each file this many times as often as the others: they finish soon.
 BARE_ROUNDS = 3
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", default="854x480")
     parser.add_argument("--threads", default="1,2,4,8,14")
@@ -115,7 +115,7 @@ def main() -> int:
 
 
 def _count_decoders(nvc: Any) -> list[int]:
-    """Let every decoder that is made add to the list that is returned."""
+    """Make every new decoder add an entry to the list that is returned."""
     made: list[int] = []
     real = nvc.CreateDecoder
 
@@ -128,7 +128,7 @@ def _count_decoders(nvc: Any) -> list[int]:
 
 
 def _packets(nvc: Any, path: str) -> list[tuple[Any, Any]]:
-    """Return the packets of a file as the decoder takes them, and whose bytes these are."""
+    """Return the packets of a file as the decoder takes them, and the owner of their bytes."""
     with open_container(path) as container:
         packets = list(byte_stream(container, video_stream(container, 0, path), None))
     return [*((packet_data(nvc, packet), packet) for packet in packets), (nvc.PacketData(), None)]
@@ -161,11 +161,11 @@ def _bare(
 
 
 def _decode(picture: Picture) -> None:
-    """Ask nothing of a picture."""
+    """Request nothing from a frame."""
 
 
 def _features(picture: Picture) -> None:
-    """Ask of a picture what detectors ask of most."""
+    """Request what detectors need of most frames."""
     picture.block_sums(16)
     picture.block_sums(4, 4)
     picture.reduced(2)
@@ -176,7 +176,7 @@ WHAT = {_decode: "decode", _features: "decode and features"}
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What a process did: on a clock that all of them share."""
+    """Times and counts of one process, on a clock that all processes share."""
 
     begun_s: float
     ended_s: float
@@ -191,7 +191,7 @@ def _run(
     n_files: int,
     wait: Callable[[], object],
 ) -> _Run:
-    """Decode so many files in threads, once every thread has a decoder and `wait` returns."""
+    """Decode files in threads, once every thread has a decoder and `wait` has returned."""
     are_warm, go = threading.Barrier(n_threads + 1), threading.Barrier(n_threads + 1)
     jobs = iter([paths[place % len(paths)] for place in range(n_files)])
     lock = threading.Lock()
@@ -277,7 +277,7 @@ _barrier: Any = None
 
 
 def _wait_for_all(barrier: Any) -> None:
-    global _barrier  # how an initializer hands things on
+    global _barrier  # how an initializer passes things on
     _barrier = barrier
 
 
@@ -286,7 +286,7 @@ def _all_wait() -> None:
 
 
 def _audits(clip: Clip, paths: list[str], rounds: int, made: list[int]) -> dict[str, Any]:
-    """Audit one clip again and again; its row has to be that of the CPU."""
+    """Audit one clip repeatedly; its row must equal that of the CPU."""
     expected = _row(clip, "cpu")
     for _ in range(WARM_UP):
         assert _row(clip, "nvdec") == expected, "the row is not that of the CPU"
@@ -300,7 +300,7 @@ def _audits(clip: Clip, paths: list[str], rounds: int, made: list[int]) -> dict[
 
 
 def _row(clip: Clip, decoder: str) -> dict[str, Any]:
-    """Return a verdict without times; where the CPU took a camera over, it says so and differs."""
+    """Return a verdict without times; it differs, and says so, if the CPU took over a camera."""
     row: dict[str, Any] = audit(clip, decoder=decoder).to_json()
     return {**row, "seconds": None, "stages": None}
 

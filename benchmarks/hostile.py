@@ -1,9 +1,9 @@
-"""Hostile inputs, made here: each ends in a verdict or a sentence, within its limits.
+"""Hostile inputs, made here: each must end in a verdict or a one-sentence error, within limits.
 
-Each input is handed to the command line in a process of its own, with a temporary folder, a
-home and a working folder of its own. Looked for are: a traceback or a "defect of syncaudit",
-more than 60 s, more than 1 GiB in a process, files written or changed outside of ``--out``,
-files left in the temporary folder, and words of a file that lies outside the data set.
+Each input is passed to the command line in a separate process with its own temporary folder, home
+and working folder. The checks look for: a traceback or a "defect of syncaudit", more than 60 s,
+more than 1 GiB in a process, files written or changed outside of ``--out``, files left in the
+temporary folder, and text from a file outside the data set.
 
     python benchmarks/hostile.py [--only PART] [--keep FOLDER]
     python benchmarks/hostile.py --fuzz MINUTES [--seed N] [--only PART]
@@ -37,14 +37,14 @@ __all__ = ["CANARY", "Outcome", "run_hostile"]
 CANARY = "CANARY-5e1f"
 MOST_S = 60.0
 MOST_BYTES = 2**30
-# A worker is looked at every 0.1 s: what it takes between two looks comes on top.
+# A worker is sampled every 0.1 s: allow for what it allocates between two samples.
 _SLACK_BYTES = 2**28
 _BAD_WORDS = ("Traceback (most recent", "defect of syncaudit", "it crashed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one input."""
+    """The outcome of one input."""
 
     name: str
     code: int
@@ -58,7 +58,7 @@ class Outcome:
 def run_hostile(
     name: str, prepare: Callable[[Path], list[str]], folder: Path, n_inputs: int = 1
 ) -> Outcome:
-    """Write one input below `folder`, run the command that it names, and look at what it did."""
+    """Write one input below `folder`, run the command for it, and check the effects."""
     for part in ("in", "out", "tmp", "home", "outside"):
         (folder / part).mkdir(parents=True)
     (folder / "outside" / "secret.txt").write_text(f"{CANARY}\n{CANARY},1,2\n")
@@ -124,7 +124,7 @@ def _command(argv: list[str], folder: Path) -> int:
 def _in_child(
     function: Callable[[], Any], folder: Path, *, watch: bool = False, limit_s: float = 600.0
 ) -> tuple[int, int, int]:
-    """Run a function in a child; return its exit code and the most that it and its own held."""
+    """Run a function in a child; return its exit code and peak memory, children included."""
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -171,7 +171,7 @@ def main() -> int:
     parser.add_argument("--fuzz", type=float, help="damage valid inputs for so many minutes")
     parser.add_argument("--seed", type=int, default=0, help="of what is damaged")
     options = parser.parse_args()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of inputs may be no UTF-8
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of inputs may not be valid UTF-8
         sys.stdout.reconfigure(errors="backslashreplace")
     if options.fuzz is not None:
         with tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True) as scratch:

@@ -1,4 +1,4 @@
-"""Hostile files of clips: several clips a run, each with one file or number of a stranger."""
+"""Hostile files of clips: several clips per run, each with one untrusted file or number."""
 
 # ruff: noqa: E501, S105, SIM102  # tables of cases read best on a line
 
@@ -20,7 +20,7 @@ import tests_on_path  # noqa: F401  # before testkit
 __all__ = ["CLIPS"]
 
 GIB = 2**30
-# Clips of one run: each has its own 50 s, the run 60 s for each.
+# Clips per run: each may take 50 s, the run 60 s per clip.
 N_TOGETHER = 6
 _IMU = "timestamp_ns,gyro_x,gyro_y,gyro_z\n" + "".join(
     f"{1_000_000_000 + k * 10_000_000},{k % 7},{k % 5},{k % 3}\n" for k in range(400)
@@ -29,7 +29,7 @@ _STAMPS = "timestamp_ns\n" + "".join(f"{1_000_000_000 + k * 33_000_000}\n" for k
 _DBC = 'VERSION ""\nBU_: A\nBO_ 1 M: 8 A\n SG_ Speed {} "" A\n'
 
 Write = Callable[[Path], object]
-# (name, what writes into the folder of the clip, the hostile source)
+# (name, function that writes into the folder of the clip, the hostile source)
 Hostile = tuple[str, Write, Mapping[str, Any]]
 
 
@@ -101,7 +101,7 @@ def _tables() -> Iterator[Hostile]:
     yield "csv stamps from end to end", _text("x.csv", head + far), imu("x.csv")
 
     def packed(folder: Path) -> None:
-        n = 50_000_000  # 1.6 GB of numbers in some kilobytes
+        n = 50_000_000  # 1.6 GB of numbers in a few kilobytes
         zeros = pa.array(np.zeros(n // 50))
         part = pa.table(dict.fromkeys(("gyro_x", "gyro_y", "gyro_z"), zeros) | {
             "timestamp_ns": pa.array(np.zeros(n // 50, np.int64))})  # fmt: skip
@@ -297,7 +297,7 @@ def _together(cases: Sequence[Hostile]) -> Callable[[Path], list[str]]:
     return prepare
 
 
-# A number out of range makes the manifest a wrong one: those are handed in one by one.
+# A number out of range invalidates the whole manifest: those are passed one at a time.
 CLIPS = {
     f"clips: {'; '.join(case[0] for case in part)[:200]}": (_together(part), len(part))
     for part in (

@@ -1,10 +1,9 @@
 """Valid inputs, damaged at random: every reader, every importer and whole clips.
 
-A case is one damaged input in a process of its own, called as the command line does but without
-its workers. Faults are exceptions other than the expected ones, more than `MOST_S`, and more
-memory than `MOST_BYTES`. A process that ends by a signal crashed in a C library: the command line
-isolates that in a worker, so it is counted apart and no fault. A case is made anew from the seed
-and its number.
+A case is one damaged input in a separate process, called as the command line does but without its
+workers. Faults are unexpected exceptions, more than `MOST_S`, and more memory than `MOST_BYTES`. A
+process killed by a signal crashed in a C library: the command line isolates that in a worker, so it
+is counted separately and not as a fault. A case can be reproduced from the seed and its number.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ CELLS = (
 
 # (bytes of a valid input) -> damaged ones
 _Damage = Callable[[bytes, random.Random], bytes]
-# (empty folder, generator) -> what is damaged, and what reads it
+# (empty folder, generator) -> what is damaged, and the function that reads it
 _Job = Callable[[Path, random.Random], tuple[str, Callable[[], Any]]]
 
 
@@ -73,7 +72,7 @@ def _spliced(data: bytes, rng: random.Random) -> bytes:
 
 
 def _numbers(data: bytes, rng: random.Random) -> bytes:
-    """Put an extreme number over one to eight bytes: sizes and counts of binary files."""
+    """Overwrite one to eight bytes with an extreme number: sizes and counts of binary files."""
     found = bytearray(data)
     width = rng.choice((1, 2, 4, 8))
     at = rng.randrange(max(1, len(found) - width))
@@ -114,7 +113,7 @@ def _places(content: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _columns(data: bytes, rng: random.Random) -> bytes:
-    """Change a column of a Parquet table: its type, its cells, or whether it is there."""
+    """Change a column of a Parquet table: its type, its cells, or whether it exists."""
     table = pq.read_table(pa.BufferReader(data))
     at = rng.randrange(table.num_columns)
     name = table.column_names[at]
@@ -154,7 +153,7 @@ def _damaged(data: bytes, name: str, rng: random.Random) -> bytes:
         try:
             return special(data, rng)
         except (ValueError, LookupError, TypeError, pa.ArrowException):
-            pass  # what cannot be changed so is changed otherwise
+            pass  # if this damage is not possible, fall through to another
     return rng.choice(_ANY)(data, rng) if data else b"\0"
 
 
@@ -168,7 +167,7 @@ def _damage_file(folder: Path, rng: random.Random) -> str:
 def _jobs(
     scratch: Path,
 ) -> dict[str, Callable[[Path, random.Random], tuple[str, Callable[[], Any]]]]:
-    """Return by name what prepares a damaged input, and says what it is and how to read it."""
+    """Return, by name, functions that prepare a damaged input and return (description, reader)."""
     from syncaudit.datasets import load_manifest
     from syncaudit.datasets.importing import import_dataset
     from syncaudit.pipeline import audit
@@ -238,7 +237,7 @@ def _jobs(
 
 
 def fuzz(minutes: float, seed: int, scratch: Path, only: str = "") -> int:
-    """Damage inputs for so many minutes; return how many faults were found."""
+    """Damage inputs for a number of minutes; return how many faults were found."""
     jobs = {name: job for name, job in _jobs(scratch).items() if only in name}
     names = sorted(jobs)
     until = time.monotonic() + 60.0 * minutes
@@ -275,7 +274,7 @@ def fuzz(minutes: float, seed: int, scratch: Path, only: str = "") -> int:
 
 
 def _case(job: Any, place: Path, rng: random.Random) -> tuple[int, float, int, str]:
-    """Run one case in a child; return (exit code, seconds, most bytes held, traceback)."""
+    """Run one case in a child; return (exit code, seconds, peak memory in bytes, traceback)."""
     said = place / "said.txt"
     child = os.fork()
     if child == 0:

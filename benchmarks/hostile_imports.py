@@ -1,4 +1,4 @@
-"""Hostile data sets, by format: what a stranger may put into them."""
+"""Hostile data sets, by format: untrusted content in every place that accepts some."""
 
 # ruff: noqa: ARG005, E501, S608  # made-up SQL; damages share one signature
 
@@ -19,7 +19,7 @@ import tests_on_path  # noqa: F401  # before testkit
 
 Prepare = Callable[[Path], list[str]]
 
-# One value of every type that JSON has, and numbers that nobody counts to.
+# One value of every JSON type, and absurdly large numbers.
 ODD: tuple[Any, ...] = (None, True, 0, -1, 10**30, 1e308, "x", "", [], [[]], {}, "\ud83d")
 GIB = 2**30
 
@@ -30,7 +30,7 @@ def _validated(source: Path, format_name: str = "auto") -> list[str]:
 
 
 def _imported(source: Path, format_name: str) -> list[str]:
-    """Return the command for faults that the import alone can see."""
+    """Return the command for faults that only the import can detect."""
     return ["manifest", format_name, str(source), "--out", "{out}/m.jsonl", "--memory-limit", "1G"]
 
 

@@ -1,4 +1,4 @@
-"""Hostile policies, calibrations, rules and manifests, and places that cannot be used."""
+"""Hostile policies, calibrations, rules and manifests, and unusable locations."""
 
 # ruff: noqa: ARG005, E501  # tables of cases read best on a line
 

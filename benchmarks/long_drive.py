@@ -1,8 +1,8 @@
-"""A simulated drive of an hour and a quarter as video: clips that share clocks which run away.
+"""A simulated 75-minute drive as video: clips that share clocks which drift apart.
 
-Each clip shows a scene of its own, but stamps come from clocks that go on from clip to clip: one
-camera drifts by 3 ms/h, another wanders, and the IMU reboots in minute 40 and is 30 ms late from
-then on. No clip alone can show the drift.
+Each clip shows a scene of its own, but the clocks continue from clip to clip: one camera drifts by
+3 ms/h, another wanders, and the IMU reboots in minute 40 and is 30 ms late afterwards. No clip
+alone can show the drift.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CLIP_S = 9.0
 EVERY_S = 360.0
 DRIFT_MS_PER_H = 3.0
 REBOOT_AT_S, REBOOT_BY_S = 2400.0, 0.030
-WANDER_S = 2e-5  # per root second: 1.2 ms in an hour
+WANDER_S = 2e-5  # per square root of a second: 1.2 ms in an hour
 _CAMERAS = ("cam_front", "cam_front_left", "cam_rear")
 _STYLES = ("city", "highway")
 
@@ -88,7 +88,7 @@ def configs(
 
 
 def audit_drive(n_clips: int, seed: int) -> dict[str, Any]:
-    """Render the long drive, validate it, and compare the pooled clocks and the verdicts."""
+    """Render the long drive, validate it, and compare pooled clocks and verdicts with the truth."""
     folder = OUT / f"long_drive-{n_clips}-{seed}"
     if not (folder / "manifest.jsonl").exists():
         simulate_manifest(configs(n_clips, seed), folder, seed)
@@ -128,7 +128,7 @@ def audit_drive(n_clips: int, seed: int) -> dict[str, Any]:
 
 
 def print_drive(result: dict[str, Any]) -> None:
-    """Print verdicts in order, and every pooled clock beside the truth."""
+    """Print the verdicts in order, and every pooled clock with the truth."""
     print("\nThe long drive, clip by clip:", " ".join(result["verdicts"]))
     rows = []
     for name, clock in result["recording"]["clocks"].items():

@@ -1,9 +1,9 @@
-"""What the motion vectors of a video are worth as a measurement of a camera's rotation.
+"""The value of a video's motion vectors as a measurement of the camera's rotation.
 
-A decoder of H.264 hands out the vectors that the encoder chose (FFmpeg's flag ``export_mvs``). A
-rotation is fitted to those of each frame, robustly, and held against the one that is tracked: how
-alike both are, how well either dates the camera by its gyroscope, and what it costs beside bare
-decoding. Simulated clips of `gop_clips.py`, and the recordings of ../shared/realdata.
+An H.264 decoder can export the vectors that the encoder chose (FFmpeg's flag ``export_mvs``). A
+rotation is fitted robustly to those of each frame and compared with the tracked one: how well both
+agree, how well either aligns the camera with its gyroscope, and the cost relative to bare decoding.
+Uses the simulated clips of `gop_clips.py` and the recordings of ../shared/realdata.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from syncaudit.model import (
 from syncaudit.pipeline import examine
 
 Floats = NDArray[np.float64]
-# Weights of the robust fit settle within so many steps; fewer vectors are no measurement.
+# The weights of the robust fit converge in this many steps; with fewer vectors, no measurement.
 N_STEPS, MIN_VECTORS = 5, 20
-# Vectors are whole quarters of a pixel: rounding alone, and what blocks do besides.
+# Vectors are quantised to quarter pixels: error from rounding, and from block matching.
 LEAST_STD_PX = 0.25
 
 
 def main() -> int:
-    """Print the table and return 0: it never gates."""
+    """Print the table and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clips", type=int, default=6, help="simulated ones, of 3 cameras")
     parser.add_argument("--seed", type=int, default=31000)
@@ -74,7 +74,7 @@ def main() -> int:
 def _cases(
     folder: Path, options: argparse.Namespace
 ) -> Iterator[tuple[str, Path, CameraStream, RotationIncrements, Activity]]:
-    """Yield name, video, and what was tracked of a camera in all of its frames."""
+    """Yield name, video, and the tracked rotation of a camera in all of its frames."""
     for index in range(options.clips):
         base = gop_clip(index, seed=options.seed)
         (clip,) = load_manifest(str(base.folder / "manifest.jsonl"))
@@ -163,7 +163,7 @@ def _told(pair: PairMeasurement) -> str:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the least CPU time of three runs."""
+    """Return the smallest CPU time of three runs."""
     spent_s = []
     for _ in range(3):
         begun_s = time.process_time()
@@ -173,7 +173,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _decoded(path: Path, *, has_vectors: bool) -> Iterator[tuple[VideoFrame, Any]]:
-    """Yield the frames of a video, and the vectors of each; None where it has none."""
+    """Yield the frames of a video with the vectors of each; None if it has none."""
     with av.open(str(path)) as file:
         stream = file.streams.video[0]
         stream.codec_context.thread_type, stream.codec_context.thread_count = "NONE", 1
@@ -185,7 +185,7 @@ def _decoded(path: Path, *, has_vectors: bool) -> Iterator[tuple[VideoFrame, Any
 
 
 def _rotations(path: Path) -> dict[int, tuple[Floats, Floats]]:
-    """Return the rotation, and its errors, of every frame that has vectors enough."""
+    """Return the rotation of every frame with enough vectors, and its errors."""
     turns = {}
     for index, (frame, vectors) in enumerate(_decoded(path, has_vectors=True)):
         if vectors is not None:
@@ -203,7 +203,7 @@ def _track(path: Path, camera: CameraStream) -> None:
 
 
 def _rotation_of(vectors: Any, width: int, height: int) -> tuple[Floats, Floats] | None:
-    """Return the rotation that vectors to the frame before show, and its errors, in widths."""
+    """Return the rotation shown by vectors to the previous frame, and its errors, in widths."""
     vectors = vectors[vectors["source"] < 0]
     if vectors.size < MIN_VECTORS:
         return None
@@ -212,7 +212,7 @@ def _rotation_of(vectors: Any, width: int, height: int) -> tuple[Floats, Floats]
     x = (vectors["dst_x"] - 0.5 * width) / width
     y = (vectors["dst_y"] - 0.5 * height) / width
     ones = np.ones_like(x)
-    # Columns: about the axes to the right, down and forward; focal length of a width.
+    # Columns: about the axes to the right, down and forward; focal length of one image width.
     rows = np.stack(
         [
             np.stack([x * y, -(ones + x**2), y], axis=1),
@@ -228,13 +228,13 @@ def _rotation_of(vectors: Any, width: int, height: int) -> tuple[Floats, Floats]
         left = np.hypot(*(move / width - rows @ angles).T)
         spread = max(1.5 * float(np.median(left)), LEAST_STD_PX / width)
         weight = area / (1.0 + (left / spread) ** 2) ** 2
-    # Neighbouring blocks err alike: the error is of the order of that of one block in ten.
+    # Errors of neighbouring blocks are correlated: as if one block in ten were independent.
     normal = np.einsum("nij,n,nik->jk", rows, weight / area, rows)
     return angles, spread * np.sqrt(10.0 * np.diag(np.linalg.inv(normal)))
 
 
 def _coded(camera: CameraStream, path: Path, encoder: str) -> Path:
-    """Encode the frames of a camera anew."""
+    """Re-encode the frames of a camera."""
     options = {"preset": "veryfast", "crf": "26", "g": "24", "bf": "0", "threads": "1"}
     if encoder == "libx265":
         options = {"preset": "ultrafast", "x265-params": "keyint=24:bframes=0:log-level=none"}

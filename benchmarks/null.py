@@ -1,10 +1,10 @@
-"""Count the offsets that are measured between recordings with nothing in common.
+"""Count the offsets that are accepted between unrelated recordings.
 
-Every pair of unrelated recordings is handed to the estimator of its kinds, both laid on the same
-stretch of time: whatever is accepted is wrong. Recordings are the real ones of
-``../shared/realdata`` (cut into windows that do not overlap), simulated drives, robots and voices,
-and motions that are drawn here, apart from the simulator (`null_evidence`). Pairs of one recording
-with itself, its noise drawn anew, show that the tests are not merely strict.
+Every pair of unrelated recordings is passed to the estimator of its kinds, both moved to the same
+time span: any accepted measurement is wrong. The recordings are the real ones of
+``../shared/realdata`` (cut into non-overlapping windows), simulated drives, robots and voices, and
+motions generated here, independently of the simulator (`null_evidence`). Pairs of one recording
+with itself, with independent noise, show that the tests are not merely strict.
 
 ``python benchmarks/null.py`` prints a table and writes ``benchmarks/out/null.json``.
 """
@@ -47,7 +47,7 @@ from syncaudit.model import PairMeasurement, Quantity
 from syncaudit.policy import load_policy
 
 Row = dict[str, Any]
-# Beyond so many pairs of a kind, pairs are drawn at random.
+# Beyond this many pairs of a kind, pairs are drawn at random.
 MAX_PAIRS = 4000
 
 
@@ -59,7 +59,7 @@ class Test:
     ----------
     name : str
     source, target : str
-        Kinds, keys of `Found.parts`.
+        Kinds of evidence, keys of `Found.parts`.
     measure : callable
         Takes both and the search range.
     """
@@ -70,7 +70,7 @@ class Test:
     measure: Callable[[Any, Any, float], PairMeasurement | Sequence[PairMeasurement]]
 
     def is_seen_by(self, one: Found) -> bool:
-        """Tell whether a recording holds both, by sensors of their own."""
+        """Return whether a recording holds both, from separate sensors."""
         kinds = one.twins if self.source == self.target else one.parts
         return self.source in one.parts and self.target in kinds
 
@@ -160,7 +160,7 @@ TESTS = (
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=24, help="recordings of each simulated kind")
     parser.add_argument("--seed", type=int, default=0)
@@ -188,22 +188,22 @@ def main() -> int:
 def tried(
     tests: Sequence[Test], found: Sequence[Found], *, most: int = MAX_PAIRS, seed: int = 0
 ) -> tuple[list[Row], list[Row]]:
-    """Measure all pairs of recordings with nothing in common, and print a table.
+    """Measure all pairs of unrelated recordings and print a table.
 
     Parameters
     ----------
     tests : sequence of Test
     found : sequence of Found
     most : int
-        Pairs of a test; more are drawn from.
+        Maximum number of pairs per test; a random sample is taken of more.
     seed : int
 
     Returns
     -------
     rows : list of dict
-        One a test.
+        One per test.
     wrong : list of dict
-        Whatever was accepted.
+        All accepted measurements.
     """
     max_offset_s = load_policy().max_offset_s
     rng = np.random.default_rng(seed)
@@ -257,7 +257,7 @@ def _run(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[Row, list[Row]]:
-    """Measure the pairs of one test; return its row and whatever was accepted."""
+    """Measure the pairs of one test; return its row and all accepted measurements."""
     sources = [one for one in found if test.source in one.parts]
     targets = [one for one in found if test.target in one.parts]
     pairs = [(a, b) for a, b in itertools.product(sources, targets) if not a.is_related(b)]
@@ -301,7 +301,7 @@ def _run(
 
 def _measured(test: Test, a: Found, b: Found, max_offset_s: float) -> Iterator[PairMeasurement]:
     source = a.parts[test.source]
-    # One thing against itself is no test: another sensor's view of it is, or its noise drawn anew.
+    # Evidence against itself proves nothing: use another sensor's view, or independent noise.
     is_itself = a is b and test.source == test.target
     target = b.twins[test.target] if is_itself else b.parts[test.target]
     measured = test.measure(source, target, max_offset_s)

@@ -1,4 +1,4 @@
-"""Evidence of recordings that have nothing in common, for `null.py`."""
+"""Evidence of unrelated recordings, for `null.py`."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ __all__ = ["Found", "drives", "drones", "real", "robots", "voices"]
 
 Floats = NDArray[np.float64]
 WINDOW_S = 20.0
-# The clip of the phone's camera is cut out of the first seconds of its longer gyroscope log.
+# The clip of the phone's camera is cut from the first seconds of its longer gyroscope log.
 PHONE_CLIP_S = 10.0
-# Of the action camera's video; its car's logger ran on.
+# Length of the action camera's video; the car logger beside it ran on.
 LONGEST_S = 144.0
 QUANTITIES = {
     "gyro": Quantity.ANGULAR_RATE,
@@ -69,7 +69,7 @@ VARIANTS = ("", "+m1", "+m3", "+m4", "+m7", "+f1", "+f2", "+f4")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """What was found in one recording, laid on the epoch that all share.
+    """The evidence from one recording, moved to the epoch that all share.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class Found:
         By kind: gyro, force, imu, bus, rotation, state, picture, sound, loudness, phones, words,
         bands, events.
     twins : mapping of str to object
-        Another sensor's view of the same: the truth beside the null.
+        Another sensor's view of the same: the true pairs alongside the unrelated ones.
     group : str
-        What others of the same recording are called too.
+        Name shared by all evidence of the same recording.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Found:
     group: str = ""
 
     def is_related(self, other: Found) -> bool:
-        """Tell whether both are of one recording."""
+        """Return whether both come from one recording."""
         return self is other or (self.group != "" and self.group == other.group)
 
 
@@ -114,7 +114,7 @@ def drives(n: int, seed: int, wanted: set[str]) -> Iterator[Found]:
 
 
 def drones(n: int, seed: int, wanted: set[str]) -> Iterator[Found]:
-    """Yield motions drawn apart from the simulator, seen by a gyroscope and an ideal camera."""
+    """Yield motions independent of the simulator, seen by a gyroscope and an ideal camera."""
     if not wanted & {"gyro", "rotation", "events", "state"}:
         return
     makers = (_flight, _walk, _mostly_at_rest, _hand)
@@ -176,7 +176,7 @@ def voices(n: int, seed: int, wanted: set[str]) -> Iterator[Found]:
 
 
 def real(_n: int, _seed: int, wanted: set[str]) -> Iterator[Found]:
-    """Yield windows of the real recordings; none where they are absent."""
+    """Yield windows of the real recordings; nothing if they are absent."""
     if not REALDATA.is_dir():
         return
     with tempfile.TemporaryDirectory() as name:
@@ -221,7 +221,7 @@ def _evidence(clip: Clip) -> ClipEvidence:
 
 
 def _of_clip(name: str, evidence: ClipEvidence, wanted: set[str]) -> Iterator[Found]:
-    """Yield the evidence of a clip, its first sample on the common epoch."""
+    """Yield the evidence of a clip, moved so that its first sample is at the common epoch."""
     parts: dict[str, Any] = {}
     twins: dict[str, Any] = {}
     for motion in evidence.motion.values():
@@ -252,7 +252,7 @@ def _keep(parts: dict[str, Any], twins: dict[str, Any], kind: str, part: Any) ->
 
 
 def _placed(part: Any) -> Any:
-    """Lay what happened on the common epoch by its first instant."""
+    """Move evidence so that its first instant is at the common epoch."""
     times_s = part.times_s if hasattr(part, "times_s") else part.start_s
     return replace(part, epoch_ns=EPOCH_NS - round(1e9 * float(times_s[0])))
 
@@ -261,7 +261,7 @@ def _placed(part: Any) -> Any:
 
 
 def _flight(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Slow drift, with manoeuvres: bursts of a few decaying swings."""
+    """Return slow drift with manoeuvres: bursts of a few decaying oscillations."""
     times_s = _grid(span_s)
     rates = 0.05 * _noise(times_s, 0.3, rng)
     for _ in range(int(rng.integers(2, 8))):
@@ -273,7 +273,7 @@ def _flight(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 
 def _walk(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return steps at about 1.8 Hz whose pace wanders, and the sway between them."""
+    """Return steps at about 1.8 Hz with a wandering pace, and the sway between them."""
     times_s = _grid(span_s)
     pace_hz = rng.uniform(1.5, 2.1) * (1.0 + 0.02 * _noise(times_s, 2.0, rng)[:, 0])
     phase = 2 * np.pi * np.cumsum(pace_hz) * (times_s[1] - times_s[0])
@@ -285,7 +285,7 @@ def _walk(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 
 def _mostly_at_rest(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Nothing, but for one or two short handlings."""
+    """Return rest, except for one or two short handlings."""
     times_s = _grid(span_s)
     rates = 1e-4 * _noise(times_s, 0.2, rng)
     for _ in range(int(rng.integers(1, 3))):
@@ -295,7 +295,7 @@ def _mostly_at_rest(span_s: float, rng: np.random.Generator) -> tuple[Floats, Fl
 
 
 def _hand(span_s: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Tremor on a slow wander."""
+    """Return tremor on top of a slow wander."""
     times_s = _grid(span_s)
     return times_s, 0.3 * _noise(times_s, 0.4, rng) + 0.03 * _noise(times_s, 0.03, rng)
 
@@ -323,7 +323,7 @@ def _gyro(rate: CubicSpline, span_s: float, rng: np.random.Generator) -> Activit
 
 
 def _camera(rate: CubicSpline, span_s: float, rng: np.random.Generator) -> RotationIncrements:
-    """Return what an ideal global shutter sees: small rotations add up by axes."""
+    """Return what an ideal global shutter sees: small rotations accumulated per axis."""
     times_s = np.arange(rng.uniform(0.0, 0.1), span_s, 1.0 / float(rng.choice([10.0, 15.0, 30.0])))
     angles = np.diff(rate.antiderivative()(times_s), axis=0)
     mounted = angles @ Rotation.random(random_state=rng).as_matrix().T
@@ -363,7 +363,7 @@ def _events(span_s: float, rng: np.random.Generator) -> EventTrain:
 
 
 def _seen_again(train: EventTrain, rng: np.random.Generator) -> EventTrain:
-    """Return the train as another would see it: some events missed, some made up."""
+    """Return the train as seen by another sensor: some events missed, some false."""
     seen = train.times_s[rng.random(train.times_s.size) < 0.8]
     last_s = float(train.times_s.max()) if train.times_s.size else 1.0
     made_up = rng.uniform(0.0, last_s, int(rng.integers(0, 4)))
@@ -511,7 +511,7 @@ def _windows(
     *,
     span_s: float = WINDOW_S,
 ) -> Iterator[Found]:
-    """Yield windows that do not overlap; those of one device at one time are related."""
+    """Yield non-overlapping windows; those of one device at one time are related."""
     start_s = max(times_s[0], 0.0)
     stop_s = min(times_s[-1], LONGEST_S) - span_s
     for at_s in np.arange(start_s, stop_s, span_s):

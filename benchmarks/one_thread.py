@@ -1,4 +1,4 @@
-"""Hold BLAS to one thread: import this before numpy, which reads the settings once."""
+"""Limit BLAS to one thread: import this before numpy, which reads the settings only once."""
 
 import os
 

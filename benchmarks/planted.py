@@ -1,7 +1,7 @@
-"""Plant known errors on the stamps of a recording, audit it, and hold every answer to the truth.
+"""Inject known errors into a recording's timestamps, audit it, and check results against truth.
 
-Nothing but stamps is changed, and only after the readers: pictures, sound and signals are those of
-the recording, and from there on the clip goes the whole way of the product.
+Only timestamps are changed, and only after reading: frames, sound and signals are those of the
+recording, and from there on the clip passes through the whole pipeline of the product.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = ["NOTHING", "PLANTS", "Known", "Plant", "Row", "audited", "audits", "r
 _EXAMINE = sys.modules["syncaudit.pipeline.examine"]
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
-# An answer is off that misses the truth by more than both.
+# A result is wrong if it misses the truth by more than both.
 MOST_S = 5e-3
 MOST_STDS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """What is added to the stamps of one source.
+    """The error added to the timestamps of one source.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Plant:
     drift_ppm : float
         About the middle of the source.
     step_s : float
-        From the middle of the source on.
+        From the middle of the source to its end.
     """
 
     name: str
@@ -60,13 +60,13 @@ class Plant:
     step_s: float = 0.0
 
     def added(self, since_s: Floats | float) -> Floats:
-        """Return what is added at times after the middle of the source."""
+        """Return what is added at times relative to the middle of the source."""
         since_s = np.asarray(since_s, dtype=np.float64)
         late = np.where(since_s >= 0.0, self.step_s, 0.0)
         return self.shift_s + 1e-6 * self.drift_ppm * since_s + late
 
     def most_s(self, span_s: float) -> float:
-        """Return the greatest that is added anywhere."""
+        """Return the largest magnitude added anywhere."""
         return float(np.max(np.abs(self.added(np.array([-0.5, 0.5]) * span_s))))
 
 
@@ -82,18 +82,18 @@ PLANTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of a pair of sources.
+    """Known properties of a pair of sources.
 
     Attributes
     ----------
     source, target : str
-        Of the clip.
+        Sources of the clip.
     method : str, optional
-        Where several measure them.
+        Set if several methods measure the pair.
     offset_s : float, optional
-        What is added to the source's times; None: it must be refused, or at least not pass.
+        Known offset; if None, the measurement must be rejected, or at least not pass.
     std_s : float
-        How well that is known.
+        Standard error of the known offset.
     """
 
     source: str
@@ -103,7 +103,7 @@ class Known:
     std_s: float = 1e-3
 
     def is_of(self, pair: PairMeasurement) -> bool:
-        """Tell whether a measurement is of this pair, in either order."""
+        """Return whether a measurement is of this pair, in either order."""
         return {pair.source, pair.target} == {self.source, self.target} and self.method in (
             None,
             pair.method,
@@ -113,7 +113,7 @@ class Known:
 def audits(
     clip: Clip, policy: Policy, sources: Iterable[str], plants: Iterable[Plant] = PLANTS
 ) -> Iterator[tuple[str | None, Plant, ReadClip, ClipVerdict]]:
-    """Yield the audit of a clip as it is, and with every plant on each of the sources in turn."""
+    """Yield the audit of a clip unchanged, and with every plant on each of the sources in turn."""
     read = read_clip(clip)
     yield None, NOTHING, read, audit(clip, policy)
     for source in sources:
@@ -129,7 +129,7 @@ def audited(clip: Clip, policy: Policy, read: ReadClip) -> ClipVerdict:
 
 
 def planted(stream: Stream, plant: Plant) -> Stream:
-    """Return a stream whose stamps are off by what is planted."""
+    """Return a stream with the planted error added to its timestamps."""
     if isinstance(stream, TranscriptStream):
         return replace(stream, tiers=tuple(_tier(tier, plant) for tier in stream.tiers))
     middle_ns, _ = _place(stream)
@@ -139,7 +139,7 @@ def planted(stream: Stream, plant: Plant) -> Stream:
         return time_ns + np.rint(1e9 * added).astype(np.int64)
 
     if isinstance(stream, AudioStream):
-        # A stamp every tenth of a second, as a recorder writes it, carries drift and step.
+        # One anchor every tenth of a second, as recorders write them, carries drift and step.
         every = np.arange(0, stream.samples.size, round(0.1 * stream.rate_hz), dtype=np.int64)
         since_ns = np.rint(1e9 * (every - stream.anchor_samples[0]) / stream.rate_hz)
         exact = stream.time_ns[0] + since_ns.astype(np.int64)
@@ -168,7 +168,7 @@ def _tier(tier: Tier, plant: Plant) -> Tier:
 
 
 def _middle_of(tier: Tier) -> tuple[float, float]:
-    """Return middle and length of what a tier says."""
+    """Return the middle and length of the labelled part of a tier."""
     said = [each for each in tier.intervals if each.label.strip()]
     first_s, last_s = said[0].start_s, said[-1].stop_s
     return 0.5 * (first_s + last_s), last_s - first_s
@@ -195,7 +195,7 @@ def rows_of(
     recording : str
         Its name.
     known : iterable of Known
-        Pairs; others of the clip are left out.
+        Known pairs; other pairs of the clip are skipped.
     verdicts : iterable
         As `audits` yields.
     tolerances_s : mapping of str to float
@@ -264,7 +264,7 @@ def _row(
 
 
 class _Truth:
-    """Offset of a pair over time, as it was and as it is with what was planted."""
+    """Offset of a pair over time, before and after the planted error."""
 
     def __init__(
         self,
@@ -288,21 +288,21 @@ class _Truth:
         else:
             self._middle_ns, self.span_s = _place(stream)
         if isinstance(other, TranscriptStream) and moved == target:
-            self._sign = 0.0  # a transcript hangs on its sound, whatever that is stamped
+            self._sign = 0.0  # a transcript is tied to its sound, whatever that is timestamped
         self.most_s = abs(offset_s) if abs(offset_s) > 1.0 else self._most_s()
 
     def _most_s(self) -> float:
-        """Return the greatest offset anywhere."""
+        """Return the largest magnitude of the offset anywhere."""
         ends = self._sign * self._plant.added(np.array([-0.5, 0.5]) * self.span_s)
         return float(np.max(np.abs(self.offset_s + ends)))
 
     def at(self, at_ns: int) -> float:
-        """Return the offset at a stamp of the source."""
+        """Return the offset at a timestamp of the source."""
         since_s = 1e-9 * (at_ns + self._apart_ns - self._middle_ns)
         return self.offset_s + self._sign * float(self._plant.added(since_s))
 
     def missed(self, pair: PairMeasurement, std_s: float) -> tuple[float, float]:
-        """Return the greatest error of a measurement over the clip, and what its claim allows."""
+        """Return a measurement's largest error over the clip, and the error its claim allows."""
         worst = (0.0, np.inf)
         has_course = bool(pair.drift_std_ppm) or pair.step_s is not None
         places = (-0.25, 0.25) if has_course else (0.0,)
@@ -313,7 +313,7 @@ class _Truth:
                 before = pair.step_at_ns is not None and at_ns < pair.step_at_ns
                 error_s = min(error_s, error_s + (pair.step_s if before else -pair.step_s), key=abs)
             if self._plant.step_s and not has_course:
-                # No half of a stepped clip is the right one; what lies between them is wrong.
+                # Either side of the step counts as right; a value in between is wrong.
                 other_s = error_s - self._sign * self._plant.step_s * self._side(at_ns)
                 error_s = min(error_s, other_s, key=abs)
             slope_s = 1e-6 * (pair.drift_std_ppm or 0.0) * place * self.span_s
@@ -335,13 +335,13 @@ class _Truth:
 
 
 def _may_be_either_side(pair: PairMeasurement, at_ns: int) -> bool:
-    """Tell whether the step may lie before as well as after an instant, by its own error."""
+    """Return whether the step may lie before or after an instant, within its own error."""
     apart_s = 1e-9 * (at_ns - (pair.step_at_ns or 0))
     return abs(apart_s) <= MOST_STDS * pair.diagnostics.get("step_at_std_s", 0.0)
 
 
 def _ms(value_s: float | None, truth: _Truth | None = None) -> float | None:
-    """Return milliseconds; of unrelated epochs what is beyond the known offset."""
+    """Return milliseconds; for unrelated epochs, the excess over the known offset."""
     if value_s is None:
         return None
     less_s = truth.offset_s if truth is not None and abs(truth.offset_s) > 10.0 else 0.0

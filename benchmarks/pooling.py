@@ -1,9 +1,9 @@
-"""Are the clocks of recordings honest: Monte Carlo of clips' offsets, and a long drive as video.
+"""Coverage of pooled recording clocks: Monte Carlo of clip offsets, and a long drive as video.
 
-Each recording draws one clock (drift within 50 ppm, a wander, perhaps steps), reads it in clips
-with errors as claimed, and follows it. Told are how often the pooled offset lies within 1.96
-claimed errors of the truth, what pooling gains over the clip alone, the same of the drift, and
-steps.
+Each recording draws one clock (drift within 50 ppm, a wander, perhaps steps), measures it in clips
+with errors as claimed, and estimates its course. Reported are how often the pooled offset lies
+within 1.96 claimed errors of the truth, how much pooling gains over the clip alone, the same for
+the drift, and steps.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 
 CLIP_STD_S = 8e-4
 CLIP_S = 20.0
-# Random walk of the offset, s per root second, and of the rate, per root second: each weak one
-# moves a clock by about 1.2 ms in an hour, each strong one by 12 ms.
+# Random walk of the offset, s per square root of a second, and of the rate, per square root of a
+# second: each weak one moves a clock by about 1.2 ms in an hour, each strong one by 12 ms.
 WANDERS = {
     "none": (0.0, 0.0),
     "offset weak": (2e-5, 0.0),
@@ -47,7 +47,7 @@ N_CLIPS = (3, 5, 10, 50, 500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is drawn for one recording."""
+    """Parameters of one simulated recording."""
 
     n: int
     wander: str
@@ -57,7 +57,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
-    """One drawn clock, and what clips read of it."""
+    """One simulated clock, and the measurements of it in clips."""
 
     times_s: Floats
     truth_s: Floats
@@ -68,7 +68,7 @@ class Drive:
     step_after: int | None
 
     def follow(self) -> ClockCourse:
-        """Return the course that is found."""
+        """Return the estimated course."""
         is_seen = self.is_measured.tolist()
         course = follow_clock(
             "cam",
@@ -81,7 +81,7 @@ class Drive:
 
 
 def draw(case: Case, rng: np.random.Generator) -> Drive:
-    """Draw a recording: clips follow one another, or lie ten minutes apart if ``sparse``."""
+    """Draw a recording: clips are consecutive, or ten minutes apart if ``sparse``."""
     n = case.n
     every_s = 600.0 if case.kind == "sparse" else CLIP_S
     times_s = every_s * np.arange(n)
@@ -110,7 +110,7 @@ def draw(case: Case, rng: np.random.Generator) -> Drive:
     std_s = CLIP_STD_S * np.exp(0.5 * rng.normal(size=n))
     seen_s = truth_s + std_s * rng.normal(size=n)
     if case.kind == "5 % wrong":
-        # A gross error in every twentieth clip, and in one of the recordings of few clips.
+        # A gross error in every twentieth clip; with few clips, in one of the recordings.
         wrong = rng.choice(n, max(1, round(0.05 * n)), replace=False)
         seen_s[wrong] += rng.choice([-1.0, 1.0], wrong.size) * rng.uniform(0.02, 0.5, wrong.size)
     return Drive(
@@ -125,7 +125,7 @@ def draw(case: Case, rng: np.random.Generator) -> Drive:
 
 
 def score(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """Follow one drawn recording and compare."""
+    """Estimate the clock of one simulated recording and compare it with the truth."""
     drive = draw(case, rng)
     course = drive.follow()
     judged = np.array([course.is_bracketed(k) for k in range(case.n)])
@@ -174,7 +174,7 @@ def run(case: Case, n_recordings: int, seed: int) -> dict[str, Any]:
 
 
 def speed(n: int, seed: int) -> dict[str, Any]:
-    """Return the processor time of one clock of a recording, without and with a step."""
+    """Return the CPU time of one clock of a recording, without and with a step."""
     row: dict[str, Any] = {"n": n}
     for name, step_s in (("plain_s", 0.0), ("step_s", 0.03)):
         case = Case(n=n, wander="offset weak", kind="plain", step_s=step_s)
@@ -186,7 +186,7 @@ def speed(n: int, seed: int) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run and print."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--seed", type=int, default=31)
     parser.add_argument("--budget", type=int, default=3000, help="clips drawn for each case")
@@ -211,7 +211,7 @@ def _monte_carlo(seed: int, budget: int) -> dict[str, Any]:
             run(Case(n=n, wander=wander, kind=kind), count, seed)
             for kind in CASES
             for wander in WANDERS
-            # One of few clips being wrong cannot be told from a clock that wanders.
+            # With few clips, one wrong clip cannot be distinguished from a wandering clock.
             if not (kind == "5 % wrong" and n < 5)
         ]
         if n >= 10:

@@ -1,4 +1,4 @@
-"""Every recording of ../shared/realdata: its clips, its policy and what is known of its pairs."""
+"""Every recording of ../shared/realdata: its clips, its policy and the known truth of its pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["RECORDINGS", "Recording"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """Clips of one kind and what is known of them (README of ../shared/realdata).
+    """Clips of one kind and their known truth (README of ../shared/realdata).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Recording:
     profile : str
         Of the policy.
     moved : tuple of str
-        Sources that errors are planted on.
+        Sources in which errors are planted.
     """
 
     name: str
@@ -148,7 +148,7 @@ RECORDINGS = (
         name="drone_gimbal, sound",
         needs="drone_gimbal/karma.mp4",
         make=lambda folder: [knocks_clip(folder / "knocks")],
-        # One device: the two have one clock but for what its audio chain delays.
+        # One device: both have the same clock, except for the latency of its audio chain.
         known=(Known(source="mic", target="accel", offset_s=0.0, std_s=0.03),),
         moved=("mic",),
     ),

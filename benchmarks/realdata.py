@@ -1,9 +1,9 @@
-"""Hold the audit of real recordings (../shared/realdata) to what is known of them.
+"""Compare the audit of real recordings (../shared/realdata) with what is known of them.
 
-Three tables: recordings as they are, thinned out and cut; every recording with errors that are
-planted on the stamps of each source in turn (`planted`, `real_cases`); and all pairs of recordings
-that have nothing in common (`null`). No answer may be off by more than three claimed errors and
-5 ms, none may be accepted between unrelated recordings, and what cannot be measured must say so.
+Three tables: recordings unchanged, thinned out and cut; every recording with errors planted in the
+timestamps of each source in turn (`planted`, `real_cases`); and all pairs of unrelated recordings
+(`null`). No result may be wrong by more than three claimed errors and 5 ms, none may be accepted
+between unrelated recordings, and what cannot be measured must be reported as such.
 ``python benchmarks/realdata.py`` prints them and writes ``benchmarks/out/realdata.json``.
 """
 
@@ -46,7 +46,7 @@ Row = dict[str, Any]
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="beginnings of names of recordings, with commas")
     parser.add_argument("--parts", default="known,planted,derived,null", help="which tables")
@@ -158,14 +158,14 @@ def _held_to_the_truth(part: str, only: tuple[str, ...], skipped: dict[str, str]
 
 
 def _print_refusals(rows: list[Row]) -> None:
-    """Print why recordings as they are were refused."""
+    """Print why unchanged recordings were rejected."""
     for row in rows:
         if row["why"] and row["planted"] == "nothing":
             print(f"  {row['recording']}: {row['pair']} ({row['method']}): {row['why']}")
 
 
 def _unrelated() -> list[Row]:
-    """Measure all pairs of recordings that have nothing in common; print and return the rows."""
+    """Measure all pairs of unrelated recordings; print and return the rows."""
     wanted = {kind for test in TESTS for kind in (test.source, test.target)}
     rows, _ = tried(TESTS, list(real(0, 0, wanted)), most=100_000)
     return rows
@@ -189,7 +189,7 @@ def _row(
     less_s: float = 0.0,
     must_refuse: bool = False,
 ) -> Row:
-    """Return one line: figures in ms, less `less_s` where the known one is large."""
+    """Return one row: figures in ms, with `less_s` subtracted if the known offset is large."""
     has_figure = pair is not None and pair.offset_s is not None
     offset_s = pair.offset_s if has_figure else None  # type: ignore[union-attr]
     is_accepted = pair is not None and pair.accepted

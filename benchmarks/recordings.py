@@ -1,6 +1,6 @@
 """The real recordings of ../shared/realdata as clips: whole, thinned out, cut, or shifted.
 
-What is known of them, and from where, stands in the README of that folder. Used by
+Their known properties and the sources of these are in the README of that folder. Used by
 `benchmarks/realdata.py` and by `tests/realdata`.
 """
 
@@ -55,7 +55,7 @@ def phone_clip(
 ) -> Clip:
     """Return the phone's camera and gyro: frames ``first:stop:every``.
 
-    Known: camera -> gyro 9.98 +- 0.5 ms with the stamps taken as they are.
+    Known: camera -> gyro 9.98 +- 0.5 ms with the timestamps unchanged.
     """
     source = REALDATA / "phone_gyro"
     with (source / "frames.csv").open(encoding="utf-8", newline="") as file:
@@ -77,16 +77,16 @@ def phone_clip(
 
 
 def two_imus_clip(folder: Path, *, sixteenths: int = 0, skip: int = 0) -> tuple[Clip, float]:
-    """Return two gyroscopes on one board, the phone's stamps moved by parts of its period.
+    """Return two gyroscopes on one board, the phone's timestamps moved by sixteenths of its period.
 
-    The phone's first `skip` samples are left out, so that whatever grid an estimator lays over the
-    signal moves as well. Known: phone -> mcu -947848.6384 s within 100 us, less the move.
+    The phone's first `skip` samples are left out, so that any resampling grid of an estimator moves
+    relative to the signal as well. Known: phone -> mcu -947848.6384 s within 100 us, less the move.
 
     Returns
     -------
     clip : Clip
     moved_s : float
-        What was added to the stamps of the phone.
+        What was added to the timestamps of the phone.
     """
     source = REALDATA / "two_imus"
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def two_imus_clip(folder: Path, *, sixteenths: int = 0, skip: int = 0) -> tuple[
 def mocap_clip(folder: Path, *, start_s: float = 0.0, stop_s: float | None = None) -> Clip:
     """Return an IMU and the angular rate of an optically tracked marker frame fixed to it.
 
-    Times are seconds after the movement begins. Known: motion capture -> gyro 4.15 +- 0.1 ms.
+    Times are in seconds after the movement begins. Known: motion capture -> gyro 4.15 +- 0.1 ms.
     """
     import h5py
 
@@ -139,7 +139,7 @@ def drive_clip() -> Clip:
 
 
 def pose_clip(folder: Path) -> Clip:
-    """Return the drive's pose at 20 Hz, as angular rate, beside its IMU."""
+    """Return the drive's pose at 20 Hz, as angular rate, together with its IMU."""
     source = REALDATA / "drive_can_imu"
     with (source / "pose.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -176,14 +176,14 @@ def rate_of_orientation(times_s: Floats, quaternions: Floats) -> tuple[Floats, F
     ----------
     times_s : ndarray, shape (n,)
     quaternions : ndarray, shape (n, 4)
-        World from body, w first; rows that are not finite are left out.
+        World from body, w first; rows that are not finite are skipped.
 
     Returns
     -------
     mid_s : ndarray, shape (m,)
         Middle of each pair.
     rates : ndarray, shape (m, 3)
-        Rotation vector from one to the next over the time between them, rad/s.
+        Rotation vector from one to the next divided by the time between them, rad/s.
     """
     valid = np.all(np.isfinite(quaternions), axis=1)
     q, times_s = quaternions[valid], times_s[valid]
@@ -200,14 +200,14 @@ def rate_of_orientation(times_s: Floats, quaternions: Floats) -> tuple[Floats, F
 
 
 def gopro_samples(path: Path, sensor: str = "gyro") -> tuple[Floats, Floats]:
-    """Return the telemetry of a GoPro as the product reads it.
+    """Return the telemetry of a GoPro as read by the product.
 
     Returns
     -------
     times_s : ndarray, shape (n,)
-        Seconds of the container.
+        Container time in seconds.
     values : ndarray, shape (n, 3)
-        rad/s of ``gyro``, m/s^2 of ``accel``.
+        In rad/s for ``gyro``, m/s^2 for ``accel``.
     """
     telemetry = read_telemetry(str(path))
     assert telemetry is not None, path
@@ -216,7 +216,7 @@ def gopro_samples(path: Path, sensor: str = "gyro") -> tuple[Floats, Floats]:
 
 
 def write_gyro(path: Path, times_s: Floats, rates: Floats, *, epoch_ns: int = EPOCH_NS) -> None:
-    """Write angular rates as the table of an IMU."""
+    """Write angular rates as an IMU table."""
     stamps = np.rint(times_s * 1e9).astype(np.int64) + epoch_ns
     rows = [
         [str(stamp), *(f"{value:.9g}" for value in rate)]
@@ -226,7 +226,7 @@ def write_gyro(path: Path, times_s: Floats, rates: Floats, *, epoch_ns: int = EP
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write a table of text."""
+    """Write a text table."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)

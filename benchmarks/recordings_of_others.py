@@ -1,6 +1,6 @@
-"""The recordings of ../shared/realdata that hold cameras and robots, cars' loggers, and speech.
+"""The recordings of ../shared/realdata with cameras and robots, car loggers, and speech.
 
-What is known of them, and from where, stands in the README of that folder.
+Their known properties and the sources of these are in the README of that folder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = [
     "speech_clip",
 ]
 
-# By the tests that came with the recording: video time + 407.58 = log time.
+# From the tests published with the recording: video time + 407.58 = log time.
 RACEBOX_S = 407.58
 BRIDGE_HZ = 5.0
 
 
 def decoded_drive_clip(folder: Path) -> Clip:
-    """Return the drive with every signal of its bus as a table, each on a clock of its own."""
+    """Return the drive with every signal of its bus as a table, each on a separate clock."""
     source = REALDATA / "drive_can_imu"
     sources: dict[str, dict[str, Any]] = {"imu": {"kind": "imu", "uri": str(source / "imu.csv")}}
     for role in ("yaw_rate", "lateral_accel", "speed", "steering_angle"):
@@ -44,7 +44,7 @@ def decoded_drive_clip(folder: Path) -> Clip:
 
 
 def knocks_clip(folder: Path) -> Clip:
-    """Return the drone's microphone and its accelerometer: one device, no bump."""
+    """Return the drone's microphone and its accelerometer: one device, no impact."""
     path = REALDATA / "drone_gimbal" / "karma.mp4"
     times_s, forces = gopro_samples(path, "accel")
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def knocks_clip(folder: Path) -> Clip:
 def racing_clip(folder: Path, *, span_s: tuple[float, float] = (0.0, 1e4)) -> Clip:
     """Return the camera's gyroscope and the car's logger: as an IMU, and as a bus.
 
-    The logger's times are those of the video by the offset that is known to 0.1 s.
+    The logger's times are converted to video time with the offset that is known to 0.1 s.
     """
     source = REALDATA / "hero8_racebox"
     times_s, rates = gopro_samples(source / "gopro-hero8-black.mp4")
@@ -128,13 +128,13 @@ def fixed_cameras_clip(folder: Path) -> Clip:
 
 
 def humanoid_clips(folder: Path) -> list[Clip]:
-    """Return the four episodes of a humanoid, as they are imported."""
+    """Return the four episodes of a humanoid as imported."""
     import_dataset(str(REALDATA / "lerobot_g1"), folder / "m.jsonl", format_name="lerobot")
     return list(load_manifest(str(folder / "m.jsonl")))
 
 
 def bridge_clips(folder: Path) -> list[Clip]:
-    """Return the short episodes of the bridge data set, at the 5 Hz that the robot was run at."""
+    """Return the short episodes of the bridge data set, at the robot's control rate of 5 Hz."""
     manifest, rules = folder / "m.jsonl", {"rate_hz": BRIDGE_HZ}
     import_dataset(str(REALDATA / "rlds_bridge"), manifest, format_name="rlds", rules=rules)
     return list(load_manifest(str(manifest)))

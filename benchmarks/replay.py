@@ -1,10 +1,10 @@
-"""Decode a video once and audit it with other stamps of the same pictures.
+"""Decode a video once and audit it with different timestamps for the same frames.
 
-`PictureAuditor.update` sees pictures and frame numbers only; stamps enter in `finish`. So an
-auditor that saw a video can be finished again with another stamp table. Which frames a
-`RotationDetector` tracks depends on their stamps: it gets the reduced pictures again. The answer is
-that of a full audit, to the bit. `accuracy.py` proves it in every run by one full audit of a
-variant.
+`PictureAuditor.update` sees only images and frame numbers; timestamps enter in `finish`. An auditor
+that saw a video can therefore be finished again with another timestamp table. Which frames a
+`RotationDetector` tracks depends on the timestamps: it is given the downscaled images again. The
+result is that of a full audit, to the bit. `accuracy.py` proves it in every run by one full audit
+of a variant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Chosen = NDArray[np.bool_] | None
 
 
 class Replay:
-    """What was seen of each video: the first audit of a file fills it, later ones re-use it."""
+    """Results for each video: the first audit of a file stores them, later ones re-use them."""
 
     def __init__(self) -> None:
         self._auditors: dict[str, PictureAuditor] = {}
@@ -68,7 +68,7 @@ class Replay:
 
 
 class _Retracked:
-    """A detector of rotation that keeps every picture reduced, or gets those kept before."""
+    """A rotation detector that keeps every downscaled image, or is fed those kept before."""
 
     def __init__(self, pictures: list[_Reduced], stream: CameraStream, chosen: Chosen) -> None:
         self._pictures, self._detector = pictures, RotationDetector(stream, chosen)
@@ -78,12 +78,12 @@ class _Retracked:
 
     def finish(self) -> Any:
         for picture in self._pictures:
-            self._detector.update(picture)  # type: ignore[arg-type]  # as far as it asks
+            self._detector.update(picture)  # type: ignore[arg-type]  # has all that it uses
         return self._detector.finish()
 
 
 class _Reduced:
-    """What a detector of rotation asks of a picture, without the picture."""
+    """The parts of a frame that a rotation detector uses, without the frame."""
 
     def __init__(self, picture: Picture) -> None:
         self.index, self.shape = picture.index, picture.shape
@@ -94,7 +94,7 @@ class _Reduced:
 
 
 class _Redated:
-    """An auditor that has seen its video, finished with the stamps of another stream."""
+    """An auditor that has seen its video, finished with the timestamps of another stream."""
 
     def __init__(self, seen: PictureAuditor, stream: CameraStream) -> None:
         self._seen, self.stream = seen, stream

@@ -1,10 +1,10 @@
 """Time, memory and size of ``report.html`` over synthetic verdict rows.
 
-Rows are made as the audit writes them (some 6 kB each): six cameras, an IMU and a CAN bus, a
-third of the clips rejected for offsets, drift and damaged files, recordings of 50
-clips. They are written to a file first; parsing them alone is timed beside the whole report, and
-the memory is that by which the report makes a fresh process grow.
-Where Chromium and Playwright are there, the page is opened as well.
+Rows are made as the audit writes them (about 6 kB each): six cameras, an IMU and a CAN bus, a third
+of the clips rejected for offsets, drift and damaged files, recordings of 50 clips. They are written
+to a file first; parsing alone is timed as well as the whole report, and the memory is the growth of
+a fresh process caused by the report.
+If Chromium and Playwright are available, the page is opened as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOLERANCES_S = {f"cam_{name}": 0.01 for name in CAMERAS} | {"imu": 0.005, "can":
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="1000,100000", help="clips, separated by commas")
     parser.add_argument("--seed", type=int, default=0)
@@ -63,7 +63,7 @@ def _measure(n: int, seed: int, folder: Path) -> dict[str, Any]:
             file.write(json.dumps(row) + "\n")
     summary = _summary(n, tally)
     del tally
-    # A process of its own: its peak is that of the report alone.
+    # In a separate process: its peak is that of the report alone.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         figures = pool.apply(_write, (rows, summary, page))
     opened_s, elements = _open(page)
@@ -78,7 +78,7 @@ def _measure(n: int, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def _write(rows: Path, summary: dict[str, Any], page: Path) -> dict[str, float]:
-    """Parse the rows alone, then write the page; return seconds and by how much memory grew."""
+    """Parse the rows alone, then write the page; return seconds and the growth of memory."""
     began = time.perf_counter()
     with rows.open(encoding="utf-8") as file:
         for line in file:
@@ -96,7 +96,7 @@ def _peak_mb() -> float:
 
 
 def _open(page: Path) -> tuple[float | None, int | None]:
-    """Return seconds until the table of clips is there, and the elements of the page."""
+    """Return the seconds until the clip table appears, and the number of elements of the page."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -125,7 +125,7 @@ def synthetic_rows(n: int, seed: int) -> Iterator[dict[str, Any]]:
 
 def _row(k: int, rng: np.random.Generator) -> dict[str, Any]:
     recording, place = divmod(k, CLIPS_A_RECORDING)
-    late_s = 0.133 if recording % 7 == 3 else 0.0  # a camera with a pipeline of its own
+    late_s = 0.133 if recording % 7 == 3 else 0.0  # a camera with a separate pipeline
     drift = 40.0 * np.sin(recording)  # ppm, of the rear camera
     course_s = drift * 1e-6 * 20.0 * (place - CLIPS_A_RECORDING / 2)
     sources: dict[str, Any] = {}

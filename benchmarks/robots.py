@@ -1,13 +1,13 @@
-"""Measure what is found in robots' episodes: cameras against joints, joints against commands.
+"""Measure robot episodes: cameras against joints, joints against commands.
 
 Truth is by construction (`syncaudit.simulate.robot`): an arm that picks and places, seen from a
 stand and from its wrist, written as a LeRobot data set and read back from it. Of ten episodes
 three have a wrist camera four frames late, one a wrist camera one frame late, one a camera on a
-stand four frames late, one joints 50 ms late, one a wrist camera that loses frames; three are
-clean. Every camera is held against the joints of all other episodes of its case as well, with which
-it has nothing in common: none may be accepted. ``python benchmarks/robots.py`` prints the tables
-and writes ``benchmarks/out/robots.json``; ``--seed`` draws other episodes, ``--n`` more, ``--case``
-picks cases by words of their names.
+stand four frames late, one joints 50 ms late, one a wrist camera that drops frames; three are
+clean. Every camera is also compared with the joints of all other episodes of its case, to which it
+is unrelated: none may be accepted. ``python benchmarks/robots.py`` prints the tables and writes
+``benchmarks/out/robots.json``; ``--seed`` draws other episodes, ``--n`` more, ``--case`` picks
+cases by words of their names.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def fault_of(kind: str, config: EpisodeConfig) -> EpisodeConfig:
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came out of the episodes of one case."""
+    """Results of the episodes of one case."""
 
     errors_s: dict[str, list[float]] = field(default_factory=dict)
     z: dict[str, list[float]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def _note(tally: Tally, pair: PairMeasurement, config: EpisodeConfig, label: str
     """Compare a measurement with the truth."""
     fault, state = (config.faults.get(name, ContentFault()) for name in (pair.source, "state"))
     if pair.method != "arm_motion" or fault.dropped:
-        return  # an arm's dynamics have no one truth; steps are judged by the verdict
+        return  # an arm's dynamics have no single true delay; steps are judged by the verdict
     view = "wrist" if pair.source == "wrist" else "stand"
     tally.n_measured[view] = tally.n_measured.get(view, 0) + 1
     if not pair.accepted or pair.offset_s is None or pair.offset_std_s is None:
@@ -144,7 +144,7 @@ def _note(tally: Tally, pair: PairMeasurement, config: EpisodeConfig, label: str
 
 
 def _judge(tally: Tally, verdict: ClipVerdict, kind: str, label: str) -> None:
-    """Compare the verdict with the fault that was planted."""
+    """Compare the verdict with the planted fault."""
     blamed = {reason.source for reason in verdict.reasons if str(reason.code) != "unobservable"}
     rejected = str(verdict.verdict) == "reject"
     if str(verdict.verdict) == "unverified":
@@ -201,7 +201,7 @@ def run_case(case: Case, n: int, seed: int) -> Tally:
 def _cross(
     tally: Tally, seen: list[tuple[list[PictureMotion], Activity | None]], name: str
 ) -> None:
-    """Hold cameras against the joints of all other episodes."""
+    """Compare cameras with the joints of all other episodes."""
     for k, (cameras, _) in enumerate(seen):
         for other, (_, state) in enumerate(seen):
             if other == k or state is None:
@@ -231,7 +231,7 @@ def _row(case: Case, view: str, tally: Tally) -> list[object]:
 
 
 def main() -> None:
-    """Run the cases and print what came of them."""
+    """Run the cases and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=20, help="episodes a case")
     parser.add_argument("--seed", type=int, default=1000)

@@ -1,10 +1,10 @@
-"""How fast clips are screened by their stamps, from the manifest row to the verdict.
+"""Throughput of screening clips by their timestamps, from the manifest row to the verdict.
 
-Clips of six 20 s cameras at 12 Hz, every one with files of its own, in the page cache. Cameras are
-dated by their container: at the rate of the encoder (the same pattern in every file, so it is
-audited once), or at times of capture (jitter and drift of their own). Whole clips have a stamp
-table a camera, and IMU, bus and microphone are added one by one. One process, one thread, CPU
-time. The best of the rounds is what the code costs; the median says how busy the machine was.
+Clips of six 20 s cameras at 12 Hz, every one with files of its own, in the page cache. Cameras get
+their timestamps from the container: at the rate of the encoder (the same pattern in every file, so
+it is audited once), or at capture times (individual jitter and drift). Whole clips have a timestamp
+table per camera, and IMU, bus and microphone are added one by one. One process, one thread, CPU
+time. The best of the rounds is the cost of the code; the median shows how busy the machine was.
 Last, a manifest of many such clips is run by one and two worker processes, wall time: from its file
 to the last verdict, and to the last of all output files.
 """
@@ -50,14 +50,14 @@ from syncaudit.simulate import (
 TARGET_PER_S = 1000.0
 START_NS = 1_767_225_600_000_000_000
 TICK_HZ = 90_000
-# More patterns of stamps than are remembered, so that none is met again in the next round.
+# More timestamp patterns than the cache holds, so that none is found there in the next round.
 N_CLIPS = 24
 
 Row = Mapping[str, Any]
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--handed-over", type=int, default=10_000, help="clips; 0: none")
@@ -88,7 +88,7 @@ def main() -> int:
 
 
 def _rates(base: BaseClip, folder: Path, n_rounds: int) -> dict[str, dict[str, float]]:
-    """Return clips a second by what is done with them."""
+    """Return clips per second by the work done on them."""
     at_rate = _contained(base, folder / "rate", os.link)
     captured = _contained(base, folder / "captured", _with_times_of_capture)
     whole = _whole(base, folder / "whole")
@@ -124,7 +124,7 @@ def _rates(base: BaseClip, folder: Path, n_rounds: int) -> dict[str, dict[str, f
         "... and bus": (screen("whole"), _lines(whole, kinds[2])),
         "... and microphone": (screen("whole"), _lines(whole, kinds[3])),
     }
-    # In turn, so that whatever else the machine does falls on all of them.
+    # Interleaved, so that other load on the machine affects all of them equally.
     rounds = [
         {what: _spent_s(work, items) for what, (work, items) in works.items()}
         for _ in range(n_rounds)
@@ -139,7 +139,7 @@ def _rates(base: BaseClip, folder: Path, n_rounds: int) -> dict[str, dict[str, f
 
 
 def _runs(folder: Path, n_clips: int) -> dict[str, dict[str, float]]:
-    """Return clips a second by worker processes: clips at the rate of an encoder, linked."""
+    """Return clips per second by worker processes: clips at an encoder's rate, hard-linked."""
     rows, many = [], folder / "many"
     many.mkdir()
     for k in range(n_clips):
@@ -197,7 +197,7 @@ def _lines(rows: Sequence[Row], kinds: set[str] | None = None) -> list[str]:
 def _contained(
     base: BaseClip, folder: Path, write: Callable[[Path, Path], object]
 ) -> list[dict[str, Any]]:
-    """Write clips of cameras that are dated by their container."""
+    """Write clips of cameras whose timestamps come from their container."""
     rows = []
     for k in range(N_CLIPS):
         place = folder / f"{k:02d}"
@@ -215,7 +215,7 @@ def _contained(
 
 
 def _with_times_of_capture(video: Path, copy: Path) -> None:
-    """Copy a video of 12 Hz with jitter of 0.1 ms and drift of 20 ppm in its presentation times."""
+    """Copy a 12 Hz video, with 0.1 ms jitter and 20 ppm drift in its presentation times."""
     rng = np.random.default_rng([*str(copy.relative_to(copy.parents[2])).encode()])
     with (
         av.open(str(video)) as source,
@@ -227,7 +227,7 @@ def _with_times_of_capture(video: Path, copy: Path) -> None:
         n = len(packets)
         times_s = np.arange(n) / 12.0 * (1.0 + rng.normal(0.0, 2e-5)) + rng.normal(0.0, 1e-4, n)
         ticks = np.rint((times_s - times_s[0]) * TICK_HZ).astype(int).tolist()
-        # The base clips have no B-frames: decoded in the order of presentation.
+        # The base clips have no B-frames: decode order is presentation order.
         for packet, tick in zip(packets, ticks, strict=True):
             packet.pts = packet.dts = tick
             packet.time_base, packet.stream = Fraction(1, TICK_HZ), track
@@ -235,11 +235,11 @@ def _with_times_of_capture(video: Path, copy: Path) -> None:
 
 
 def _whole(base: BaseClip, folder: Path) -> list[dict[str, Any]]:
-    """Write clips with a stamp table a camera, IMU, bus and microphone."""
+    """Write clips with a timestamp table per camera, IMU, bus and microphone."""
     rows = []
     for k in range(N_CLIPS):
         place = folder / f"{k:02d}"
-        # Another jitter each, so that no two clips have the same stamps.
+        # Different jitter for each, so that no two clips have the same timestamps.
         clock = ClockFault(jitter_std_s=STAMP_JITTER_STD_S * (1.0 + 0.01 * k))
         config = replace(
             base.config,
@@ -266,9 +266,9 @@ def _demux(path: str) -> list[int | None]:
 
 
 def _spent_s(work: Callable[[Any], object], items: Sequence[Any]) -> float:
-    """Return the CPU time that an item takes, clip after clip as a run works."""
+    """Return the CPU time per item, processing clip after clip as a run does."""
     spent_s = []
-    for _ in range(2):  # the first pass brings code and tables back into the caches
+    for _ in range(2):  # the first pass warms up code and caches
         begun = time.process_time()
         for item in items:
             work(item)

@@ -1,10 +1,11 @@
 """Compare nulls for frames against joints: shifts within an episode, and other episodes.
 
-For every simulated episode the best delay is judged three times: by what the episode's own frames
-foretell when they are shifted or turned (as `estimators/state/null.py` does), by what they foretell
-of the joints of six other episodes at every shift, and by both. True pairs should come below the
-limit, those of unrelated episodes should not. What other tests refuse is left out on purpose.
-``python benchmarks/siblings.py`` prints the table; ``--n`` draws more episodes a case.
+For every simulated episode the best delay is judged three times: against predictions from the
+episode's own frames, shifted or reversed in time (as `estimators/state/null.py` does), against the
+fit to the joints of six other episodes at every shift, and against both. True pairs should fall
+below the limit, those of unrelated episodes should not. The other rejection tests are deliberately
+not applied.
+``python benchmarks/siblings.py`` prints the table; ``--n`` draws more episodes per case.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Floats = null.Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Episode:
-    """What was seen and done in one episode."""
+    """Camera and joint motion of one episode."""
 
     cameras: list[PictureMotion]
     state: Activity
@@ -67,7 +68,7 @@ def recorded(name: str, n: int, seed: int) -> list[Episode]:
 def chances(
     camera: PictureMotion, state: Activity, others: list[Activity], longest_s: float
 ) -> list[bool] | None:
-    """Return whether the best delay comes below the limit, by each null; None without a delay."""
+    """Return whether the best delay is below the limit, for each null; None without a delay."""
     seen = camera_increments(camera)
     seen = seen.rows(seen.mid_s - seen.mid_s[0] < longest_s)
     drivers, after_s = [], []
@@ -107,7 +108,7 @@ def _by_null(
     range_s: float,
 ) -> list[float]:
     n = rows.values.shape[0]
-    values = null._faded(rows.values, keep)  # the very statistic that is used
+    values = null._faded(rows.values, keep)  # exactly the statistic used by the audit
     turned = null._faded(rows.values[::-1], None if keep is None else keep[::-1])
     changes, covered = change_at(rows, driver, delays_s)
 
@@ -138,7 +139,7 @@ def _by_null(
 
 
 def run_case(name: str, n: int, seed: int, longest_s: float) -> list[list[object]]:
-    """Return a row of the table for true pairs, and one for those of unrelated episodes."""
+    """Return a table row for true pairs, and one for those of unrelated episodes."""
     episodes, rng = recorded(name, n, seed), np.random.default_rng(seed)
     rows: list[list[object]] = []
     for kind in ("true", "unrelated"):
@@ -156,7 +157,7 @@ def run_case(name: str, n: int, seed: int, longest_s: float) -> list[list[object
 
 
 def main() -> None:
-    """Run the cases and print how many pairs come below the limit."""
+    """Run the cases and print how many pairs are below the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=16, help="episodes a case")
     parser.add_argument("--seed", type=int, default=71000)

@@ -1,8 +1,9 @@
-"""Measure how well two microphones are placed in time: offsets, drifts, refusals, codecs, speed.
+"""Measure how accurately two microphones are aligned: offsets, drifts, rejections, codecs, speed.
 
-Truth is by construction (`sound_scenes`): real speech, plucked strings and noise, heard by devices
-with their own clocks, filters, noise and rooms. ``python benchmarks/sound.py`` prints the tables of
-docs/sound.md and writes ``benchmarks/out/sound.json``; ``--seed`` draws other cases, ``--n`` more.
+Truth is by construction (`sound_scenes`): real speech, plucked strings and noise, recorded by
+devices with their own clocks, filters, noise and rooms. ``python benchmarks/sound.py`` prints the
+tables of docs/sound.md and writes ``benchmarks/out/sound.json``; ``--seed`` draws other cases,
+``--n`` more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Source = Callable[[float, np.random.Generator], np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is heard, and by what.
+    """A sound and the two devices that record it.
 
     Attributes
     ----------
@@ -41,13 +42,13 @@ class Case:
     source : callable
     seconds : float
     a, b : dict
-        Fields of either `Take`.
+        Fields of each `Take`.
     n : int
-        Recordings, as a multiple of the wanted number.
+        Recordings, as a multiple of the requested number.
     in_room : bool
-        Whether the two stand in one room, half a metre to two from the source.
+        Whether both are in one room, 0.5 to 2 m from the source.
     other_filters : bool
-        Whether the band of either microphone is drawn.
+        Whether the band of each microphone is drawn at random.
     """
 
     name: str
@@ -96,7 +97,7 @@ CASES = (
 
 
 def main() -> None:
-    """Run everything."""
+    """Run all parts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=12, help="recordings a case")
     parser.add_argument("--seed", type=int, default=1)
@@ -127,7 +128,7 @@ def accuracy(n: int, seed: int) -> list[dict[str, Any]]:
 
 
 def honesty(n: int, seed: int) -> dict[str, Any]:
-    """Return the coverage where noise decides: like microphones, faint and short sound."""
+    """Return the coverage where noise dominates: identical microphones, faint and short sound."""
     runs = []
     for k in range(n):
         rng = np.random.default_rng([seed, 77, k])
@@ -179,7 +180,7 @@ def one(case: Case, seed: list[int]) -> dict[str, Any]:
 
 
 def errors(pair: PairMeasurement, offset_s: float, drift_ppm: float) -> dict[str, Any]:
-    """Return what a measurement is off by."""
+    """Return the errors of a measurement."""
     at_s = (pair.at_ns - scenes.EPOCH_NS) * 1e-9
     error_s = (pair.offset_s or 0.0) - offset_s - drift_ppm * 1e-6 * at_s
     found = {
@@ -194,14 +195,14 @@ def errors(pair: PairMeasurement, offset_s: float, drift_ppm: float) -> dict[str
 
 
 def drawn_band(rng: np.random.Generator) -> tuple[float, float]:
-    """Return the band of some microphone."""
+    """Draw the band of a microphone."""
     return float(rng.uniform(40.0, 250.0)), float(rng.uniform(9_000.0, 20_000.0))
 
 
 def drawn_rooms(
     rng: np.random.Generator,
 ) -> tuple[tuple[np.ndarray, np.ndarray], float]:
-    """Return the responses at two places of a room, and what the second way takes longer."""
+    """Return the responses at two places of a room, and the extra delay of the second path."""
     room = np.array([6.0, 4.5, 2.8]) + rng.uniform(-1.0, 1.0, 3)
     mouth = room * rng.uniform(0.2, 0.8, 3)
     places = []
@@ -236,7 +237,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rms(x: np.ndarray) -> float | None:
-    """Return the root of the mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(x**2))) if x.size else None
 
 
@@ -261,7 +262,7 @@ def cells(row: dict[str, Any]) -> list[object]:
 
 
 def steps(seed: int) -> list[dict[str, Any]]:
-    """Return what becomes of lost buffers."""
+    """Return the results for lost buffers."""
     rows = []
     for place, (source, lost_s) in enumerate(
         (source, lost)
@@ -363,7 +364,7 @@ FILES = (
 
 
 def codecs(seed: int) -> list[dict[str, Any]]:
-    """Return where the reader puts sound that was cut at a known place and encoded."""
+    """Return where the reader places sound that was cut at a known point and encoded."""
     rows = []
     for place, (name, file, codec, with_video) in enumerate(FILES):
         rng = np.random.default_rng([seed, 4, place])

@@ -36,12 +36,12 @@ EPOCH_NS = 1_767_225_600_000_000_000
 MASTER_HZ = 48_000
 SOUND_M_PER_S = 343.0
 REALDATA = Path(__file__).resolve().parents[2] / "shared" / "realdata" / "speech"
-# Master sounds are held this much finer, so that a cubic through four points is exact to -70 dB.
+# Master sounds are oversampled by this factor, so that cubic interpolation is exact to -70 dB.
 _FINER = 4
 
 
 def first_half_speech(seconds: float, rng: np.random.Generator) -> Floats:
-    """Return `speech` made of the first half of the recording alone."""
+    """Return `speech` made only from the first half of the recording."""
     return speech(seconds, rng, part=(0.0, 0.5))
 
 
@@ -53,12 +53,12 @@ def second_half_speech(seconds: float, rng: np.random.Generator) -> Floats:
 def speech(
     seconds: float, rng: np.random.Generator, *, part: tuple[float, float] = (0.0, 1.0)
 ) -> Floats:
-    """Return real read speech in random order of its pieces, with pauses, at `MASTER_HZ`.
+    """Return real read speech, its pieces in random order with pauses, at `MASTER_HZ`.
 
     Raises
     ------
     FileNotFoundError
-        Without the real recordings.
+        If the real recordings are missing.
     """
     import soundfile
 
@@ -73,7 +73,7 @@ def speech(
     while n_have < n_wanted:
         n = round(rng.uniform(1.5, 5.0) * MASTER_HZ)
         first = int(rng.integers(0, voice.size - n))
-        # Another pitch and pace each time: no piece comes twice.
+        # A different pitch and pace each time: no piece occurs twice.
         pace = Fraction(int(rng.integers(88, 113)), 100)
         piece = resample_poly(voice[first : first + n], pace.numerator, pace.denominator)
         fade = np.minimum(1.0, np.arange(piece.size) / 480.0)
@@ -104,14 +104,14 @@ def _string(f: float) -> Floats:
     tone_s = np.arange(2 * MASTER_HZ) / MASTER_HZ
     tone = np.zeros(tone_s.size)
     for k in range(1, int(9000.0 / f)):
-        # Stiff strings are a little out of tune; higher partials die sooner.
+        # Stiff strings are slightly inharmonic; higher partials decay sooner.
         partial = k * f * np.sqrt(1.0 + 2e-4 * k * k)
         tone += np.exp(-tone_s * (1.5 + 0.6 * k)) / k * np.sin(2.0 * np.pi * partial * tone_s)
     return tone
 
 
 def band_noise(seconds: float, rng: np.random.Generator) -> Floats:
-    """Return pink noise whose loudness wanders, as of traffic."""
+    """Return pink noise of wandering loudness, like traffic."""
     n = round(seconds * MASTER_HZ)
     size = 1 << (n - 1).bit_length()
     freq = np.fft.rfftfreq(size, 1.0 / MASTER_HZ)
@@ -141,16 +141,16 @@ def impulse_response(
 
     Allen and Berkley, "Image method for efficiently simulating small-room acoustics", J. Acoust.
     Soc. Am. 65, 1979, doi:10.1121/1.382599, with fractional delays of 32 taps. The direct path
-    takes its true time: the answer's zero is the moment of emission.
+    includes its true travel time: time zero of the response is the moment of emission.
 
     Parameters
     ----------
     room_m, source_m, microphone_m : ndarray, shape (3,)
-        Size of the room and places in it.
+        Size of the room and positions in it.
     absorption : float
-        Share of energy that a wall takes.
+        Fraction of energy that a wall absorbs.
     n_reflections : int
-        Images kept either side.
+        Images kept on either side.
     """
     reach = np.arange(-n_reflections, n_reflections + 1)
     nx, ny, nz = (axis.ravel() for axis in np.meshgrid(reach, reach, reach))
@@ -183,22 +183,22 @@ class Take:
     Parameters
     ----------
     rate_hz : int
-        Of the device.
+        Sampling rate of the device.
     start_s : float
-        Stamp of sample 0, after the epoch.
+        Timestamp of sample 0, relative to the epoch.
     seconds : float
         Length.
     offset_s, drift_ppm : float
         Of its clock.
     snr_db : float
-        Own noise.
+        Signal-to-noise ratio of its own noise.
     band_hz : tuple of float
-        Filter of the microphone.
+        Pass band of the microphone.
     gain : float
     clip : float
         Full scale, in standard deviations of the sound.
     lost_s, lost_at_s : float
-        Sound that the buffer lost, and when (stamps go on as if nothing were).
+        Sound that the buffer lost, and when (timestamps continue as if nothing were lost).
     """
 
     rate_hz: int = MASTER_HZ
@@ -217,7 +217,7 @@ class Take:
 def record(
     master: Floats, take: Take, rng: np.random.Generator, room: Floats | None = None
 ) -> NDArray[np.float32]:
-    """Return what a device hears of `master`, whose first sample sounds at t = 0.
+    """Return what a device records of `master`, whose first sample sounds at t = 0.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def record(
     take : Take
         Clock and microphone.
     rng : numpy.random.Generator
-        Of its noise.
+        Random generator of its noise.
     room : ndarray, optional
         Impulse response.
     """
@@ -270,7 +270,7 @@ def _at(finer: NDArray[np.float32], times_s: Floats) -> Floats:
 
 
 def stream_of(samples: NDArray[np.float32], take: Take, name: str) -> AudioStream:
-    """Return a recording as the reader gives it."""
+    """Return a recording as the reader returns it."""
     return AudioStream(
         name=name,
         clock=name,
@@ -290,13 +290,13 @@ def encode(
     Parameters
     ----------
     path : Path
-        Its ending picks the container.
+        Its suffix determines the container.
     codec : str
         ``aac``, ``libmp3lame``, ``libopus``, ``vorbis`` ...
     samples : ndarray of float32, shape (n,)
     rate_hz : int
     with_video : bool
-        Put a small video track beside it.
+        Whether to add a small video track.
     """
     import av
     import soundfile

@@ -35,7 +35,7 @@ VARIANTS = ("", "+m1", "+m3", "+m4", "+m7", "+f1", "+f2", "+f4")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Speech:
-    """Somebody's speech and what is known of it."""
+    """The speech of one speaker and its known tiers."""
 
     name: str
     samples: Floats
@@ -45,11 +45,11 @@ class Speech:
 
     @property
     def seconds(self) -> float:
-        """Length."""
+        """Return the length."""
         return self.samples.size / self.rate_hz
 
     def cut(self, start_s: float, span_s: float) -> Speech:
-        """Return a part; borders of its tiers are cut too."""
+        """Return a part; intervals of its tiers that cross the cuts are cut too."""
         stop_s = start_s + span_s
         first = round(start_s * self.rate_hz)
         return Speech(
@@ -61,11 +61,11 @@ class Speech:
         )
 
     def in_room(self, response: Floats) -> Speech:
-        """Return the speech as a room with this impulse response lets it be heard."""
+        """Return the speech as heard in a room with this impulse response."""
         return replace(self, samples=_heard(self.samples, response))
 
     def stream(self, noise: Floats | None = None, snr_db: float = 0.0) -> AudioStream:
-        """Return the sound, with noise at a ratio of mean powers where given."""
+        """Return the sound, with noise at a ratio of mean powers if given."""
         samples = self.samples
         if noise is not None:
             gain = np.sqrt(np.mean(samples**2) / np.mean(noise**2) / 10 ** (snr_db / 10))
@@ -82,7 +82,7 @@ class Speech:
 
 
 def _response(reverberation_s: float, rate_hz: float, rng: np.random.Generator) -> Floats:
-    """Return a direct sound with an exponential tail of noise as loud as it."""
+    """Return a direct sound with an exponential tail of noise of the same power."""
     n = round(reverberation_s * rate_hz)
     response = rng.standard_normal(n) * np.exp(-6.9 * np.arange(n) / n)
     response[: round(0.003 * rate_hz)] = 0.0
@@ -121,15 +121,16 @@ def _changed(tier: Tier, to: Callable[[float], float]) -> Tier:
 
 
 def moved(tier: Tier, offset_s: float) -> Tier:
-    """Return a tier that is `offset_s` away from its sound: what must be added to it."""
+    """Return a tier that is `offset_s` away from its sound: the correction to add to it."""
     return _changed(tier, lambda t: t - offset_s)
 
 
 def as_recognised(words: Tier, std_s: float, rng: np.random.Generator) -> Tier:
-    """Return words as recognisers time them.
+    """Return words with the timing errors of speech recognisers.
 
-    Words are `std_s` off, alike from word to word by a half, phrases of 6 to 18 words by 0.6 of
-    that again; times lie on a grid of 20 ms; four pauses of five are given to the word before.
+    Words have errors of `std_s` with a correlation of 0.5 between neighbours, plus an error of 0.6
+    of that per phrase of 6 to 18 words; times are rounded to 20 ms; four of five pauses are
+    assigned to the preceding word.
     """
     spoken = [i for i in words.intervals if i.label]
     starts, left, phrase_s, own_s = [], 0, 0.0, 0.0
@@ -149,7 +150,7 @@ def as_recognised(words: Tier, std_s: float, rng: np.random.Generator) -> Tier:
 
 
 def real_speech(which: str = "hand") -> Speech | None:
-    """Return the real recording, or None where it is absent."""
+    """Return the real recording, or None if it is absent."""
     folder = REALDATA / "speech"
     if not folder.is_dir():
         return None
@@ -160,7 +161,7 @@ def real_speech(which: str = "hand") -> Speech | None:
 
 
 def voices(n: int, seconds: float, rng: np.random.Generator) -> list[Speech]:
-    """Return speech of `n` voices in turn of four languages, at many rates and pitches."""
+    """Return speech of `n` voices, cycling through four languages, at many rates and pitches."""
     found = []
     for k in range(n):
         voice = Voice(
@@ -219,7 +220,7 @@ def _errors(
     recognised_s: float = 0.0,
     is_words: bool = False,
 ) -> Row:
-    """Move the tiers of random parts by up to 800 ms and measure them."""
+    """Shift the tiers of random parts by up to 800 ms and measure them."""
     errors, stds, n_refused, n_foreign = [], [], 0, 0
     for _ in range(n):
         _, part = _some_part(speeches, seconds, rng)
@@ -231,7 +232,7 @@ def _errors(
         if reverberation_s:
             response = _response(reverberation_s, part.rate_hz, rng)
             part = part.in_room(response)
-            # Other talkers are in the same room; hiss is the microphone's.
+            # Other talkers are in the same room; hiss comes from the microphone.
             sounding = _heard(sounding, response) if noise == "babble" else sounding
         sound = part.stream(sounding, snr_db)
         pair = measure_tier(tier, sound)
@@ -297,7 +298,7 @@ def accuracy(
 def hard(
     real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
 ) -> list[Row]:
-    """Return rows for rooms, for noise as loud as the speech, and for times of recognisers."""
+    """Return rows for rooms, for noise as loud as the speech, and for times from recognisers."""
     rows = []
     sources = {"espeak-ng": made} if real is None else {"real": [real], "espeak-ng": made}
     for name, speeches in sources.items():
@@ -321,7 +322,7 @@ def hard(
 
 
 def languages(made: Sequence[Speech], n: int, rng: np.random.Generator) -> list[Row]:
-    """Return one row a language, of clips of 12 s."""
+    """Return one row per language, of clips of 12 s."""
     rows = []
     for name in dict.fromkeys(speech.name for speech in made):
         own = [speech for speech in made if speech.name == name]
@@ -380,7 +381,7 @@ def _at_length(real: Speech, seconds: float, rng: np.random.Generator) -> Speech
 def drifts(
     real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
 ) -> list[Row]:
-    """Return rows of drifts of 300 ppm over 60 s."""
+    """Return rows for drifts of 300 ppm over 60 s."""
     rows = []
     for name in ("real", "espeak-ng") if real is not None else ("espeak-ng",):
         off: list[tuple[float, float]] = []
@@ -409,7 +410,7 @@ def drifts(
 def steps(
     real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
 ) -> list[Row]:
-    """Return rows of steps of either sign, beside a drift of 1,000 ppm too, and of drifts alone."""
+    """Return rows for steps of either sign, also with a drift of 1,000 ppm, and drifts alone."""
     rows = []
     for name in ("real", "espeak-ng") if real is not None else ("espeak-ng",):
         for kind, seconds, size_s, drift in (
@@ -464,7 +465,7 @@ def _of_length(
 
 
 def as_they_are(real: Speech | None) -> list[Row]:
-    """Return what hand-made tiers and an aligner's read without being moved."""
+    """Return the results for unshifted tiers, made by hand and by an aligner."""
     rows: list[Row] = []
     if real is None:
         return rows
@@ -484,7 +485,7 @@ def as_they_are(real: Speech | None) -> list[Row]:
 
 
 def speed(made: Sequence[Speech]) -> Row:
-    """Return seconds of sound a second of one core, features and all."""
+    """Return seconds of sound processed per CPU second, including features."""
     spent = {}
     for is_words in (False, True):
         begin, heard_s = time.process_time(), 0.0
@@ -496,7 +497,7 @@ def speed(made: Sequence[Speech]) -> Row:
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=60, help="clips a row")
     parser.add_argument("--voices", type=int, default=12)

@@ -1,8 +1,8 @@
-"""What an audit costs beside bare decoding of the same videos: layer by layer, and as it grows.
+"""The cost of an audit relative to bare decoding of the same videos: by layer, and scaling.
 
-CPU time of one process, one thread: PyAV with `thread_type="NONE"`, OpenCV and BLAS held to one
-thread. Everything that is compared runs in turn, video by video, so that a machine whose clock
-wanders harms all alike; figures are sums over the videos of medians over the runs.
+CPU time of one process, one thread: PyAV with `thread_type="NONE"`, OpenCV and BLAS limited to one
+thread. Everything that is compared alternates, video by video, so that a varying CPU frequency
+affects all equally; figures are sums over the videos of medians over the runs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from speed_videos import CODECS, SIZES, made_videos
 from tables import print_table, write_json
 
 Section = Callable[[BaseClip, argparse.Namespace], dict[str, Any]]
-# What was asked for: times bare decoding, MiB of a worker, times one worker.
+# Targets: multiples of bare decoding, MiB per worker, multiples of one worker.
 ROW_SUMS, WITHOUT_MOTION, WHOLE, WORKER_MIB, TWO_WORKERS = 1.08, 1.20, 1.35, 250.0, 1.6
 
 
 def main() -> int:
-    """Run the sections that are asked for and return 0: it never gates."""
+    """Run the requested sections and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, like layers,memory")
     parser.add_argument("--quick", action="store_true", help="fewer runs, videos and clips")

@@ -1,4 +1,4 @@
-"""How an audit grows with cameras, seconds and clips; its memory; and two workers beside one."""
+"""Scaling of an audit with cameras, seconds and clips; its memory; two workers against one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["growth", "memory", "scaling"]
 N_CAMERAS = (1, 2, 4, 6)
 SECONDS = (5, 10, 20)
 N_CLIPS = (1, 2, 4)
-# Peak resident memory of a program, in KiB; forked ones inherit what getrusage says, not this.
+# Peak resident memory of a program, in KiB; getrusage would include the peak of the parent.
 _PEAK = "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
 _IMPORTS = "import syncaudit.pipeline, syncaudit.datasets, av, cv2"
 _AUDIT = """
@@ -38,7 +38,7 @@ audit(clip)
 
 
 def growth(base: BaseClip, runs: int) -> dict[str, Any]:
-    """Return CPU seconds against cameras, length and number of clips, with fitted exponents."""
+    """Return CPU seconds by number of cameras, length and number of clips, with exponents."""
     (clip,) = load_manifest(str(base.folder / "manifest.jsonl"))
     works = {
         "cameras": [(n, [_with_cameras(clip, n)]) for n in N_CAMERAS],
@@ -76,7 +76,7 @@ def _of_length(clip: Clip, seconds: int) -> Clip:
 
 
 def memory(base: BaseClip) -> dict[str, float]:
-    """Return peak resident MiB of fresh processes: what they import alone, and an audit."""
+    """Return the peak resident MiB of fresh processes: imports alone, and an audit."""
     return {
         "imports alone": _peak_mib(_IMPORTS, base.folder),
         "whole audit": _peak_mib(_AUDIT, base.folder),

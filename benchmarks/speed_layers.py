@@ -1,4 +1,4 @@
-"""Decoding with more and more on top, timed in turn within one process."""
+"""Decoding with more and more processing on top, timed alternately within one process."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def cameras_of(folder: Path) -> list[CameraStream]:
 def alternate(
     cameras: Sequence[CameraStream], works: Mapping[str, Work], runs: int
 ) -> dict[str, float]:
-    """Return the CPU seconds of each work over all cameras, median of alternating runs.
+    """Return the CPU seconds of each task over all cameras, median of alternating runs.
 
-    Works take turns on each video, in an order that moves on by one with each run.
+    Tasks take turns on each video, in an order that rotates by one with each run.
     """
     names = list(works)
     spent_s: dict[str, list[list[float]]] = {name: [[] for _ in cameras] for name in names}
@@ -86,7 +86,7 @@ def whole_audit(base: BaseClip, cameras: Sequence[CameraStream], runs: int) -> d
 
 
 def _cpu_s() -> float:
-    """CPU seconds of this process and of those that it waited for."""
+    """Return the CPU seconds of this process and of the children it waited for."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
@@ -134,7 +134,7 @@ def _by_ffmpeg(camera: CameraStream) -> None:
 
 
 def _by_opencv(camera: CameraStream) -> None:
-    """Decode by OpenCV, to grey, and compute what detectors ask for on most pictures."""
+    """Decode with OpenCV to grey, and compute what detectors need for most frames."""
     os.environ["OPENCV_FFMPEG_CAPTURE_OPTIONS"] = "threads;1"
     capture = cv2.VideoCapture(camera.files.paths[0], cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
     while True:

@@ -1,4 +1,4 @@
-"""The same pictures in several codecs and sizes."""
+"""The same frames in several codecs and sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made_videos(
     sizes: Mapping[str, tuple[tuple[int, int], int]],
     folder: Path,
 ) -> Iterator[tuple[str, CameraStream]]:
-    """Yield the name of each video and its camera; what cannot be encoded is told and left out."""
+    """Yield the name of each video and its camera; report and skip what cannot be encoded."""
     folder.mkdir(parents=True, exist_ok=True)
     for codec, (encoder, options) in codecs.items():
         if encoder not in av.codecs_available:
@@ -53,7 +53,7 @@ def made_videos(
 def _encode(
     path: Path, encoder: str, options: dict[str, str], size_px: tuple[int, int], rate_hz: int
 ) -> None:
-    os.environ["SVT_LOG"] = "1"  # errors alone
+    os.environ["SVT_LOG"] = "1"  # errors only
     unfinished = path.with_suffix(".part.mp4")
     with av.open(str(unfinished), "w") as file:
         stream = file.add_stream(encoder, rate=Fraction(rate_hz), options=options)
@@ -70,7 +70,7 @@ def _encode(
 
 
 def _pictures(size_px: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """Yield pictures of the front camera of the base clip, enlarged, with a sensor's noise."""
+    """Yield frames of the base clip's front camera, enlarged, with sensor noise."""
     base = base_clip(0, size_px=SIZES["480p12"][0], seed=1000)
     noise = np.random.default_rng(0).normal(0.0, 1.5, (size_px[1] + 16, size_px[0] + 16))
     for k, picture in enumerate(iter_luma(FrameFiles(paths=(str(base.folder / "cam_front.mp4"),)))):

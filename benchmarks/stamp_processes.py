@@ -1,8 +1,9 @@
-"""Times at which real devices sample, and what recorders make of them.
+"""Times at which real devices sample, and how recorders distort them.
 
-Every process returns the instants at which samples were truly taken; true stamps are those
-instants, to the rounding of the clock. Faults make wrong stamps of true ones. Nothing here comes
-from `syncaudit.simulate`: the audit must not be measured by its own model of the world.
+Every process returns the instants at which samples were truly taken; true timestamps are those
+instants, rounded to the resolution of the clock. Faults turn true timestamps into wrong ones.
+Nothing here comes from `syncaudit.simulate`: the audit must not be tested against its own model of
+the world.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ def _grid(rate_hz: float, span_s: float, rng: Rng) -> Floats:
 
 
 def hardware_trigger(span_s: float, rng: Rng) -> Floats:
-    """Trigger by a crystal; stamped by hardware."""
+    """Trigger by a crystal, with hardware timestamps."""
     return _grid(float(rng.choice([10.0, 12.0, 20.0, 30.0])), span_s, rng)
 
 
 def free_running_usb(span_s: float, rng: Rng) -> Floats:
-    """Free-running sensor; the driver stamps the start of the transfer: 0.1 ms of interrupts."""
+    """Free-running sensor; the driver timestamps the transfer start: 0.1 ms interrupt latency."""
     ticks = _grid(float(rng.choice([15.0, 25.0, 30.0])), span_s, rng)
     return ticks + rng.exponential(1e-4, ticks.size)
 
 
 def _sleep_loop(rate_hz: float, span_s: float, rng: Rng) -> Floats:
-    """Loop over ``sample(); sleep(period)``: every overrun stays, so the phase walks."""
+    """Loop over ``sample(); sleep(period)``: every overrun accumulates, so the phase wanders."""
     n = int(span_s * rate_hz * 1.2)
-    overhead_s = 6e-5 + float(rng.uniform(1e-4, 2e-3))  # timer slack, and what the body takes
+    overhead_s = 6e-5 + float(rng.uniform(1e-4, 2e-3))  # timer slack, and the time of the loop body
     steps = 1.0 / rate_hz + overhead_s + rng.gamma(2.0, 0.3 * overhead_s, n)
     stalls = rng.random(n) < float(rng.choice([0.0, 0.003, 0.02]))
     steps[stalls] += rng.uniform(0.005, min(0.06, 2.0 / rate_hz), int(stalls.sum()))
@@ -69,7 +70,7 @@ def sleep_loop_imu(span_s: float, rng: Rng) -> Floats:
 
 
 def _timer_loop(rate_hz: float, span_s: float, rng: Rng) -> Floats:
-    """Timer of fixed deadlines (ROS): late wake-ups are caught up with, the grid is kept."""
+    """Timer with fixed deadlines (ROS): it catches up after late wake-ups and keeps the grid."""
     due = _grid(rate_hz, span_s, rng)
     late = rng.exponential(float(rng.uniform(5e-5, 6e-4)), due.size)
     busy = rng.random(due.size) < float(rng.choice([0.0, 0.01]))
@@ -93,13 +94,13 @@ def timer_loop_state(span_s: float, rng: Rng) -> Floats:
 
 
 def jittered_trigger(span_s: float, rng: Rng) -> Floats:
-    """Camera that is triggered unevenly around an even clock, and stamped when it is."""
+    """Camera triggered unevenly around an even clock, and timestamped at the trigger."""
     ticks = _grid(float(rng.choice([10.0, 15.0, 20.0])), span_s, rng)
     return np.sort(ticks + rng.normal(0.0, float(rng.uniform(0.006, 0.009)), ticks.size))
 
 
 def exposure_phone(span_s: float, rng: Rng) -> Floats:
-    """Phone that goes from 30 to 24 frames a second as the exposure asks for."""
+    """Phone that goes from 30 to 24 frames per second as the exposure requires."""
     n = int(31 * span_s)
     brightness = np.cumsum(rng.normal(0.0, 0.03, n)) + np.sin(
         np.arange(n) * float(rng.uniform(0.003, 0.03)) + float(rng.uniform(0.0, 6.0))
@@ -110,7 +111,7 @@ def exposure_phone(span_s: float, rng: Rng) -> Floats:
 
 
 def low_light_phone(span_s: float, rng: Rng) -> Floats:
-    """Phone that halves its rate in the dark for seconds."""
+    """Phone that halves its rate for seconds in the dark."""
     is_dark = bool(rng.random() < 0.5)
     now, times = 0.0, []
     until = float(rng.uniform(1.0, 6.0))
@@ -123,7 +124,7 @@ def low_light_phone(span_s: float, rng: Rng) -> Floats:
 
 
 def screen(span_s: float, rng: Rng) -> Floats:
-    """Screen recorder: a frame at a refresh of the display when something changed."""
+    """Screen recorder: a frame at a display refresh if something changed."""
     refresh = _grid(60.0, span_s, rng)
     busy = np.cumsum(rng.normal(0.0, 0.08, refresh.size)) + float(rng.uniform(-1.0, 1.0))
     shown = rng.random(refresh.size) < 0.08 + 0.85 / (1.0 + np.exp(-busy))
@@ -142,20 +143,20 @@ def network_camera(span_s: float, rng: Rng) -> Floats:
 
 
 def gps(span_s: float, rng: Rng) -> Floats:
-    """Satellite receiver of 10 Hz: now and then 107 and 93 ms lie between fixes."""
+    """Satellite receiver at 10 Hz: intervals of 107 and 93 ms between fixes now and then."""
     n = int(10 * span_s)
     late = np.where(rng.random(n) < 0.15, rng.uniform(0.004, 0.009, n), 0.0)
     return 0.1 * _crystal(rng) * np.arange(n) + late
 
 
 def can_bus(span_s: float, rng: Rng) -> Floats:
-    """Message of 100 Hz that waits for the bus: up to some frames of 0.25 ms."""
+    """Message at 100 Hz that waits for the bus: up to a few CAN frames of 0.25 ms each."""
     ticks = _grid(100.0, span_s, rng)
     return ticks + 2.5e-4 * rng.geometric(0.5, ticks.size) + rng.uniform(0, 1e-4, ticks.size)
 
 
 def can_usb(span_s: float, rng: Rng) -> Floats:
-    """Let a USB adapter poll the same: the stamps bunch by a few periods."""
+    """Let a USB adapter poll the same: the timestamps bunch within a few periods."""
     ticks = can_bus(span_s, rng)
     polls = np.cumsum(rng.uniform(0.004, 0.02, int(span_s / 0.004)))
     poll = np.searchsorted(polls, ticks).clip(max=polls.size - 1)
@@ -164,13 +165,13 @@ def can_usb(span_s: float, rng: Rng) -> Floats:
 
 
 def fifo_imu(span_s: float, rng: Rng) -> Floats:
-    """IMU of 100 to 400 Hz whose FIFO counts its samples: stamped at sampling."""
+    """IMU of 100 to 400 Hz whose FIFO counts its samples: timestamped at sampling."""
     ticks = _grid(float(rng.choice([100.0, 200.0, 400.0])), span_s, rng)
     return ticks + rng.normal(0.0, 2e-5, ticks.size)
 
 
 def slow_imu(span_s: float, rng: Rng) -> Floats:
-    """Attitude of 5 to 10 Hz of a flight log, by a scheduler that keeps no grid."""
+    """Attitude at 5 to 10 Hz from a flight log, by a scheduler that keeps no grid."""
     n = int(span_s * 12)
     rate_hz = float(rng.choice([5.0, 10.0]))
     times = np.cumsum(1 / rate_hz + rng.laplace(0.0, 0.004, n))
@@ -178,23 +179,23 @@ def slow_imu(span_s: float, rng: Rng) -> Floats:
 
 
 def events(span_s: float, rng: Rng) -> Floats:
-    """Events at random."""
+    """Events at random times."""
     return np.cumsum(rng.exponential(0.4, int(2.0 * span_s)))
 
 
 def audio_table(span_s: float, rng: Rng) -> Floats:
-    """Sound that states the time of a sample every second."""
+    """Sound with the time of a sample stated every second."""
     return _crystal(rng) * np.arange(0.0, span_s, 1.0) + rng.normal(0.0, 1e-4, int(np.ceil(span_s)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A device: its kind in the manifest, its sampling, and the rounding of its stamps."""
+    """A device: its kind in the manifest, its sampling, and the rounding of its timestamps."""
 
     kind: str
     sample: Callable[[float, Rng], Floats]
     ticks_s: tuple[float, ...] = (1e-9, 1e-6)
-    has_clock: bool = True  # a regular clock stands behind the samples
+    has_clock: bool = True  # samples follow a regular clock
 
 
 PROCESSES: Mapping[str, Process] = {
@@ -222,21 +223,21 @@ PROCESSES: Mapping[str, Process] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a recorder does to true stamps, in multiples of the limit of the kind."""
+    """How a recorder distorts true timestamps, in multiples of the limit of the kind."""
 
-    spoil: Callable[[Floats, float, Rng], tuple[Floats, Floats]]  # -> times taken, stamps
+    spoil: Callable[[Floats, float, Rng], tuple[Floats, Floats]]  # -> times taken, timestamps
     codes: tuple[str, ...]
     kinds: tuple[str, ...]
 
 
 def received(times: Floats, limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
-    """Stamp on arrival: one-sided waiting of two to four times the limit, order kept."""
+    """Timestamp on arrival: one-sided latency of two to four times the limit, order kept."""
     waiting = rng.exponential(limit_s * float(rng.uniform(2.0, 4.0)), times.size)
     return times, np.maximum.accumulate(times + waiting) + 1e-6 * np.arange(times.size)
 
 
 def scattered(times: Floats, limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
-    """Scatter stamps evenly to both sides, by 1.6 to 3 times the limit, order kept."""
+    """Add symmetric jitter of 1.6 to 3 times the limit to the timestamps, order kept."""
     noise = rng.normal(0.0, limit_s * float(rng.uniform(1.6, 3.0)), times.size)
     return times, np.sort(times + noise)
 
@@ -249,20 +250,20 @@ def stepped(times: Floats, limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
 
 
 def lost(times: Floats, _limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
-    """Lose samples for 0.8 to 2 s; their stamps are lost with them."""
+    """Lose samples for 0.8 to 2 s; their timestamps are lost with them."""
     begin = float(rng.uniform(0.25, 0.6)) * times[-1]
     kept = times[(times < begin) | (times > begin + float(rng.uniform(0.8, 2.0)))]
     return kept, kept
 
 
 def renumbered(times: Floats, _limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
-    """Lose one sample in twelve; the stamps of all that follow move up (index / rate)."""
+    """Lose one sample in twelve; the timestamps of all later ones move up (index / rate)."""
     keep = np.sort(rng.permutation(times.size)[: times.size - times.size // 12])
     return times[keep], times[: keep.size]
 
 
 def repeated(times: Floats, _limit_s: float, rng: Rng) -> tuple[Floats, Floats]:
-    """Repeat the stamp before at 1 in 12 samples."""
+    """Repeat the previous timestamp at 1 in 12 samples."""
     stamps = times.copy()
     for k in np.sort(rng.permutation(np.arange(1, times.size))[: times.size // 12]):
         stamps[k] = stamps[k - 1]

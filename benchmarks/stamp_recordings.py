@@ -1,6 +1,6 @@
-"""The stamps of every recording of ../shared/realdata: whole, and cut to windows.
+"""The timestamps of every recording of ../shared/realdata: whole, and cut into windows.
 
-All of them count as true: content, hardware or the origin of the recording vouches for each to
+All of them count as true: the content, the hardware or the origin of the recording confirms each to
 within its limit (README of that folder).
 """
 
@@ -35,7 +35,7 @@ MIN_STAMPS = 12
 
 
 def real_columns() -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """Yield (name, kind, stamps) of every column, whole and cut to windows."""
+    """Yield (name, kind, timestamps) of every column, whole and cut into windows."""
     for name, kind, stamps in _whole():
         yield name, kind, stamps
         since_s = (stamps - stamps[0]) * 1e-9

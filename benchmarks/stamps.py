@@ -1,8 +1,8 @@
-"""Are true stamps let pass and wrong ones found: devices of the real world, and faults in them.
+"""Acceptance of true timestamps and rejection of wrong ones: real-world devices, and faults.
 
-Each row is one kind of device (`stamp_processes.py`). Its true stamps must not be rejected; the
-same stamps with a fault planted should be. Cameras are judged twice: by their stamps alone, and
-with the rotation of their frames against a gyroscope (exact rotations plus noise; no pictures).
+Each row is one kind of device (`stamp_processes.py`). Its true timestamps must not be rejected; the
+same timestamps with a fault planted should be. Cameras are judged twice: by their timestamps alone,
+and with the rotation of their frames against a gyroscope (exact rotations plus noise; no images).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Motion:
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=30, help="per device and fault")
     parser.add_argument("--seed", type=int, default=7000)
@@ -132,7 +132,7 @@ def main() -> int:
 
 
 def _recordings(policy: Policy) -> list[dict[str, Any]]:
-    """Return, and print, what is said of the true stamps of real recordings."""
+    """Return, and print, the verdicts on the true timestamps of real recordings."""
     rows = []
     for name, kind, stamps in real_columns():
         audit = audit_streams({"x": _stream(kind, stamps)})["x"]
@@ -227,7 +227,7 @@ def _stream(kind: str, stamps: NDArray[np.int64]) -> Stream:
 
 
 def _measured(times: Floats, stamps: Floats, rng: np.random.Generator) -> PairMeasurement:
-    """Return what the rotation of frames, taken at `times`, says of their stamps."""
+    """Return what the rotation of frames, taken at `times`, shows about their timestamps."""
     motion = Motion(rng)
     noise_rad = np.radians(float(np.exp(rng.uniform(np.log(0.02), np.log(0.1)))))
     turned = np.diff(motion.angle(times), axis=0)

@@ -1,11 +1,11 @@
-"""Hold the promises of tuned policies against recordings that they were not tuned on.
+"""Test the promises of tuned policies on recordings that they were not tuned on.
 
 ``python benchmarks/strictness.py`` tunes on half of the recordings of simulated fleets
-(``fleet.py``: 300 clips of 150 recordings by 10 vehicles, by their measurements) and looks at the
-other half, ten splits of each of ten fleets. Fleets 1 to 100 served to choose how `tune` chooses;
-those of ``--first`` and after are new. ``--run OUT`` splits a run of yours instead. Prints a table
-and writes ``benchmarks/out/strictness.json``; ``--pages FOLDER`` keeps fleet 1, its report, and the
-plots of all of it.
+(``fleet.py``: 300 clips of 150 recordings by 10 vehicles, by their measurements) and evaluates the
+other half, ten splits of each of ten fleets. Fleets 1 to 100 were used to develop how `tune`
+chooses; those from ``--first`` on are new. ``--run OUT`` splits a run of yours instead. Prints a
+table and writes ``benchmarks/out/strictness.json``; ``--pages FOLDER`` keeps fleet 1, its report,
+and the plots of all of it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class World:
     out : Path
         Output folder.
     policy : Policy
-        What limits extend.
+        The policy whose limits are replaced.
     """
 
     def __init__(self, out: Path, policy: Policy, sizes_s: Collection[float] = (GOAL.size_s,)):
@@ -61,7 +61,7 @@ class World:
         self.names = sorted(set(self.recordings.values()))
 
     def judge(self, limits_s: Mapping[str, float], wanted: Collection[str]) -> Mapping[str, Judged]:
-        """Judge some clips and variants by limits of kinds."""
+        """Judge some clips and variants with these limits per kind."""
         kinds = {k: replace(self.policy.kinds[k], offset_s=s) for k, s in limits_s.items()}
         policy = replace(self.policy, kinds={**self.policy.kinds, **kinds})
         return self.judging.by(policy, tuple(sorted(limits_s.items())), wanted)
@@ -72,7 +72,7 @@ class World:
         return tune(rows, self.recordings, self.judge, GOAL, seed=seed)
 
     def shares(self, limits_s: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-        """Return what limits truly do on some recordings: found by kind, good clips kept."""
+        """Return the true rates on some recordings: detections by kind, and good clips kept."""
         rows = [row for row in self.truth if self.recordings[row.original] in names]
         judged = self.judge(limits_s, [row.clip_id for row in rows])
         controls = {row.original: judged[row.clip_id] for row in rows if row.is_control}
@@ -90,14 +90,14 @@ class World:
 
 
 def broken(promised: Tuning, seen: Mapping[str, float]) -> list[str]:
-    """Return the promises that do not hold."""
+    """Return the promises that are not kept."""
     lows = {kind: one.found.low for kind, one in promised.limits.items()}
     lows["kept"] = promised.kept.low
     return [name for name, low in lows.items() if seen.get(name, 1.0) < low]
 
 
 def half_splits(world: World, n: int) -> tuple[list[list[str]], list[Tuning]]:
-    """Tune on random halves of the recordings, and return what broke on the other halves."""
+    """Tune on random halves of the recordings, and return what failed on the other halves."""
     failures, tunings = [], []
     for seed in range(n):
         order = np.random.default_rng(seed).permutation(world.names).tolist()
@@ -110,7 +110,7 @@ def half_splits(world: World, n: int) -> tuple[list[list[str]], list[Tuning]]:
 
 
 def pages(folder: Path, policy: Policy) -> None:
-    """Keep a fleet, its report, and the plots of what is tuned on all of it."""
+    """Keep a fleet, its report, and the plots of the tuning on all of it."""
     write_run(fleet(1), policy, folder / "fleet")
     sizes_s = [share * GOAL.size_s for share in (0.25, 0.5, 0.75, 1.0, 1.5, 2.5)]
     world = World(folder / "fleet", policy, sizes_s)

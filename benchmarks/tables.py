@@ -1,4 +1,4 @@
-"""Print tables and write results with the machine that they were measured on."""
+"""Print tables and write results with a description of the machine that measured them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["print_table", "write_json"]
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; the first column is text, the others are set to the right."""
+    """Print a table; the first column is text, the others are right-aligned."""
     cells = [list(header), *[[_text(cell) for cell in row] for row in rows]]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     print(f"\n{title}")
@@ -39,7 +39,7 @@ def _text(cell: object) -> str:
 
 
 def write_json(path: Path, result: dict[str, Any]) -> None:
-    """Write a result beside the facts that it depends on."""
+    """Write a result together with the facts that it depends on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "syncaudit": syncaudit.__version__,
@@ -53,7 +53,7 @@ def write_json(path: Path, result: dict[str, Any]) -> None:
 
 
 def machine() -> dict[str, object]:
-    """Return what the figures of speed depend on."""
+    """Return the facts that speed figures depend on."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():

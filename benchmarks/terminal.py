@@ -1,8 +1,8 @@
-"""Draw what the terminal shows at 80 columns after an audit of 1, 16 and 1,000 clips.
+"""Draw the terminal output at 80 columns after an audit of 1, 16 and 1,000 clips.
 
-One clip and sixteen are those of ``sample_data``, audited; the thousand are a simulated fleet
-(``fleet.py``), judged by its measurements. ``python benchmarks/terminal.py --out FOLDER`` writes
-an SVG of each, to look at, and prints how many lines they take.
+The single clip and the sixteen are those of ``sample_data``, audited; the thousand are a simulated
+fleet (``fleet.py``), judged by its measurements. ``python benchmarks/terminal.py --out FOLDER``
+writes an SVG of each for inspection, and prints how many lines they take.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 80
 
 
 def drawn(summary: BatchSummary, out: str, path: Path) -> int:
-    """Write what is printed of a run, and return its lines."""
+    """Write the printed output of a run, and return its lines."""
     text = StringIO()
     console = Console(
         width=WIDTH, record=True, file=text, force_terminal=True, color_system="truecolor"

@@ -1,4 +1,4 @@
-"""Make `testkit`, what the tests share, importable: import this module before it."""
+"""Make `testkit`, the helpers of the tests, importable: import this module before it."""
 
 from __future__ import annotations
 

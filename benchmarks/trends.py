@@ -1,8 +1,8 @@
-"""Count the changes over weeks that the report finds in simulated fleets, planted ones and others.
+"""Count the changes over weeks that the report finds in simulated fleets, planted and false ones.
 
-Of each fleet (``fleet.py``: 300 clips, 10 vehicles, 12 weeks) there are two: one whose cam_rear
-moves by 3 ms with new software in four vehicles and whose vehicle v07 gets a camera 35 ms late, and
-one in which nothing changes. ``python benchmarks/trends.py`` prints a table and writes
+There are two versions of each fleet (``fleet.py``: 300 clips, 10 vehicles, 12 weeks): one in which
+cam_rear moves by 3 ms with new software in four vehicles and vehicle v07 gets a camera 35 ms late,
+and one in which nothing changes. ``python benchmarks/trends.py`` prints a table and writes
 ``benchmarks/out/trends.json``.
 """
 
@@ -22,7 +22,7 @@ OUT = Path(__file__).parent / "out" / "trends.json"
 
 
 def changes(seed: int, *, is_changing: bool) -> list[dict[str, str]]:
-    """Return the changes that the report tells of a fleet."""
+    """Return the changes that the report lists for a fleet."""
     policy = load_policy()
     trends = Trends(dict.fromkeys((*CAMERAS, "can"), 0.01))
     for drive in fleet(seed, is_changing=is_changing):

@@ -1,10 +1,10 @@
-"""Hold variants that are made of measurements against variants that are audited from files.
+"""Compare variants derived from measurements with variants that are audited from files.
 
-`syncaudit inject` writes moved stamps of clips of ``sample_data`` and of real recordings
-(``../shared/realdata``, left out where it is absent), every variant is decoded and measured, and
-the same errors are put into what was measured of the originals. Told are the largest difference of
-the offsets of pairs, verdicts and accepted pairs that differ, and the time of one variant either
-way.
+`syncaudit inject` writes changed timestamps of clips of ``sample_data`` and of real recordings
+(``../shared/realdata``, skipped if absent), every variant is decoded and measured, and the same
+errors are applied to the measurements of the originals. Reported are the largest difference between
+the offsets of pairs, the verdicts and accepted pairs that differ, and the time of one variant
+either way.
 ``python benchmarks/variants.py`` prints a table and writes ``benchmarks/out/variants.json``.
 """
 
@@ -37,7 +37,7 @@ REALS = ("drive_can_imu", "phone_gyro", "two_imus")
 
 
 def clips() -> list[Clip]:
-    """Return the clips that this machine has."""
+    """Return the clips available on this machine."""
     found = syncaudit.load_manifest(str(ROOT / "sample_data" / "manifest.jsonl"))
     chosen = [clip for clip in found if clip.clip_id in SAMPLES]
     for name in REALS if REAL.is_dir() else ():
@@ -55,12 +55,12 @@ def offsets(verdict: ClipVerdict) -> dict[tuple[str, str, str], float]:
 
 
 def reasons(verdict: ClipVerdict) -> set[tuple[str, str | None]]:
-    """Return what a verdict is given for."""
+    """Return the codes and sources of a verdict's reasons."""
     return {(str(reason.code), reason.source) for reason in verdict.reasons}
 
 
 def compared(one: ClipVerdict, other: ClipVerdict) -> tuple[float, bool, int]:
-    """Return the largest difference of an offset, whether verdicts differ, and how many pairs."""
+    """Return the largest offset difference, whether verdicts differ, and how many pairs do."""
     mine, theirs = offsets(one), offsets(other)
     worst_s = max((abs(mine[key] - theirs[key]) for key in mine.keys() & theirs), default=0.0)
     differs = one.verdict is not other.verdict or reasons(one) != reasons(other)

@@ -1,8 +1,8 @@
-"""How fluid the viewer is: the figures that its targets name, without a screen.
+"""Responsiveness of the viewer: the figures named in its targets, without a screen.
 
-Six cameras of 640x480 with moving texture, nine curves of a million samples each, a run of a
-hundred thousand clips. Targets are wall clock on an idle machine; CPU times (of the window's
-thread, or of all threads) tell what a busy machine would hide.
+Six cameras of 640x480 with moving texture, nine curves of a million samples each, a run of 100,000
+clips. Targets are wall clock on an idle machine; CPU times (of the window's thread, or of all
+threads) remain meaningful on a busy machine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ START_NS = 1_767_225_600_000_000_000
 
 
 def main() -> int:
-    """Run the benchmark and return 0: it never gates."""
+    """Run the benchmark and always return 0: it does not gate anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jumps", type=int, default=40)
     parser.add_argument("--out", type=Path, default=OUT / "viewer.json")
@@ -140,7 +140,7 @@ class _Rig:
         self.threads = [CameraThread(files, self.pictures.put) for _ in range(N_CAMERAS)]
 
     def show(self, index: int) -> float:
-        """Ask all for a frame, and return the seconds until all have it."""
+        """Request a frame from all, and return the seconds until all have it."""
         began = time.perf_counter()
         for thread in self.threads:
             thread.ask(FrameRequest(index=index, width_px=240, height_px=180))
@@ -169,7 +169,7 @@ def _steps(path: Path) -> dict[str, float]:
 
 
 def _shown(rig: _Rig, order: Iterable[int]) -> dict[str, float]:
-    """Show frames on all cameras; CPU is that of all threads together."""
+    """Show frames on all cameras; CPU time is that of all threads together."""
     wall, cpu = [], []
     for index in order:
         began = time.process_time()
@@ -193,7 +193,7 @@ def _first(path: Path) -> dict[str, float]:
 
 
 def _slots(process: Callable[[], None]) -> dict[str, dict[str, float]]:
-    """Time what the window's thread does: curves, panning, the cursor."""
+    """Time the work of the window's thread: curves, panning, the cursor."""
     n = 1_000_000
     stamps = START_NS + np.arange(n, dtype=np.int64) * 1_000_000
     rng = np.random.default_rng(2)
@@ -250,7 +250,7 @@ def _slots(process: Callable[[], None]) -> dict[str, dict[str, float]]:
 
 
 def _playing(path: Path, process: Callable[[], None]) -> dict[str, dict[str, float]]:
-    """Play six panes for five seconds; tell the share of frames that reached their pane."""
+    """Play six panes for five seconds; return the share of frames that reached their pane."""
     stamps = START_NS + np.arange(RATE_HZ * SECONDS, dtype=np.int64) * (10**9 // RATE_HZ)
     streams = {
         f"cam{k}": CameraStream(

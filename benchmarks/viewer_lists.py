@@ -1,7 +1,7 @@
-"""How long the window's thread is held by a run of a hundred thousand clips.
+"""How long a run of 100,000 clips blocks the window's thread.
 
-The rows are made up, but written by what writes them in a run. Of every action the longest slot
-counts, of opening how late a heartbeat of the window's thread is.
+The rows are made up, but written by the code that writes them in a run. For every action, the
+longest slot counts; for opening, the latency of a heartbeat of the window's thread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LIST_TARGETS = {_LATE: 8.0, **{f"clips of a run: {what}, ms": 8.0 for what in _S
 
 
 def list_figures(folder: Path, n_rows: int = N_ROWS) -> dict[str, dict[str, float]]:
-    """Return p50 and p95 of what a person does to a long list, in ms."""
+    """Return p50 and p95 of the user's actions on a long list, in ms."""
     run = write_run(folder / "run", n_rows)
     window = ViewerWindow(is_auditing=False)
     window.resize(1440, 900)
@@ -68,7 +68,7 @@ def list_figures(folder: Path, n_rows: int = N_ROWS) -> dict[str, dict[str, floa
 
 
 def write_run(folder: Path, n_rows: int) -> Path:
-    """Write the output folder of a run; its clips name files that are not there."""
+    """Write the output folder of a run; its clips name files that do not exist."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(7)
     offsets_s = rng.normal(scale=0.02, size=n_rows)
@@ -127,7 +127,7 @@ def _verdict(clip: Clip, offset_s: float) -> ClipVerdict:
 
 
 def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
-    """Open it; return how late each beat was, and the seconds that it took."""
+    """Open the run; return how late each heartbeat was, and the seconds that it took."""
     beats: list[float] = []
     heart = QtCore.QTimer()
     heart.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
@@ -141,7 +141,7 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
 
 
 def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]:
-    """Return what is done for each of `_SLOTS`."""
+    """Return the actions for each of `_SLOTS`."""
     clips, do = window.panels.clips, window.verbs.do
 
     def typed(words: str) -> Iterator[Callable[[], object]]:
@@ -153,7 +153,7 @@ def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]
     def sorted_by() -> Iterator[Callable[[], object]]:
         for _ in range(4):
             for section in range(4):
-                for _direction in range(3):  # up, down, as in the file
+                for _direction in range(3):  # ascending, descending, in file order
                     yield lambda section=section: clips._sort(section)
 
     def shown() -> Iterator[Callable[[], object]]:
@@ -173,7 +173,7 @@ def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]
 
 
 def _longest_ms(act: Callable[[], object]) -> tuple[float, float]:
-    """Return how long an action held the window's thread at a stretch: wall clock, and CPU."""
+    """Return the longest time an action blocked the window's thread: wall clock, and CPU."""
     spans = [_timed(act)]
     end_s = time.perf_counter() + 0.15
     while time.perf_counter() < end_s:
