@@ -74,6 +74,26 @@ class Finding:
     limit: float | None = None
     severity: Severity = Severity.DEFECT
 
+    @classmethod
+    def warning(
+        cls,
+        code: ReasonCode,
+        source: str | None,
+        message: str,
+        *,
+        value: float | None = None,
+        limit: float | None = None,
+    ) -> Finding:
+        """Return a finding that rejects nothing."""
+        return cls(
+            code=code,
+            source=source,
+            message=message,
+            value=value,
+            limit=limit,
+            severity=Severity.WARNING,
+        )
+
     def __post_init__(self) -> None:
         """Truncate excessively long messages."""
         if len(self.message) > _MOST_CHARACTERS:

@@ -19,7 +19,6 @@ from syncaudit.model import (
     EventStream,
     Finding,
     ReasonCode,
-    Severity,
     SignalStream,
     SourceSpec,
     Stream,
@@ -84,14 +83,14 @@ def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -
             f"{word_duration(away_s)}: a file of another clip, or a clock of another epoch. Check "
             f"the uri of {name}."
         )
-        return [_warning(ReasonCode.LENGTH_MISMATCH, name, text, away_s, 0.0)]
+        return [Finding.warning(ReasonCode.LENGTH_MISMATCH, name, text, value=away_s, limit=0.0)]
     if isinstance(stream, EventStream):
         return []  # nothing has to happen at the ends
     found = []
     for lacks_s, words in ((late_s, "begins {} after the clip"), (early_s, "ends {} before it")):
         if lacks_s > NEAR_S:
             text = f"{stream.uri}: {words.format(word_duration(lacks_s))}; the rest is missing."
-            found.append(_warning(ReasonCode.GAP, name, text, lacks_s, NEAR_S))
+            found.append(Finding.warning(ReasonCode.GAP, name, text, value=lacks_s, limit=NEAR_S))
     return found
 
 
@@ -113,7 +112,7 @@ def _twins(clip: Clip, streams: Mapping[str, Stream]) -> tuple[Finding, ...]:
                 f"{one} and {other} hold the same data ({streams[one].uri}, {streams[other].uri}): "
                 "one was copied over the other, or named twice. Check their uris."
             )
-            findings.append(_warning(ReasonCode.DUPLICATE, other, text))
+            findings.append(Finding.warning(ReasonCode.DUPLICATE, other, text))
     return tuple(findings)
 
 
@@ -151,11 +150,3 @@ def _digest(path: str) -> bytes:
             file.seek(start)
             digest.update(file.read(_SAMPLE_BYTES))
     return digest.digest()
-
-
-def _warning(
-    code: ReasonCode, name: str, text: str, value: float | None = None, limit: float | None = None
-) -> Finding:
-    return Finding(
-        code=code, source=name, message=text, value=value, limit=limit, severity=Severity.WARNING
-    )

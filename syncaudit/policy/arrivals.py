@@ -8,7 +8,7 @@ import numpy as np
 
 from syncaudit.formatting import word_count, word_drift, word_duration, word_measure
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, remark
+from syncaudit.policy.case import Case, Findings
 
 __all__ = ["check_arrivals"]
 
@@ -78,7 +78,7 @@ def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:
     )
     if abs(drift) > _FASTEST_PPM:
         text += "; no crystal drifts like that: a queue that grows or empties, or a steered clock"
-    return [remark(ReasonCode.DRIFT, name, text, value=drift)]
+    return [Finding.warning(ReasonCode.DRIFT, name, text, value=drift)]
 
 
 def _floor(
@@ -90,7 +90,7 @@ def _floor(
             f"{'before' if audit.floor_s > 0.0 else 'after'} their arrival: its clock counts from "
             "another epoch than the recorder's"
         )
-        return [remark(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=_EPOCH_S)]
+        return [Finding.warning(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=_EPOCH_S)]
     fellows, who = _fellows(name, audits, kinds)
     departs = _departure(audit, fellows)
     if departs is not None:
@@ -103,14 +103,14 @@ def _floor(
         )
         if audit.negative:
             text += f"; {_before(audit)}"
-        return [remark(ReasonCode.OFFSET, name, text, value=departs, limit=_FLOOR_S)]
+        return [Finding.warning(ReasonCode.OFFSET, name, text, value=departs, limit=_FLOOR_S)]
     if audit.negative:
         text = (
             f"{name}: {_before(audit)}, by up to "
             f"{word_duration(max(0.0, -audit.floor_s))}: its clock and the recorder's differ by at "
             "least that"
         )
-        return [remark(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=0.0)]
+        return [Finding.warning(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=0.0)]
     return []
 
 
@@ -160,10 +160,10 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
             f"{name}: the time from stamp to arrival jumps by {word_duration(abs(size))} "
             f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns{more}: a stepped clock, or a queue"
         )
-        findings.append(remark(ReasonCode.STEP, name, text, value=size))
+        findings.append(Finding.warning(ReasonCode.STEP, name, text, value=size))
     if audit.wander_s > _WANDER_S and not audit.steps:
         findings.append(
-            remark(
+            Finding.warning(
                 ReasonCode.JITTER,
                 name,
                 f"{name}: the least time from stamp to arrival wanders by "
@@ -176,7 +176,7 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
     growth = audit.transport_growth_s
     if growth is not None and growth > _GROWTH_S:
         findings.append(
-            remark(
+            Finding.warning(
                 ReasonCode.JITTER,
                 name,
                 f"{name}: transport from publisher to recorder takes {word_duration(growth)} "

@@ -14,14 +14,13 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
-    Severity,
     Verdict,
     clock_of,
 )
 from syncaudit.policy.equivalence import QUARTZ_PPM, quantile
 from syncaudit.policy.limits import Limits, Policy
 
-__all__ = ["Case", "Check", "CheckResult", "ClockCase", "Findings", "defect", "remark"]
+__all__ = ["Case", "Check", "CheckResult", "ClockCase", "Findings", "defect"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +197,7 @@ def limited(
     word: Callable[[float], str] = word_duration,
     is_over: bool | None = None,
 ) -> Finding:
-    """Return a defect if a figure is over its limit, else a remark; either states the limit.
+    """Return a defect if a figure is over its limit, else a warning; either states the limit.
 
     Parameters
     ----------
@@ -214,31 +213,12 @@ def limited(
         Whether it is over the limit, if the figure alone does not determine that.
     """
     if limit is None:
-        return remark(code, source, message, value=value)
+        return Finding.warning(code, source, message, value=value)
     is_over = value > limit if is_over is None else is_over
-    make = defect if is_over else remark
+    make = defect if is_over else Finding.warning
     return make(code, source, f"{message}; limit {word(limit)}", value=value, limit=limit)
 
 
 def percentage(share: float) -> str:
     """Format a share for display: ``2.5 %``."""
     return f"{100.0 * share:.3g} %"
-
-
-def remark(
-    code: ReasonCode,
-    source: str | None,
-    message: str,
-    *,
-    value: float | None = None,
-    limit: float | None = None,
-) -> Finding:
-    """Return a finding that rejects nothing."""
-    return Finding(
-        code=code,
-        source=source,
-        message=message,
-        value=value,
-        limit=limit,
-        severity=Severity.WARNING,
-    )

@@ -13,7 +13,7 @@ from syncaudit.formatting import (
     word_measure,
 )
 from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
+from syncaudit.policy.case import CheckResult, ClockCase, defect
 from syncaudit.policy.equivalence import (
     Course,
     Equivalence,
@@ -150,7 +150,7 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
         f"{name} drifts {word_drift(drift, std)}, more than quartz does: its stamps may be "
         "made up at a nominal rate, or frames get lost now and then"
     )
-    return (remark(ReasonCode.DRIFT, name, text, value=drift),)
+    return (Finding.warning(ReasonCode.DRIFT, name, text, value=drift),)
 
 
 def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckResult:

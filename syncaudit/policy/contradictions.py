@@ -14,7 +14,7 @@ from syncaudit.model import (
     ReasonCode,
     SourceKind,
 )
-from syncaudit.policy.case import Case, Findings, defect, remark
+from syncaudit.policy.case import Case, Findings, defect
 from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.unobservable import word_method
 
@@ -57,14 +57,14 @@ def check_contradictions(case: Case) -> Findings:
             doubtful.update(sources)
             make = defect
         else:
-            make = remark
+            make = Finding.warning
         message = f"{text}; limit {word_duration(limit)}"
         findings.append(make(ReasonCode.INCONSISTENT, None, message, value=size_s, limit=limit))
     return Findings(findings=findings, doubtful=frozenset(doubtful))
 
 
 def _outlier(edge: EdgeResidual, m: PairMeasurement) -> Finding:
-    return remark(
+    return Finding.warning(
         ReasonCode.INCONSISTENT,
         m.source,
         f"{word_method(m.method)} between {m.source} and {m.target} contradicts all other "

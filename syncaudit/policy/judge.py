@@ -18,7 +18,7 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.policy.arrivals import check_arrivals
-from syncaudit.policy.case import Case, Check, CheckResult, ClockCase, remark
+from syncaudit.policy.case import Case, Check, CheckResult, ClockCase
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import check_baselines, check_contradictions
 from syncaudit.policy.coverage import check_coverage
@@ -208,7 +208,9 @@ def _sorted_findings(
         (reasons if decides else warnings).extend(result.gaps)
     if verdict is Verdict.UNVERIFIED and not reasons:
         reasons.append(
-            remark(ReasonCode.UNOBSERVABLE, None, "the clip has no source that could be judged")
+            Finding.warning(
+                ReasonCode.UNOBSERVABLE, None, "the clip has no source that could be judged"
+            )
         )
     return reasons, warnings
 

@@ -15,7 +15,7 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.policy.case import Case, Findings, defect, limited, percentage, remark
+from syncaudit.policy.case import Case, Findings, defect, limited, percentage
 from syncaudit.policy.limits import Limits
 
 __all__ = ["check_pictures", "judge_pictures"]
@@ -97,7 +97,7 @@ def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Fi
             text += f" (first: {audit.first_error})"
         limit = limits.damaged_share
         is_defect = limit is not None and n / total > limit
-        make = defect if is_defect else remark
+        make = defect if is_defect else Finding.warning
         findings.append(
             make(ReasonCode.CORRUPT, name, f"{text}. {cure}", value=n / total, limit=limit)
         )
@@ -108,7 +108,7 @@ def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Fi
             f"{audit.first_error}). Copy the file again from the recorder or drop the clip."
         )
         is_defect = limits.damaged_share is not None and audit.errors / total > limits.damaged_share
-        findings.append((defect if is_defect else remark)(ReasonCode.CORRUPT, name, text))
+        findings.append((defect if is_defect else Finding.warning)(ReasonCode.CORRUPT, name, text))
     return findings
 
 
@@ -151,11 +151,13 @@ def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None)
     )
     wanted_hz, tolerance = limits.rate_hz, limits.rate_tolerance
     if wanted_hz is None or tolerance is None:
-        return [remark(ReasonCode.RATE, name, text, value=new_hz)]
+        return [Finding.warning(ReasonCode.RATE, name, text, value=new_hz)]
     is_wrong = abs(new_hz / wanted_hz - 1.0) > tolerance
     text += f"; expected {wanted_hz:.6g} Hz, limit {percentage(tolerance)}"
     return [
-        (defect if is_wrong else remark)(ReasonCode.RATE, name, text, value=new_hz, limit=wanted_hz)
+        (defect if is_wrong else Finding.warning)(
+            ReasonCode.RATE, name, text, value=new_hz, limit=wanted_hz
+        )
     ]
 
 
@@ -209,7 +211,9 @@ def _plain(name: str, audit: PictureAudit) -> list[Finding]:
         if audit.of(fault):
             n = audit.counts[fault]
             text = f"{name} {words} in {n} of {word_count(audit.frames, 'frame')}: "
-            findings.append(remark(code, name, text + _places(audit.of(fault)), value=float(n)))
+            findings.append(
+                Finding.warning(code, name, text + _places(audit.of(fault)), value=float(n))
+            )
     return findings
 
 

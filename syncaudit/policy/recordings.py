@@ -19,7 +19,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.policy.case import ClockCase, remark
+from syncaudit.policy.case import ClockCase
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
@@ -110,7 +110,7 @@ def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
     message = (
         f"{name} passes by its recording: {word_correction(offset_s, estimate.offset_std_s)}{whole}"
     )
-    return remark(ReasonCode.OFFSET, name, message, value=offset_s)
+    return Finding.warning(ReasonCode.OFFSET, name, message, value=offset_s)
 
 
 def _dissent(
@@ -126,7 +126,7 @@ def _dissent(
         f"{name} is {word_correction(estimate.offset_s, estimate.offset_std_s)} in the "
         f"rest of its recording{whole}: this clip alone is off"
     )
-    return [remark(ReasonCode.INCONSISTENT, name, message, value=estimate.offset_s)]
+    return [Finding.warning(ReasonCode.INCONSISTENT, name, message, value=estimate.offset_s)]
 
 
 def _summed_up(

@@ -7,7 +7,7 @@ from statistics import median
 
 from syncaudit.formatting import word_correction
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect, remark
+from syncaudit.policy.case import Case, Findings, defect
 from syncaudit.policy.equivalence import Equivalence, compare
 
 __all__ = ["check_reference", "is_undecided"]
@@ -31,7 +31,7 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
                 f"{reference}, the stated reference, may itself be the one that is wrong: "
                 "consensus would correct it rather than the others"
             )
-            return [remark(ReasonCode.OFFSET, source, text) for source in sources]
+            return [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
         text, value = finding
         limit = tolerance_s.get(reference)
         return [
@@ -49,7 +49,7 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
         )
         if len(agreeing) > len(solution.suspects):
             text += ". Sources of one kind may be off alike, by one computer that stamps them all"
-        return [remark(ReasonCode.OFFSET, sources[0] if sources else None, text)]
+        return [Finding.warning(ReasonCode.OFFSET, sources[0] if sources else None, text)]
     return []
 
 

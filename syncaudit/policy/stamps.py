@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, StampAudit
-from syncaudit.policy.case import Case, Findings, defect, limited, percentage, remark
+from syncaudit.policy.case import Case, Findings, defect, limited, percentage
 from syncaudit.policy.limits import Limits
 
 __all__ = ["check_stamps", "judge_stamps"]
@@ -110,7 +110,7 @@ def judge_stamps(
     for said in audit.remarks:
         if said.is_figure or (audit.is_synthetic and "synthetic" in said.text):
             continue  # the figures are judged, and worded, above and below
-        make = defect if said.is_defect else remark
+        make = defect if said.is_defect else Finding.warning
         findings.append(make(said.code, name, f"{name}: {said.text}"))
     findings += _origin(name, audit, stamp_kind)
     return findings
@@ -138,13 +138,13 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
         )
     else:
         return []
-    return [remark(ReasonCode.RATE, name, f"{name}: {text}")]
+    return [Finding.warning(ReasonCode.RATE, name, f"{name}: {text}")]
 
 
 def _share(
     code: ReasonCode, name: str, n: int, total: int, limit: float | None, words: str
 ) -> list[Finding]:
-    """Return a defect for a share above the limit, a remark for any other share above zero."""
+    """Return a defect for a share above the limit, a warning for any other share above zero."""
     if n <= 0:
         return []
     share = n / max(total, 1)
@@ -198,7 +198,7 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
     if longest_s is None:
         if audit.gaps:
             findings.append(
-                remark(ReasonCode.GAP, name, f"{name} has {word_count(audit.gaps, 'gap')}")
+                Finding.warning(ReasonCode.GAP, name, f"{name} has {word_count(audit.gaps, 'gap')}")
             )
         return findings
     usual_s = 1.0 / audit.rate_hz if audit.rate_hz else 0.0
@@ -279,7 +279,7 @@ def _judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness
 
     Jitter beyond a limit rejects only if enough of it is shown to be due to the timestamps: by
     content, by the build of the device, or by one-sided delays, as transport has. If content shows
-    that less is, it is a remark: the sampling is uneven. If nothing shows either, the source is
+    that less is, it is a warning: the sampling is uneven. If nothing shows either, the source is
     left unverified.
     """
     if audit.samples < _FEW:
@@ -310,7 +310,7 @@ def _weighed(
             f"{text}. By the content it samples unevenly, and its timestamps are good to "
             f"{word_duration(most)}"
         )
-        return [remark(ReasonCode.JITTER, name, text, value=value, limit=limit)]
+        return [Finding.warning(ReasonCode.JITTER, name, text, value=value, limit=limit)]
     is_shown = is_shown or (least > limit and witness.least >= _MOST)
     if is_shown or witness.is_device:
         return [defect(ReasonCode.JITTER, name, text, value=value, limit=limit)]
@@ -319,6 +319,6 @@ def _weighed(
         "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
     )
     return [
-        remark(ReasonCode.JITTER, name, text, value=value, limit=limit),
-        remark(ReasonCode.UNOBSERVABLE, name, doubt),
+        Finding.warning(ReasonCode.JITTER, name, text, value=value, limit=limit),
+        Finding.warning(ReasonCode.UNOBSERVABLE, name, doubt),
     ]

@@ -6,8 +6,15 @@ import math
 from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_duration
-from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
+from syncaudit.model import (
+    ClockEstimate,
+    ClockSolution,
+    Finding,
+    PairMeasurement,
+    ReasonCode,
+    Verdict,
+)
+from syncaudit.policy.case import CheckResult, ClockCase, defect
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.limits import Limits
@@ -93,7 +100,7 @@ def judge_transcript(
         gaps=result.gaps,
         warnings=(
             *result.warnings,
-            remark(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
+            Finding.warning(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
         ),
     )
 

@@ -6,8 +6,8 @@ import math
 import statistics
 
 from syncaudit.formatting import word_count
-from syncaudit.model import ImuSpec, PairMeasurement, ReasonCode
-from syncaudit.policy.case import Case, Findings, remark
+from syncaudit.model import Finding, ImuSpec, PairMeasurement, ReasonCode
+from syncaudit.policy.case import Case, Findings
 
 __all__ = ["check_units"]
 
@@ -37,7 +37,7 @@ def check_units(case: Case) -> Findings:
         agreeing = [gain for gain in gains.values() if abs(math.degrees(gain) - 1.0) < MAX_APART]
         if len(agreeing) >= max(MIN_AGREEING, 0.5 * len(gains) + 0.5):
             findings.append(
-                remark(
+                Finding.warning(
                     ReasonCode.UNOBSERVABLE,
                     name,
                     f"the gyroscope of {name} looks like degrees, not radians: "

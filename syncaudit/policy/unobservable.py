@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from syncaudit.formatting import word_count
-from syncaudit.model import PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, remark
+from syncaudit.model import Finding, PairMeasurement, ReasonCode, Verdict
+from syncaudit.policy.case import CheckResult, ClockCase
 
 __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
@@ -25,7 +25,7 @@ def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResu
     """Return the result that a source is unverified, and why."""
     return CheckResult(
         verdict=Verdict.UNVERIFIED,
-        gaps=(remark(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
+        gaps=(Finding.warning(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
     )
 
 

@@ -83,7 +83,7 @@ def assumed_rate() -> Finding:
 
 def warned(code: ReasonCode, message: str, value: float | None = None) -> Finding:
     """Return a finding that rejects nothing."""
-    return Finding(code=code, message=message, value=value, severity=Severity.WARNING)
+    return Finding.warning(code, None, message, value=value)
 
 
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:

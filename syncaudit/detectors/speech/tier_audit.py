@@ -60,14 +60,7 @@ def audit_tier(stream: TranscriptStream, audio: AudioStream | None) -> list[Find
 
 
 def _warning(name: str, text: str, value: float, limit: float | None = None) -> Finding:
-    return Finding(
-        code=ReasonCode.BAD_TEXT,
-        source=name,
-        message=text,
-        value=value,
-        limit=limit,
-        severity=Severity.WARNING,
-    )
+    return Finding.warning(ReasonCode.BAD_TEXT, name, text, value=value, limit=limit)
 
 
 def _durations(name: str, place: str, intervals: Sequence[Interval]) -> list[Finding]:
