@@ -306,12 +306,17 @@ def test_recovering_gain_is_not_the_onset_of_the_next_light():
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 12])
-@pytest.mark.parametrize("size", [(16, 16), (1, 1), (7, 30), (480, 17)])
+@pytest.mark.parametrize("size", [(16, 16), (1, 1), (9, 2), (7, 30), (480, 17)])
 @pytest.mark.parametrize("line_delay_s", [None, 0.0, 5e-5])
 def test_any_size_and_length_is_taken(n, size, line_delay_s):
     rng = np.random.default_rng(3)
     frames = [rng.integers(0, 256, size, dtype=np.uint8) for _ in range(n)]
-    detected(camera(12, line_delay_s=line_delay_s), frames)
+    detector = FlashDetector(stream=camera(12, line_delay_s=line_delay_s))
+    for index, frame in enumerate(frames):
+        detector.update(Picture(index, frame))
+    detector.finish()
+    columns = detector.lit_columns()
+    assert columns is None or 0 <= columns.start < columns.stop <= size[1]
 
 
 def test_frames_without_stamps_and_of_other_sizes_are_left_out():

@@ -34,6 +34,8 @@ def lit_half(levels: NDArray[np.float32], width_px: int) -> slice | None:
     """
     n_blocks = levels.shape[2]
     size = round(HALF * n_blocks)
+    if size == 0:
+        return None
     starts = [round(start * n_blocks) for start in STARTS]
     n_lit = [_n_lit(levels[:, :, start : start + size]) for start in starts]
     most = max(n_lit)
