@@ -93,7 +93,7 @@ def find_in_pictures(
     if look is not None:
         with stages.timed("detect"):
             _keep_rotation(rotation, part)
-            _keep_flashes(flash, part)
+            _keep_flashes(flash.finish(), part)
             _check_statements(stream, part)
             if picture is not None:
                 _keep_picture(picture, part)
@@ -129,8 +129,7 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
             _decode_once(stream, (flash,), stages)
             with stages.timed("detect"):
                 found = max(found, flash.finish(), key=_n_dated_rows)
-        if found is not None:
-            part.flashes[stream.name] = found
+        _keep_flashes(found, part)
     return part, look
 
 
@@ -181,8 +180,7 @@ def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
         )
 
 
-def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:
-    flashes = detector.finish()
+def _keep_flashes(flashes: FlashEdges | FlashIntervals | None, evidence: ClipEvidence) -> None:
     if flashes is not None:
         evidence.flashes[flashes.source] = flashes
 

@@ -21,7 +21,6 @@ from syncaudit.model import (
     PairMeasurement,
     ReasonCode,
     RotationIncrements,
-    Severity,
     StampAudit,
     Stream,
     TranscriptStream,
@@ -54,11 +53,11 @@ from syncaudit.policy import Policy, load_policy
 __all__ = ["Examination", "audit", "examine", "rotations_throughout"]
 
 # Keeps a clip from passing, now and when it is judged again by another policy.
-SCREENED = Finding(
-    code=ReasonCode.UNOBSERVABLE,
-    message="only the stamps were looked at (--screen): whether they are true is unknown. "
+SCREENED = Finding.warning(
+    ReasonCode.UNOBSERVABLE,
+    None,
+    "only the stamps were looked at (--screen): whether they are true is unknown. "
     "Audit the clip without --screen.",
-    severity=Severity.WARNING,
 )
 
 

@@ -12,7 +12,6 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
-    Severity,
     Stream,
     TranscriptSpec,
     TranscriptStream,
@@ -120,13 +119,12 @@ def _align(
     )
     guessed = f" Guessed pronunciations: {', '.join(made.guessed)}." if made.guessed else ""
     texts.findings.append(
-        Finding(
-            code=ReasonCode.UNOBSERVABLE,
-            source=name,
-            message=f"{name} is text that was aligned here by {made.aligner}: its offset is 0 by "
+        Finding.warning(
+            ReasonCode.UNOBSERVABLE,
+            name,
+            f"{name} is text that was aligned here by {made.aligner}: its offset is 0 by "
             f"construction and says nothing about stamps; what was judged is that the text fits "
             f"({judged.why}).{guessed}",
-            severity=Severity.WARNING,
         )
     )
 

@@ -14,7 +14,6 @@ from syncaudit.model import (
     Channel,
     Finding,
     ReasonCode,
-    Severity,
     SignalStream,
     SourceKind,
     clock_of,
@@ -186,11 +185,11 @@ def _silent(message: str) -> Finding:
 
 def _undecodable(uri: str, dbc_uri: str, short: dict[str, int]) -> Finding:
     listed = ", ".join(f"{count} of {message}" for message, count in sorted(short.items()))
-    return Finding(
-        code=ReasonCode.CORRUPT,
-        message=f"{uri}: frames too short for what {dbc_uri} describes were passed over: "
+    return Finding.warning(
+        ReasonCode.CORRUPT,
+        None,
+        f"{uri}: frames too short for what {dbc_uri} describes were passed over: "
         f"{listed}. Check that the DBC is of this vehicle's version.",
         value=float(sum(short.values())),
         limit=0.0,
-        severity=Severity.WARNING,
     )

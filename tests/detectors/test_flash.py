@@ -8,7 +8,15 @@ from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.flash.whole_frames import lit_frames
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
-from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
+from testkit.flash_footage import (
+    camera,
+    detected,
+    errors_s,
+    footage,
+    half_light_s,
+    onsets,
+    watched,
+)
 from testkit.videos import exact_frame, write_video
 
 # Frames without encoding: only noise of 1.5 levels.
@@ -311,9 +319,7 @@ def test_recovering_gain_is_not_the_onset_of_the_next_light():
 def test_any_size_and_length_is_taken(n, size, line_delay_s):
     rng = np.random.default_rng(3)
     frames = [rng.integers(0, 256, size, dtype=np.uint8) for _ in range(n)]
-    detector = FlashDetector(stream=camera(12, line_delay_s=line_delay_s))
-    for index, frame in enumerate(frames):
-        detector.update(Picture(index, frame))
+    detector = watched(camera(12, line_delay_s=line_delay_s), frames)
     detector.finish()
     columns = detector.lit_columns()
     assert columns is None or 0 <= columns.start < columns.stop <= size[1]

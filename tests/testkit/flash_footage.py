@@ -83,11 +83,16 @@ def camera(n=60, fps=12.0, **fields):
     )
 
 
-def detected(stream, frames):
+def watched(stream, frames):
+    """Return a detector that was given all frames."""
     detector = FlashDetector(stream=stream)
     for index, frame in enumerate(frames):
         detector.update(Picture(index, frame))
-    return detector.finish()
+    return detector
+
+
+def detected(stream, frames):
+    return watched(stream, frames).finish()
 
 
 def onsets(seed, *, mean_s=0.11, duration_s=5.0):
