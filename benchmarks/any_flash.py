@@ -128,14 +128,17 @@ def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
 
 
 def _tied(world: World, seen: dict[str, list[int]]) -> set[str]:
-    """Return the largest group of sources connected by pairs with enough flashes in common."""
+    """Return the largest group of two or more that pairs with enough flashes in common connect."""
     numbers = {name: set(own) for name, own in seen.items()}
     if world.has_trigger:
         numbers["trigger"] = set.union(*numbers.values())
     names = sorted(numbers)
     shares = np.array([[len(numbers[a] & numbers[b]) >= MIN_SHARED for a in names] for b in names])
     _, group = connected_components(shares, directed=False)
-    largest = np.argmax(np.bincount(group))
+    size = np.bincount(group)
+    if size.max() < 2:
+        return set()
+    largest = np.argmax(size)
     return {name for name, own in zip(names, group.tolist(), strict=True) if own == largest}
 
 

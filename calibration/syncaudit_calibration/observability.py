@@ -31,6 +31,9 @@ MAX_LEFT = 0.2
 MIN_SHARE = 0.3
 # Unstated readouts and exposures move the instant dated by a row by at most half of their sum.
 MAX_OFFSET_STD_S = 0.025
+# A line delay that no rolling shutter has must be this many standard errors away from the usual
+# ones: the flashes may hardly constrain it.
+MAX_Z = 2.0
 
 _WORDS = {
     "line_delay": (
@@ -92,7 +95,10 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
     for k in columns:
         unknown = observations.unknowns[k]
         share = 1.0 + float(adjustment.x[k]) / unknown.assumed
-        if unknown.kind == "line_delay" and not MIN_LINE_SHARE <= share <= MAX_LINE_SHARE:
+        margin = MAX_Z * float(np.sqrt(adjustment.covariance[k, k])) / unknown.assumed
+        if unknown.kind == "line_delay" and not (
+            MIN_LINE_SHARE - margin <= share <= MAX_LINE_SHARE + margin
+        ):
             refused[unknown.source] = _said(_REFUSED, unknown)
     unseen: dict[str, tuple[Unknown, Sequence[str]]] = {}
     for variance, direction in zip(variances[::-1], directions.T[::-1], strict=True):

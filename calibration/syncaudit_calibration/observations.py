@@ -2,11 +2,12 @@
 
 An observation k of flash f by source s, at ``u`` seconds after the source's anchor, gives
 
-    (u + row * dT + part * dE - late * J) (1 + d) + x + sum step_k * [t >= t_k]
+    (u + row * dT + part * dE + sense * S - late * J) (1 + d) + x + sum step_k * [t >= t_k]
         + L * [onset] - W * [end] - tau_f = error
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE
-(corrections to the assumed line delay and exposure), J (1 if frames were exposed by an even clock
+(corrections to the assumed line delay and exposure), S (how much earlier lights seem to go on, and
+later off, in rows of this camera), J (1 if frames were exposed by an even clock
 and timestamped late or early, 0 if the timestamps are right), L (half-light after onset) and W
 (length of all pulses, if ends of light were seen). All but tau have a prior; it is tight for stated
 values.
@@ -134,6 +135,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "is_onset",
             "is_end",
             "stamp_s",
+            "sense",
             "late_s",
         )
     }
@@ -144,6 +146,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         "drift": everything["u_s"],
         "line_delay": everything["row_px"],
         "exposure": everything["part"],
+        "edge_shift": everything["sense"],
         "jitter": -everything["late_s"],
         "half_light": latency,
         "length": -everything["is_end"],
@@ -208,6 +211,7 @@ class _Part:
     is_onset: Floats
     stamp_s: Floats
     is_end: Floats
+    sense: Floats
     late_s: Floats
 
 
@@ -239,6 +243,7 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         is_onset=np.ones(index.size),
         stamp_s=times,
         is_end=is_end,
+        sense=nothing,
         late_s=nothing,
     )
 
@@ -268,6 +273,9 @@ def _edges(
     if length_s is not None and item.sense is not None:
         is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
     times = frame_s + row * line_delay_s + part * exposure_s - is_end * (length_s or 0.0)
+    sense = nothing
+    if item.sense is not None:
+        sense = np.where(half_s > 0.0, 0.0, item.sense[used])
     late_s = nothing if item.late_s is None else item.late_s[used]
     soft_s = np.where(half_s > 0.0, item.jitter_s, 0.0)
     return _Part(
@@ -282,5 +290,6 @@ def _edges(
         is_onset=nothing + float(item.sense is not None),
         stamp_s=item.frame_s[used],
         is_end=is_end,
+        sense=sense,
         late_s=late_s,
     )

@@ -44,8 +44,8 @@ class Unknown:
     Parameters
     ----------
     kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``jitter``, ``half_light`` or
-        ``length``.
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``edge_shift``, ``jitter``,
+        ``half_light`` or ``length``.
     source : str
         Source; empty for ``half_light`` and ``length``, which all share.
     assumed : float
@@ -101,6 +101,15 @@ def _of_camera(item: FlashEdges) -> list[Unknown]:
     # Lights that stay on date rows without the exposure; converting the timestamp may need it.
     if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
         found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
+    if item.edge_shift_std_s:
+        found.append(
+            Unknown(
+                kind="edge_shift",
+                source=item.source,
+                assumed=0.0,
+                prior_std=item.edge_shift_std_s,
+            )
+        )
     if item.late_s is not None and item.late_s.any():
         found.append(
             Unknown(kind="jitter", source=item.source, assumed=0.0, prior_std=JITTER_PRIOR)

@@ -178,3 +178,56 @@ def test_intervals_alone_are_honest():
             error_s = source.offset_s - clock.correction_s(found.at_ns * 1e-9)
             z.append(error_s / source.offset_std_s)
     assert np.max(np.abs(z)) < 3.0
+
+
+@pytest.mark.parametrize("shows_ends", [True, False])
+def test_lights_that_a_camera_shows_longer_hardly_move_it_where_both_ends_show(shows_ends):
+    shift_s, z, stds = 1.5e-4, [], []
+    for seed in range(12):
+        rng = np.random.default_rng(900 + seed)
+        clock, changes = Clock(offset_s=0.3, drift=2e-5), irregular_onsets(rng)
+        steady, other = (
+            _switched(
+                camera(
+                    rng, changes, name=name, rate_hz=45.0, exposure_s=1e-4, clock=own, noise_s=6e-5
+                ),
+                own.own(changes),
+            )
+            for name, own in (("a", Clock()), ("b", clock))
+        )
+        other = dataclasses.replace(
+            other, row_px=other.row_px - other.sense * rng.normal(0.0, shift_s) / 4e-5
+        )
+        other = dataclasses.replace(other, edge_shift_std_s=shift_s)
+        if not shows_ends:
+            other = _some(other, other.sense > 0)
+        found = calibrate_events([steady, other])
+        std_s = found.sources["b"].offset_std_s
+        z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / std_s)
+        stds.append(std_s)
+    assert np.max(stds) < 5e-5 if shows_ends else 1.4e-4 < np.min(stds) < 2e-4
+    assert 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5
+
+
+def _some(item, chosen):
+    names = ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band", "sense")
+    return dataclasses.replace(item, **{name: getattr(item, name)[chosen] for name in names})
+
+
+def _switched(item, changes_s):
+    """Return the lower edges as those of a light that goes on and off in turn.
+
+    `changes_s`: when it does, on the camera's clock.
+    """
+    item = _some(
+        dataclasses.replace(item, sense=np.zeros_like(item.band)), item.exposure_part < 0.0
+    )
+    at_s = item.frame_s + item.row_px * 4e-5
+    change = np.abs(at_s[:, None] - changes_s).argmin(axis=1)
+    return dataclasses.replace(
+        item,
+        exposure_part=np.zeros(at_s.size),
+        half_light_s=0.0,
+        half_light_std_s=1e-4,
+        sense=1 - 2 * (change % 2),
+    )

@@ -69,19 +69,32 @@ def test_one_stated_line_delay_tells_those_of_equal_rates():
     assert not found.warnings
 
 
-def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():
+def _flashes_in_one_row():
+    """Return a trigger log and a camera in which all flashes occur while one row is exposed."""
     rng = np.random.default_rng(6)
-    # All flashes occur while the rows around one row are exposed.
     frames = np.cumsum(rng.integers(3, 19, 40))
     frames = frames[frames < 520]
     onsets = 0.01 + frames / 12.0 + 2.5e-5 * rng.uniform(149.8, 150.2, frames.size)
     seen = camera(rng, onsets, name="cam_1", line_delay_s=2.5e-5, exposure_s=0.001, phase_s=0.01)
     seen = dataclasses.replace(seen, line_delay_s=None, exposure_s=None)
-    found = calibrate_events([trigger(rng, onsets, std_s=1e-6), seen], reference="trigger")
+    return [trigger(rng, onsets, std_s=1e-6), seen]
+
+
+def test_a_line_delay_that_few_rows_tell_widens_the_error_of_its_offset():
+    found = calibrate_events(_flashes_in_one_row(), reference="trigger")
     source = found.sources["cam_1"]
     assert any("line delay of cam_1 is not observable" in words for words in found.warnings)
     assert 5e-4 < source.offset_std_s < 5e-3
     assert abs(source.offset_s) < 1.96 * source.offset_std_s
+
+
+def test_a_vague_line_delay_is_refused_only_if_no_shutter_has_it(monkeypatch):
+    # It is 0.94 +- 0.37 times the usual one.
+    monkeypatch.setattr(observability, "MAX_LINE_SHARE", 0.5)
+    assert calibrate_events(_flashes_in_one_row(), reference="trigger").sources["cam_1"]
+    monkeypatch.setattr(observability, "MAX_LINE_SHARE", 0.1)
+    with pytest.raises(CalibrationError, match="line delay of cam_1 is not observable"):
+        calibrate_events(_flashes_in_one_row(), reference="trigger")
 
 
 def test_few_sharp_events_on_a_grid_are_no_period_where_intervals_deny_it():

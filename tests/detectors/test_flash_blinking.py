@@ -10,8 +10,11 @@ from syncaudit.detectors.flash.blinking import (
     find_blinking,
     outstanding_frames,
 )
+from syncaudit.detectors.flash.detector import FlashDetector
+from syncaudit.detectors.flash.learning import Learnt
+from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.model.evidence import FlashIntervals
-from testkit.flash_footage import camera, detected
+from testkit.flash_footage import camera, detected, footage
 
 FPS, N, HEIGHT, WIDTH = 24.0, 360, 120, 160
 TOP, BOTTOM, LEFT, RIGHT = 50, 110, 30, 130
@@ -152,3 +155,34 @@ def test_edges_of_what_is_cut_at_one_end_may_be_those_of_a_screen(n_cut, is_scre
     sense = np.array([change.sense for change in own.changes])
     assert own.replaces(frames, sense, is_slow=True) is is_screen
     assert not own.replaces(frames, sense, is_slow=False)
+
+
+def test_a_few_whole_frames_do_not_stand_for_all_changes(monkeypatch):
+    # Dimmed by a quarter of the excess in each frame, the image soon hardly looks lit.
+    timing = {"exposure_s": 0.00115, "line_delay_s": 2.1e-5}
+    on_s = 0.3 + np.cumsum(np.random.default_rng(1).choice([0.4833, 0.6667, 0.8833], 14) + 0.0041)
+    changes_s = np.sort(np.concatenate([on_s, on_s + 0.1167])) + 0.5 * SCAN_S
+    dimmed = {int(50 * (at_s + 0.08)): -1 for at_s in on_s[::2]}
+    learnt = Learnt(
+        edges=[], n_tried=9, shape=RampShape(0.0), half_std_px=0.0, whole=dimmed, is_light=True
+    )
+    monkeypatch.setattr(FlashDetector, "_learnt", lambda _: learnt)
+    gain = {"now": 1.0}
+
+    def paint(picture, _k, middle_s):
+        ages_s = middle_s[:, None] - on_s
+        light = np.clip(ages_s / SCAN_S, 0.0, 1.0)
+        light -= np.clip((ages_s - 0.1167) / SCAN_S, 0.0, 1.0)
+        falls = np.linspace(1.2, 0.6, picture.shape[1])
+        shown = picture * (1.0 + light.sum(axis=1, keepdims=True) * falls).astype(np.float32)
+        used = gain["now"]
+        gain["now"] *= (float(picture.mean()) / (used * float(shown.mean()))) ** 0.25
+        return shown * used
+
+    n = round(50 * (on_s[-1] + 0.6))
+    found = detected(camera(n, 50.0, **timing), footage([], n=n, fps=50.0, paint=paint, **timing))
+    assert isinstance(found, FlashIntervals)
+    middle_s = 0.5 * (found.start_s + found.stop_s)
+    off_s = np.abs(middle_s[:, None] - changes_s).min(axis=1)
+    assert middle_s.size >= changes_s.size - 2
+    assert np.all(off_s <= 0.5 * (found.stop_s - found.start_s) + 3.0 * found.std_s)

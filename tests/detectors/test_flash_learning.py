@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.flash.learning import _shows_bands, learn
+from syncaudit.detectors.flash.learning import _shows_bands, _whole_pulses, learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
 from syncaudit.detectors.flash.rows import FrameRows
@@ -46,11 +46,25 @@ def gathered(light):
         clipped_share=nothing,
         sense=nothing.astype(np.int64),
         is_late=nothing > 0.0,
+        rise=nothing,
+        fall=nothing,
         gain=ones,
         gain_std=0.01 * ones,
         scale=ones,
         scale_std=0.02 * ones,
     )
+
+
+def test_frames_that_exposure_dims_do_not_end_a_light():
+    # Lit from 10 to 14 and from 30 on; the frames after 14 are dark, those after 33 only dimmed.
+    at = np.array([10, 11, 12, 13, 14, 30, 31, 32, 33])
+    lit = replace(
+        gathered(np.ones((at.size, HEIGHT))),
+        index=at,
+        rise=np.array([60.0, -10.0, -7.0, -5.0, -4.0, 58.0, -10.0, -7.0, -5.0]),
+        fall=np.array([10.0, 7.0, 5.0, 4.0, 40.0, 10.0, 7.0, 5.0, 4.0]),
+    )
+    assert _whole_pulses(lit, np.ones(at.size, dtype=np.bool_)) == {10: 1, 15: -1, 30: 1}
 
 
 def test_bands_that_are_dark_on_both_sides_are_no_foot_of_a_ramp():

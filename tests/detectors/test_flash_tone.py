@@ -61,7 +61,7 @@ def test_exposures_longer_than_the_read_out_date_lights(gamma):
     off_s = (at_s[:, None] - truth_s)[
         np.arange(at_s.size), np.abs(at_s[:, None] - truth_s).argmin(1)
     ]
-    z = off_s / np.hypot(found.row_std_px * timing["line_delay_s"], found.rise_std_s)
+    z = off_s / np.hypot(found.row_std_px * timing["line_delay_s"], found.edge_shift_std_s)
     assert np.sqrt(np.mean(off_s[dated] ** 2)) < 1.5e-4
     assert np.median(found.row_std_px[dated]) * timing["line_delay_s"] < 3e-4
     assert np.mean(np.abs(z[dated]) < 1.96) > 0.9

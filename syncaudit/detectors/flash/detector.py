@@ -29,6 +29,7 @@ from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
     ONSET_STD_S,
     RISE_SHARE,
+    UNSTATED_READOUT_S,
     WatchedFrames,
     watched_neighbours,
 )
@@ -52,6 +53,9 @@ BLURRED_ROWS = 4.0
 # the light itself if it outlasts the exposure, otherwise an instant half an exposure (typically of
 # 8 ms) before or after.
 UNSTATED_STD_S = 0.004
+# How much earlier lights appear to go on and later to go off, in all edges of a camera: this many
+# of the encoder's errors of an edge, and this many rows (rms over 60 cameras; x264).
+SHIFT_SHARE, SHIFT_ROWS = 1.5, 0.3
 # Minimum share of the edges that must pass: where nearly all fail (light that never leaves a row
 # dark, clipped light, a moving camera), the few that pass are wrong.
 MIN_KEPT = 0.3
@@ -126,23 +130,15 @@ class FlashDetector:
         blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
             dated = self._dated(learnt)
-            if dated is None or blinking is None:
-                return dated
-            places = np.searchsorted(self._indices, dated.frame_index)
-            # A few dated rows, out of many lasting lights, constrain time less than all frames do.
-            is_scarce = len(learnt.edges) < MIN_CHANGES and dated.sense is not None
-            is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
-            # Whole frames need no check: only edges dated by rows may be those of a screen.
-            by_rows = dated.by_rows
-            sense = None if dated.sense is None else dated.sense[by_rows]
-            if not is_scarce and not blinking.replaces(places[by_rows], sense, is_slow=is_slow):
+            if dated is not None and not self._is_replaced(dated, blinking, is_slow=is_slow):
                 return dated
         frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
         cells = self._window.cells.finish()
         if not self._window.has_rows:
             return frames.intervals(cells, blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
-        is_told_whole = len(whole) >= MIN_CHANGES
+        n_changes = 0 if blinking is None else len(blinking.changes)
+        is_told_whole = len(whole) >= max(MIN_CHANGES, n_changes // 2)
         if blinking is not None and (blinking.may_be_screen(is_slow) or not is_told_whole):
             return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
         pulses = frames.intervals(
@@ -173,6 +169,19 @@ class FlashDetector:
             if min(n_on, n - n_on) < MIN_SWITCHES:
                 return False
         return n > MIN_KEPT * learnt.n_tried and shape.ramp_px < longest_px
+
+    def _is_replaced(self, dated: FlashEdges, blinking: Blinking | None, *, is_slow: bool) -> bool:
+        """Return whether what blinks constrains time better, or shows edges to be a screen's."""
+        if blinking is None:
+            return False
+        places = np.searchsorted(self._indices, dated.frame_index)
+        # Whole frames need no check: only edges dated by rows may be those of a screen.
+        by_rows = dated.by_rows
+        sense = None if dated.sense is None else dated.sense[by_rows]
+        # A few dated rows, out of many lasting lights, constrain time less than all frames do.
+        is_scarce = by_rows.sum() < MIN_CHANGES and sense is not None
+        is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
+        return is_scarce or blinking.replaces(places[by_rows], sense, is_slow=is_slow)
 
     def _blinking(self) -> Blinking | None:
         """Find what blinks near the frames in which light may have changed."""
@@ -237,6 +246,11 @@ class FlashDetector:
         return self.stream.exposure_s is None and STAMP_PARTS[self.stream.stamp_at] != 0.0
 
     @property
+    def _usual_delay_s(self) -> float:
+        delay_s = self.stream.line_delay_s
+        return UNSTATED_READOUT_S / self._size[0] if delay_s is None else delay_s
+
+    @property
     def _clipped_share(self) -> float:
         return float(np.median(self._clipped)) if self._clipped else 0.0
 
@@ -260,13 +274,20 @@ class FlashDetector:
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:
             dated = dated_by_ends(dated, learnt.shape.ramp_px)
-        rise_px = RISE_SHARE * learnt.shape.ramp_px if learnt.shape.blur_px else 0.0
-        # What the encoder drops of a change makes lights appear late, both going on and going off.
-        encoded_px = [edge.encoded_std for edge in learnt.edges] if dated.sense.any() else [0.0]
-        common_px = math.hypot(
-            rise_px,
+        encoded_px, guessed_px = (
+            float(np.median([getattr(edge, name) for edge in learnt.edges]))
+            for name in ("encoded_std", "guessed_std")
+        )
+        # Of lasting lights, full light that is guessed too low moves both kinds of edges early; an
+        # error of the shape moves them apart, but both edges of a pulse the same way.
+        lasts = bool(dated.sense.any())
+        rise_px = guessed_px if lasts else learnt.shape_std_px
+        if learnt.shape.blur_px:
+            rise_px = math.hypot(rise_px, RISE_SHARE * learnt.shape.ramp_px)
+        shift_px = math.hypot(
             learnt.shape_std_px,
-            float(np.median(encoded_px)),
+            SHIFT_SHARE * encoded_px,
+            SHIFT_ROWS,
             self._guess_px(learnt, dated),
         )
         return self._edges(
@@ -274,7 +295,8 @@ class FlashDetector:
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
-            rise_std_s=UNSTATED_STD_S if is_guess else common_px * (delay_s or 0.0),
+            rise_std_s=UNSTATED_STD_S if is_guess else rise_px * self._usual_delay_s,
+            edge_shift_std_s=shift_px * self._usual_delay_s if lasts and not is_guess else 0.0,
         )
 
     def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:
@@ -296,6 +318,7 @@ class FlashDetector:
         half_light_s: float | None,
         half_light_std_s: float | None,
         rise_std_s: float = 0.0,
+        edge_shift_std_s: float = 0.0,
     ) -> FlashEdges:
         stream = self.stream
         frame_s, epoch_ns, _ = frame_times_s(stream)
@@ -324,6 +347,7 @@ class FlashDetector:
             sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
             rise_std_s=rise_std_s,
+            edge_shift_std_s=edge_shift_std_s,
             late_s=late_s[index],
             jitter_s=spread(late_s, 0.0),
         )

@@ -21,10 +21,11 @@ Bools = NDArray[np.bool_]
 
 # Minimum error: alignment of rows with transform blocks, and an error of the encoded levels along a
 # ramp, common to all blocks, that grows with the coding residuals of a frame's single cells (x264
-# at crf 23 to 28: edges of 2 ms scatter by 24 us around the truth).
+# at crf 18 to 30: the most likely values for the scatter of 3,823 edges around the truth, and a
+# quarter more for its tails).
 FLOOR_ROWS = 0.05
-FLOOR_LEVELS = 0.25
-CODED_SHARE = 0.38
+FLOOR_LEVELS = 0.15
+CODED_SHARE = 0.2
 # Minimum number of blocks that the light reaches and that do not clip, and the share of them that
 # must agree on the edge, within this many rows plus this share of its ramp.
 MIN_BLOCKS = 4
@@ -64,8 +65,8 @@ class Edge:
         Whether light begins below it.
     row, row_std : float
         Row of the image (0 is the first) and its one-sigma error.
-    encoded_std : float
-        The encoder's part of that error: common to all edges of lasting lights.
+    encoded_std, guessed_std : float
+        The parts of that error that the encoder causes, and full light that no other frame shows.
     lit_share : float
         Share of the frame that is lit.
     block_shift, block_info, block_step : ndarray, shape (b,)
@@ -77,6 +78,7 @@ class Edge:
     row: float
     row_std: float
     encoded_std: float = 0.0
+    guessed_std: float = 0.0
     lit_share: float
     block_shift: Floats
     block_info: Floats
@@ -205,9 +207,12 @@ class _FrameFit:
         steps = self.levels[near].mean(axis=0)
         step = max(float(np.average(steps, weights=own)) / self.shape.peak, 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
+        rows = np.arange(height, dtype=np.float64)
+        is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
         # Background and light may have been exposed longer than assumed.
+        shown = float(np.clip(self.curve[is_ramp], 0.0, 1.0).mean()) if is_ramp.any() else 1.0
         dark = float(np.average(self.background[near].mean(axis=0), weights=own))
-        exposed = float(np.hypot(self.gain_std * dark / step, 0.5 * self.scale_std)) * length
+        exposed = float(np.hypot(self.gain_std * dark / step, shown * self.scale_std)) * length
         is_cut = row < self.shape.half_px or row + self.shape.reach_px > height - 1
         guessed = guess * max(self.unevenness, UNSEEN_SHARE * is_cut)
         errors = (FLOOR_ROWS, encoded, exposed, guessed)
@@ -216,9 +221,7 @@ class _FrameFit:
         outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
         if not -outside_px < row < height - 1 + outside_px:
             return None
-        rows = np.arange(height, dtype=np.float64)
         drawn_part = np.ptp(self.shape.cdf(rows - row)) / self.shape.peak
-        is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
         off = np.sqrt(np.mean(self.off[is_ramp] ** 2)) if is_ramp.any() else np.inf
         if off > MAX_MISFIT * drawn_part:
             return None
@@ -230,6 +233,7 @@ class _FrameFit:
             row=row,
             row_std=row_std,
             encoded_std=encoded,
+            guessed_std=abs(guessed),
             lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
             block_shift=shift,
             block_info=own,

@@ -31,6 +31,7 @@ from syncaudit.detectors.flash.shape_fit import (
     fit_shape,
     tailed,
 )
+from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
 
 __all__ = ["MIN_FRAMES", "Learnt", "learn"]
 
@@ -42,6 +43,8 @@ MIN_FRAMES = 3
 # A frame that is lit evenly everywhere dates nothing; auto-exposure that responds to the light dims
 # it in the frames that follow.
 MIN_CONTRAST = 0.4
+# The percentile over lit frames that stands for the change by a whole light between two frames.
+FULL_PERCENTILE = 90.0
 MAX_UNLIKE = 0.15
 SMOOTH_ROWS = 9
 N_ROUNDS = 14
@@ -213,11 +216,17 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
 def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
     """Return the frames that are the first to show a pulse in all rows (+1), or none of it (-1).
 
-    All rows of the frames in between are lit about equally, and the frames beside are dark.
+    All rows of the frames in between are lit about equally, and the frames beside are dark. A frame
+    that is only darker than the one before may be lit as well: auto-exposure responds to the light.
     """
-    lit_at, seen = set(lit.index[is_whole & (lit.sense == 0)].tolist()), set(lit.index.tolist())
-    first = {k: 1 for k in lit_at if k - 1 not in seen}
-    return first | {k + 1: -1 for k in lit_at if k + 1 not in seen}
+    is_whole = is_whole & (lit.sense == 0)
+    if not is_whole.any():
+        return {}
+    least = MAX_ANSWER * float(np.percentile(np.maximum(lit.rise, lit.fall), FULL_PERCENTILE))
+    seen = set(lit.index.tolist())
+    first = {k: 1 for k in lit.index[is_whole & (lit.rise > least)].tolist() if k - 1 not in seen}
+    last = lit.index[is_whole & (lit.fall > least)].tolist()
+    return first | {k + 1: -1 for k in last if k + 1 not in seen}
 
 
 def _shows_ends(light: Floats) -> bool:

@@ -70,6 +70,9 @@ class LitFrames:
         the frame lacks relative to its background, which the frames before show.
     is_late : ndarray of bool, shape (f,)
         Frames after those in which such a light changed.
+    rise, fall : ndarray, shape (f,)
+        Median change from the frame before, and to the frame after, in levels; positive where this
+        frame is brighter, 0 where that one is not at hand.
     gain, gain_std : ndarray, shape (f,)
         Exposure of each frame relative to that of its background, and its error; excess is
         corrected as if both were the same.
@@ -88,6 +91,8 @@ class LitFrames:
     clipped_share: Floats
     sense: NDArray[np.int64]
     is_late: Bools
+    rise: Floats
+    fall: Floats
     gain: Floats
     gain_std: Floats
     scale: Floats
@@ -211,6 +216,8 @@ def gather_lit(
         clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
         sense=sense,
         is_late=np.array([seen.is_late for seen in found]),
+        rise=_brighter_than(index - 1, index, levels),
+        fall=_brighter_than(index + 1, index, levels),
         gain=gain,
         gain_std=gain_std,
         scale=scale,
@@ -233,6 +240,17 @@ class _Seen:
     is_known: Bools
     exposure: tuple[float, float, float, float]
     is_late: bool = False
+
+
+def _brighter_than(
+    others: NDArray[np.int64], index: NDArray[np.int64], levels: Mapping[int, Singles]
+) -> Floats:
+    return np.array(
+        [
+            float(np.median(levels[k] - levels[other])) if other in levels else 0.0
+            for other, k in zip(others.tolist(), index.tolist(), strict=True)
+        ]
+    )
 
 
 def _near(at: int) -> list[int]:

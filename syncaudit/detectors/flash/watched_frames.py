@@ -18,7 +18,14 @@ from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashIntervals
 
-__all__ = ["MAX_RISE_S", "ONSET_STD_S", "RISE_SHARE", "WatchedFrames", "watched_neighbours"]
+__all__ = [
+    "MAX_RISE_S",
+    "ONSET_STD_S",
+    "RISE_SHARE",
+    "UNSTATED_READOUT_S",
+    "WatchedFrames",
+    "watched_neighbours",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +45,9 @@ CUT_SHARE = 0.25
 UNSTATED_READOUT_S = 0.018
 # Flashes that clip more than this share of what they light are reported even if none can be timed.
 CLIPPED_SHARE = 0.25
+# Error of the share of a change that a frame shows: local tone curves brighten rows by what lies
+# around them.
+SHARE_STD = 0.1
 # How far the onset of a lasting light may be from its half-light: it rises while rows are exposed.
 ONSET_STD_S = 1e-4
 NOWHERE: Ints = np.empty(0, dtype=np.int64)
@@ -193,7 +203,7 @@ class WatchedFrames:
             epoch_ns=self.epoch_ns,
             start_s=start_s,
             stop_s=stop_s,
-            std_s=np.full(n, math.hypot(ONSET_STD_S, self.stamp_std_s)),
+            std_s=np.full(n, math.hypot(SHARE_STD * self.exposures_s[1], self.stamp_std_s)),
             count=np.ones(n, dtype=np.int64),
             sense=np.array([own.sense for own in blinking.changes], dtype=np.int64),
             clipped_share=clipped_share,

@@ -239,7 +239,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         else (edges.exposure_s, 0.0)
     )
     shift_s = np.zeros(row.size)
-    systematic_s = edges.rise_std_s
+    systematic_s = math.hypot(edges.rise_std_s, edges.edge_shift_std_s)
     if height is not None:
         row = row + part * height[0]
     elif np.any(part != 0.0):

@@ -65,7 +65,7 @@ class FlashEdges:
     rise_std_s : float
         Common error of all edges of a light that rises slowly: parts of it that go on early or late
         may light what this camera sees more than what others see. Also their error if they may
-        belong to pulses after all (`of_pulses`), or if their ramps do not fit any light.
+        belong to pulses after all (`of_pulses`).
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, the same as None, for edges that a row dates.
@@ -74,6 +74,9 @@ class FlashEdges:
         frames were exposed evenly, or when they were stamped.
     jitter_s : float
         Standard deviation of that, over all frames.
+    edge_shift_std_s : float
+        How much earlier a light that goes on and stays may appear, and as much later when it goes
+        off, in all edges alike: by the tone curve, the encoder, or ramps that do not fit any light.
     """
 
     source: str
@@ -99,6 +102,7 @@ class FlashEdges:
     late_s: Floats | None = None
     jitter_s: float = 0.0
     reached_px: tuple[float, float] | None = None
+    edge_shift_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -145,6 +149,7 @@ class FlashEdges:
             half_light_std_s=None,
             sense=None,
             rise_std_s=0.0,
+            edge_shift_std_s=0.0,
             half_s=None,
             late_s=None if self.late_s is None else self.late_s[used],
         )
