@@ -93,8 +93,7 @@ def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool)
     """Refuse to overwrite measured verdicts with verdicts from timestamps alone."""
     if about.get("screen") and read_summary(folder).get("screen") is False and not is_forced:
         raise UsageError(
-            "the folder holds verdicts of a run that measured, which those of --screen would "
-            "replace",
+            "the folder holds the verdicts of a full run, which those of --screen would replace",
             path=str(folder),
             hint="Choose another --out folder, or overwrite them with --force.",
         )

@@ -67,9 +67,9 @@ def audited(
 def _unanswered(clip: Clip, lost: Lost, timeout_s: float | None) -> TaskResult:
     if lost.is_timeout:
         message = (
-            f"the audit took longer than {timeout_s:g} s and was stopped"
-            f"{f' while {lost.at_work}' if lost.at_work else ''}. A damaged file may keep "
-            "a decoder busy for ever; if the clip is sound, raise --timeout."
+            f"the audit took longer than {timeout_s:g} s and was "
+            f"stopped{f' while {lost.at_work}' if lost.at_work else ''}. A damaged file may keep "
+            "a decoder busy forever; if the clip is sound, raise --timeout."
         )
         return failed_result(clip, ReasonCode.TIMEOUT, message)
     cure = "A damaged file may crash a decoder; the other clips are not affected."

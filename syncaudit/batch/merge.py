@@ -147,7 +147,9 @@ def _in_order(shards: Sequence[Shard]) -> list[Clip]:
     by_number = {shard.number: shard for shard in shards}
     missing = [k for k in range(1, count + 1) if k not in by_number]
     if missing or len(by_number) < len(shards):
-        what = f"shard {missing[0]} of {count} is missing" if missing else "a shard is there twice"
+        what = (
+            f"shard {missing[0]} of {count} is missing" if missing else "one shard is given twice"
+        )
         raise UsageError(what, hint=f"Name the folders of all {count} shards, each once.")
     dealt = zip_longest(*(by_number[k].clips for k in range(1, count + 1)))
     return [clip for clip in chain.from_iterable(dealt) if clip is not None]

@@ -85,7 +85,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
             raise UsageError(
                 f"the path of its files from {out} holds bytes that are not UTF-8",
                 path=shown,
-                hint="Rename that folder, or put --out into it.",
+                hint="Rename that folder, or choose an --out folder inside it.",
             ) from error
 
 

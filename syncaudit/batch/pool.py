@@ -158,7 +158,7 @@ def _start_cure(lost: Lost) -> str:
     if lost.is_memory:
         return "Free memory, or run fewer workers (--workers 1)."
     if lost.is_timeout:
-        return "The machine or the disk that Python lies on is too busy; run fewer workers."
+        return "The machine, or the disk that holds Python, is too busy; run fewer workers."
     return (
         "A script that starts a run needs the guard if __name__ == '__main__'; workers=0 "
         "(--workers 0) audits in this process instead and shows what fails."

@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 OUT_OF_MEMORY_HINT = (
-    "A damaged file may ask for any amount; if the clip is sound, cut it into shorter ones, "
-    "raise --memory-limit or lower --workers."
+    "A damaged file may demand any amount of memory; if the clip is sound, cut it into shorter "
+    "ones, raise --memory-limit or lower --workers."
 )
 """Advice for a clip that ran out of memory."""
 
@@ -198,7 +198,7 @@ def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult
         return failed_result(clip, ReasonCode.UNREADABLE, str(error))
     if isinstance(error, MemoryError):
         message = (
-            f"the audit needed more memory than there is ({_first_line(error)}). "
+            f"the audit needed more memory than is available ({_first_line(error)}). "
             f"{OUT_OF_MEMORY_HINT}"
         )
         return failed_result(clip, ReasonCode.UNREADABLE, message)
@@ -209,8 +209,8 @@ def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResu
     message = str(error)
     if not isinstance(error, MachineError):
         message = (
-            f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). "
-            "Fix that and run it again: the clip is then measured again."
+            f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). Fix "
+            "that and run it again: the clip is then measured again."
         )
     verdict = failed_verdict(
         clip, ReasonCode.UNREADABLE, message, source=source, verdict=Verdict.UNVERIFIED

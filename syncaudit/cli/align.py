@@ -39,7 +39,7 @@ def align(
         typer.Option(
             "--out",
             "-o",
-            help=".TextGrid, .ctm or .json file; for a folder of sounds a folder.",
+            help=".TextGrid, .ctm or .json file; for a folder of sounds, a folder.",
             show_default=False,
         ),
     ] = None,
@@ -50,11 +50,12 @@ def align(
     phones: Annotated[
         bool,
         typer.Option(
-            "--phones", help="The text is phones (IPA or ARPAbet) with blanks; | parts words."
+            "--phones",
+            help="The text is phones (IPA or ARPAbet), separated by blanks; | separates words.",
         ),
     ] = False,
     ending: Annotated[
-        str, typer.Option("--format", help="Of a folder: TextGrid, ctm or json.")
+        str, typer.Option("--format", help="For a folder: TextGrid, ctm or json.")
     ] = "TextGrid",
     root: Root = None,
     force: Force = False,
@@ -73,7 +74,7 @@ def align(
     - `syncaudit align corpus/ --out tiers/ --aligner mfa --lang de`
 
     **Exit codes**: 0 all aligned · 1 a text was refused · 2 wrong usage, or no aligner ·
-    4 nothing can vouch for the results.
+    4 the results could not be verified.
     """
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.rooted import roots_of
@@ -83,7 +84,7 @@ def align(
     from syncaudit.writing import check_target
 
     if out is None:
-        raise UsageError("no place for the result is named", hint="Add --out FILE.TextGrid.")
+        raise UsageError("no output file is named", hint="Add --out FILE.TextGrid.")
     jobs = _jobs(audio, text, out, ending)
     for _, _, place in jobs:
         check_target(place, is_forced=force)
@@ -123,7 +124,7 @@ def _jobs(
         return [(audio, text, out)]
     if text is not None:
         raise UsageError(
-            f"{audio} is a folder, its texts stand beside its sounds",
+            f"{audio} is a folder; its texts are read from the files beside its sounds",
             hint="Leave the text out, or name one sound file.",
         )
     suffix = f".{ending.lstrip('.')}"
@@ -145,14 +146,14 @@ def _jobs(
 def _check_ending(suffix: str) -> None:
     if suffix.lower() not in _ENDINGS:
         raise UsageError(
-            f"'{suffix}' is not a format that can be written", hint="Use .TextGrid, .ctm or .json."
+            f"'{suffix}' is not a supported output format", hint="Use .TextGrid, .ctm or .json."
         )
 
 
 def _explain(console: Console, choice: Choice) -> None:
     names = [aligner.name for aligner in choice.aligners]
     rest = f", then {', '.join(names[1:])} for what it refuses" if names[1:] else ""
-    console.print(f"auto takes {names[0]}, the first that can be used here{rest}", markup=False)
+    console.print(f"auto uses {names[0]}, the first that is available here{rest}", markup=False)
     for why in choice.passed_over:
         console.print(f"  not: {why}", markup=False, style="dim", soft_wrap=True)
 

@@ -48,7 +48,7 @@ _HELP = """
 Check whether the streams of a recording share one time.
 
 Stamps claim when a frame, a sample or a message was taken. syncaudit looks at the content
-(motion, shaking, sound) and says for every clip and source by how much the claim is wrong.
+(motion, shaking, sound) and reports for every clip and source how far off the claim is.
 
 **First steps**
 

@@ -31,8 +31,8 @@ def baseline(
 ) -> None:
     """Learn the baselines of a fleet from its measured clips.
 
-    Commands, steering and wheel speed lead or trail what is seen by a delay of the machine. Its
-    median over the clips is written as a policy, by which clips that deviate are found.
+    Commands, steering and wheel speed lead or trail the visible motion by a delay of the machine.
+    Its median over the clips is written as a policy, with which clips that deviate are found.
 
     **Example**
 
@@ -77,12 +77,15 @@ def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
         raise UsageError(
             "no clip has an accepted measurement that is judged by a baseline",
             path=verdicts,
-            hint="Those are commands of robots, steering and wheel speed of vehicles.",
+            hint=(
+                "Baselines apply to commands of robots and to steering and wheel speed of vehicles."
+            ),
         )
     if not any(item.is_known for item in found):
         most = max(found, key=lambda item: item.n_clips)
         raise UsageError(
-            f"only {word_count(most.n_clips, 'clip')} with {most.name}, needed {MIN_CLIPS}",
+            f"only {word_count(most.n_clips, 'clip')} with {most.name}, at least {MIN_CLIPS} "
+            "needed",
             path=verdicts,
             hint="Measure more clips of the fleet.",
         )
@@ -96,7 +99,7 @@ def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:
     for item in found:
         clips = word_count(item.n_clips, "clip")
         if not item.is_known:
-            line = f"left out, only {clips}, needed {MIN_CLIPS}"
+            line = f"left out: only {clips}, at least {MIN_CLIPS} needed"
         else:
             limit_s = item.tolerance_s or item.limit_s
             line = (

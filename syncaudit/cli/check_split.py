@@ -65,11 +65,11 @@ def check_split(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what splits share: clips, recordings, episodes, files, and the same video.
+    """Find what splits share: clips, recordings, episodes, files and videos.
 
-    Video is compared by how its brightness changes, so that a copy is found which was coded again,
-    scaled, or cut to another length. Every video is decoded once. Where nothing moves, videos that
-    look alike are undecided: they are listed, and shared by --strict.
+    Videos are compared by how their brightness changes, so a copy is found even if it was
+    re-encoded, scaled, or cut to another length. Every video is decoded once. Where nothing moves,
+    videos that look the same are undecided: they are listed, and --strict counts them as shared.
 
     Exit code 0: nothing shared was found; 1: something is shared.
 
@@ -195,12 +195,13 @@ def _print(
     words = word_count(len(copies), "pair")
     show(f"✕ {words} of videos with the same content", "red", lines)
     lines = [
-        f"{_pair(pair, '?')}  ({pair.why}; likeness {pair.likeness:.3f})" for pair in seen.undecided
+        f"{_pair(pair, '?')}  ({pair.why}; similarity {pair.likeness:.3f})"
+        for pair in seen.undecided
     ]
     words = word_count(len(lines), "pair")
     show(
-        f"? {words} of videos undecided: they show one scene, and nothing tells whether they are "
-        "copies. Look at them; --strict counts them as shared",
+        f"? {words} of videos undecided: they show the same scene, but it cannot be determined "
+        "whether they are copies. Look at them; --strict counts them as shared",
         "yellow",
         lines,
     )
@@ -208,7 +209,7 @@ def _print(
     show(f"! {word_count(len(lines), 'video')} that could not be decoded", "yellow", lines)
     sizes = ", ".join(f"{printable(part.name)} {len(part.clips):,}" for part in parts)
     end = "splits share data" if is_shared else "nothing shared was found"
-    console.print(f"{sizes} clips, {seen.n_videos:,} videos compared: {end}")
+    console.print(f"{sizes} clips, {word_count(seen.n_videos, 'video')} compared: {end}")
 
 
 def _first_clip(found: tuple[str, Sequence[str]]) -> str:

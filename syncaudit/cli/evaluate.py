@@ -35,30 +35,36 @@ def evaluate(
     ] = None,
     originals: Annotated[
         str | None,
-        typer.Option("--originals", help="Run over the unmoved clips, where controls are missing."),
+        typer.Option(
+            "--originals", help="Run over the unmoved clips, if the truth lacks controls."
+        ),
     ] = None,
     inject: Annotated[
         list[str] | None,
         typer.Option(
             "--inject",
-            help="Put these errors into what was measured: offset, step, jitter=SIZES in ms, "
-            "drift=ppm, lost=frames; default offset=5,10,20,50,100. Repeatable.",
+            help=(
+                "Errors to inject into what was measured: offset, step, jitter=SIZES in ms, "
+                "drift=ppm, lost=frames; default offset=5,10,20,50,100. Repeatable."
+            ),
         ),
     ] = None,
     variants: Annotated[
-        int, typer.Option("--variants", min=1, help="Variants of a clip, of --inject.")
+        int, typer.Option("--variants", min=1, help="Variants per clip, with --inject.")
     ] = 4,
     sources: MovedSources = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw of variants.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Random seed: another draw of variants.")
+    ] = 0,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how often a run errs: by errors injected on purpose, and by people's labels.
+    """Measure how often a run errs, by injected errors and by people's labels.
 
-    Without --truth, errors are put into what was measured of the clips that passed: offsets cost
-    milliseconds; for drifts, steps, jitter and lost frames each clip is decoded once. Told are
-    which errors were found, from which size on at least 95 % are, and by how much the figures are
-    off. With --labels: precision and recall of the rejections, and the clips that are disputed.
+    Without --truth, errors are injected into what was measured of the clips that passed: offsets
+    take milliseconds; for drifts, steps, jitter and lost frames each clip is decoded once. The
+    report shows which errors were found, the size from which at least 95 % are found, and how far
+    off the figures are. With --labels: precision and recall of the rejections, and disputed clips.
     Brackets are 95 % intervals.
 
     Exit code 4: nothing that was injected could be judged.
@@ -80,7 +86,8 @@ def evaluate(
 
     if truth is not None and inject:
         raise UsageError(
-            "--truth and --inject both name errors", hint="Name one: a trial, or a run over clips."
+            "--truth and --inject both choose the errors",
+            hint="Use one of them: --truth for a trial, --inject for a run over clips.",
         )
     beside = Path(verdicts) / "labels.jsonl"  # default location of the viewer
     if truth is None and labels is None and beside.is_file():
@@ -142,7 +149,7 @@ def _injected(
         )
     if all(row.is_control for row in judging.truth):
         raise UsageError(
-            "no clip passed whose sources could be moved",
+            "no clip that passed has a source that can be moved",
             path=run,
             hint="Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
         )

@@ -71,9 +71,9 @@ def _print_controls(console: Console, found: Detection) -> None:
             line.append(f" {_rate(found.control_rate(verdict))}")
         console.print(line, soft_wrap=True)
     notes = {
-        "not counted, as the moved source was rejected before": found.n_rejected_before,
+        "not counted: the moved source was rejected before": found.n_rejected_before,
         "counted without a verdict on the unmoved clip": found.n_without_control,
-        "of the truth not judged by this run": found.n_without_verdict,
+        "in the truth, but not judged by this run": found.n_without_verdict,
     }
     for note, n in notes.items():
         if n:
@@ -150,7 +150,8 @@ def _print_agreement(console: Console, found: Agreement) -> None:
     recall = "unknown" if share is None else f"{100.0 * share:.0f} %"
     console.print(f"Precision of reject: {_rate(found.precision)}", soft_wrap=True)
     console.print(
-        f"Recall of reject: {recall} ({_bounds(low, high)}), each verdict by its clips in the run",
+        f"Recall of reject: {recall} ({_bounds(low, high)}), each verdict weighted by its clips "
+        "in the run",
         soft_wrap=True,
     )
     for dispute in found.disputes[:_DISPUTES_SHOWN]:
@@ -165,7 +166,7 @@ def _print_agreement(console: Console, found: Agreement) -> None:
     if more > 0:
         console.print(f"  ... and {word_count(more, 'more disputed clip')}, see --json")
     notes = {
-        "that fits no clip of this run": found.n_without_verdict,
+        "without a clip in this run": found.n_without_verdict,
         "given with the verdict on screen": found.n_seen,
     }
     for note, n in notes.items():
@@ -210,14 +211,14 @@ def _reached(group: Group) -> str:
     shown, seen = group.found_from, group.seen_from
     if seen is None:
         return "95 % found: not reached by any size"
-    words = f"from {_size(group.quantity, seen.size)} on; there {_rate(seen.rate(Outcome.FOUND))}"
+    words = f"from {_size(group.quantity, seen.size)} upwards: {_rate(seen.rate(Outcome.FOUND))}"
     if shown is seen:
         return f"95 % found {words}"
     more = word_count(group.clips_to_promise, "more clip")
     few = f"too few clips to promise 95 % found {words}. It takes {more} without a miss"
     if shown is None:
         return few
-    return f"{few}; promised from {_size(group.quantity, shown.size)} on"
+    return f"{few}; promised from {_size(group.quantity, shown.size)} upwards"
 
 
 def _rate(rate: Rate) -> str:

@@ -36,27 +36,31 @@ def export_shards(
         str, typer.Option("--max-size", help="Size at which the next shard begins: 500M, 1G.")
     ] = "1G",
     max_count: Annotated[
-        int, typer.Option("--max-count", min=1, help="Most clips of a shard.")
+        int, typer.Option("--max-count", min=1, help="Maximum number of clips per shard.")
     ] = 10_000,
     include: Annotated[
         list[str] | None,
-        typer.Option("--include", help="Also these: unverified (or reject). Repeatable."),
+        typer.Option(
+            "--include", help="Also pack these verdicts: unverified (or reject). Repeatable."
+        ),
     ] = None,
     partial: Partial = False,
     root: Annotated[
         list[str] | None,
         typer.Option(
             "--root",
-            help="Pack only files in these folders; default: the manifest's folder, and what "
-            "'validate' took for trusted. Repeatable.",
+            help=(
+                "Pack only files in these folders; default: the manifest's folder, and those "
+                "that 'validate' trusted. Repeatable."
+            ),
         ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
 
-    Samples of shards are copied with all their members, byte by byte; of other clips the files
-    that the manifest names are packed. `syncaudit validate` reads the shards back.
+    Samples of shards are copied with all their members, byte by byte; for other clips, the
+    files that the manifest names are packed. `syncaudit validate` reads the shards back.
 
     A clip without a verdict is left out and reported (exit code 1). A stopped export resumes
     when it is started again. `shards.json` lists the shards with their SHA-256.

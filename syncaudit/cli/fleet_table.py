@@ -131,7 +131,7 @@ def repeated_lines(repeated: Any) -> list[Text]:
     ]
     more = repeated["clips"] - len(lines)
     if more > 0:
-        lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
+        lines.append(f"... and {word_count(more, 'more clip')} with the same data as another")
     return [Text(line, style="yellow") for line in lines]
 
 

@@ -109,7 +109,8 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MOST_RULES_BYTES:
             raise UsageError(
-                f"the rules hold {path.stat().st_size} bytes, expected {_MOST_RULES_BYTES} at most",
+                f"the rules file has {path.stat().st_size} bytes, expected {_MOST_RULES_BYTES} "
+                "at most",
                 path=str(path),
                 hint="Name the file of rules, not that of a data set.",
             )
@@ -163,7 +164,8 @@ def _refuse_outdated_passes(manifest: str) -> None:
 
     if read_summary(path.parent).get("complete") is False:  # no summary: any file of that name
         raise UsageError(
-            "a run into this folder was not finished: it may list clips that no longer pass",
+            "the run that wrote this folder was not finished: the file may list clips that no "
+            "longer pass",
             path=manifest,
             hint="Run the same 'syncaudit validate' again, or copy the file to use it as it is.",
         )
@@ -230,7 +232,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         raise UsageError(
             f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
-            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate again.",
+            hint="Write 'version': 1 if it follows docs/manifest.md, or calibrate again.",
         )
     from syncaudit.pipeline.known_corrections import check_calibration  # heavy
 
@@ -256,8 +258,8 @@ def refuse_idle(
         if known & (clip.sources.keys() | clocks):
             return
     raise UsageError(
-        f"the calibration is for {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
-        "one of them",
+        f"the calibration is for {', '.join(sorted(known)[:5]) or 'no source'}, but no clip has "
+        "any of these sources",
         path=None if path is None else str(path),
         hint=f"The first clip has {', '.join(sorted(first.sources)[:5])}." if first else None,
     )

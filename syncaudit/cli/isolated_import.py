@@ -56,7 +56,7 @@ def import_isolated(
             if heard or worker.is_late:
                 outcome = worker.collect()
                 if worker.is_gone and outcome is None:
-                    raise SyncAuditError(f"the process that imports cannot start: {worker.lost}")
+                    raise SyncAuditError(f"the import process cannot start: {worker.lost}")
                 if outcome is None:
                     worker.give([0], [task], None)
                     continue
@@ -123,10 +123,16 @@ def _result(value: Imported | Exception | _Defect | Lost, uri: str) -> Imported:
         raise value
     if isinstance(value, _Defect):
         raise RuntimeError(f"the import failed\n{value}")
-    what = f"it computed for {IMPORT_STALL_S:.0f} s and read nothing" if value.is_timeout else value
+    what = (
+        f"it computed for {IMPORT_STALL_S:.0f} s without reading anything"
+        if value.is_timeout
+        else value
+    )
     raise UsageError(
         f"the import was stopped: {what}",
         path=uri,
-        hint="A damaged or hostile file may ask for any amount. If the data set is sound, raise "
-        "--memory-limit, or import a part of it.",
+        hint=(
+            "A damaged or hostile file may demand any amount of memory. If the data set is "
+            "sound, raise --memory-limit, or import a part of it."
+        ),
     )

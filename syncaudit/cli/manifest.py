@@ -17,7 +17,9 @@ def manifest(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="Format of the data set, or auto to find it by probing; a wrong name lists all.",
+            help=(
+                "Format of the data set, or auto to find it by probing; an unknown name lists all."
+            ),
         ),
     ],
     source: Annotated[
@@ -39,7 +41,7 @@ def manifest(
 ) -> None:
     """Write the clip manifest of a data set, and report how its files were interpreted.
 
-    Formats: docs/datasets.md lists them; so does a wrong name, with those of installed packages.
+    Formats: docs/datasets.md lists them; so does an unknown name, with those of other packages.
 
     The data set itself is left untouched. Tables that cannot be read from it as they are become
     Parquet files in a folder beside the manifest: manifest.jsonl, manifest_files/.

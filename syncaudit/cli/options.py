@@ -59,11 +59,11 @@ MemoryLimit = Annotated[
 ]
 MovedSources = Annotated[
     list[str] | None,
-    typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
+    typer.Option("--sources", help="Sources to move: a kind, or a name with *. Repeatable."),
 ]
 Details = Annotated[bool, typer.Option("--details", help="Print every source of every clip.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Also overwrite files that syncaudit did not write.")
 ]
@@ -74,14 +74,16 @@ Partial = Annotated[
 Prune = Annotated[
     bool,
     typer.Option(
-        "--prune", help="Remove verdicts of clips that this run does not name from --out."
+        "--prune", help="Remove from --out the verdicts of clips that this run does not name."
     ),
 ]
 Root = Annotated[
     list[str] | None,
     typer.Option(
         "--root",
-        help="Open only files in these folders. By default files outside of the manifest's "
-        "folder are opened, but reported and never quoted. Repeatable.",
+        help=(
+            "Open only files in these folders. By default, files outside the manifest's folder "
+            "are opened, but they are reported and never quoted. Repeatable."
+        ),
     ),
 ]

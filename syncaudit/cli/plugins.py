@@ -29,7 +29,7 @@ def add_plugins(app: typer.Typer, panels: Mapping[str, str] | None = None) -> No
         try:
             command = point.load()
             if not callable(command):
-                raise TypeError(f"{point.value} is no command")
+                raise TypeError(f"{point.value} is not a command")
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  # a broken plugin must only break itself

@@ -14,7 +14,7 @@ from syncaudit.batch.summary import Progress as BatchProgress
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph
 from syncaudit.datasets.importing import Imported
-from syncaudit.formatting import word_span
+from syncaudit.formatting import word_count, word_span
 from syncaudit.model import Verdict
 
 __all__ = ["ImportView", "ProgressView", "print_import"]
@@ -114,9 +114,9 @@ class ImportView(_LiveView):
     def __call__(self, n_clips: int) -> None:
         """Show the number of clips."""
         if self._moving is not None:
-            self._status.update(f"{n_clips} clips")
+            self._status.update(word_count(n_clips, "clip"))
         else:
-            self.print_now_and_then(f"{n_clips} clips")
+            self.print_now_and_then(word_count(n_clips, "clip"))
 
 
 def print_import(console: Console, imported: Imported, out: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from syncaudit.formatting import word_count
 from syncaudit.model import Clip
 from syncaudit.readers.roots import Roots
 from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
@@ -65,6 +66,6 @@ def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
         "with --root; name its own folder to leave them unopened."
     )
     return (
-        f"{n_files} files of {n_clips} clips lie outside of {', '.join(roots.places)}: {listed}"
-        f"{', ...' if n_files > _MOST_NAMED else ''}. {what}"
+        f"{word_count(n_files, 'file')} of {word_count(n_clips, 'clip')} outside "
+        f"{', '.join(roots.places)}: {listed}{', ...' if n_files > _MOST_NAMED else ''}. {what}"
     )

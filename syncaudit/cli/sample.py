@@ -20,17 +20,17 @@ def sample(
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
     weekly: Annotated[
-        bool, typer.Option("--weekly", help="Draw so many of every week (UTC) of recording.")
+        bool, typer.Option("--weekly", help="Draw that many from every week (UTC) of recording.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another draw.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
     """Draw clips at random for a person to label, the same number of each verdict.
 
-    They come in an order that tells nothing, and are looked at with the verdict hidden. The
-    labels are what `syncaudit evaluate --labels` compares the verdicts with. With --weekly, weeks
-    that are complete are drawn the same again and keep their labels.
+    They come in random order, and are looked at with the verdict hidden. `syncaudit evaluate
+    --labels` compares the verdicts with the labels. With --weekly, the sample of a complete week
+    stays the same when drawn again, and keeps its labels.
 
     **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
     """

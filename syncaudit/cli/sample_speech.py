@@ -12,6 +12,7 @@ import typer
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Partial
 from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 
 __all__ = ["sample_speech"]
 
@@ -59,15 +60,15 @@ def sample_speech(
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(
-            f"{out} is no folder", hint="Name a folder that exists or can be made."
+            f"{out} is not a folder", hint="Name a folder that exists or can be made."
         ) from error
     page = out / "speech.html"
     check_target(page, Signature.REPORT, is_forced=force)
-    about = f"{manifest} · {len(drawn)} of {n} wanted utterances · seed {seed}"
+    about = f"{manifest} · {len(drawn)} of {n} requested utterances · seed {seed}"
     write_speech_sheet(drawn, page, about=about, problems=problems)
     console = stdout()
     n_clips = len({utterance.clip_id for utterance in drawn})
-    sentence = f"{len(drawn)} utterances of {n_clips} clips: {page}"
+    sentence = f"{word_count(len(drawn), 'utterance')} of {word_count(n_clips, 'clip')}: {page}"
     console.print(printable(sentence), markup=False, soft_wrap=True)
     for problem in problems:
         console.print(printable(f"not shown: {problem}"), markup=False, soft_wrap=True)

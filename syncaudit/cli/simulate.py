@@ -66,7 +66,7 @@ def simulate(
     if scenario is None:
         raise UsageError("no scenario is named", hint="See 'syncaudit simulate --list'.")
     if out is None:
-        raise UsageError("no folder for the clips is named", hint="Add --out DIR.")
+        raise UsageError("no output folder is named", hint="Add --out DIR.")
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.simulate import simulate_manifest
     from syncaudit.writing import claim_folder

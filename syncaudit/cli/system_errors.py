@@ -32,7 +32,7 @@ _STARVED = {
     errno.ENFILE: "The machine has too many open files.",
     errno.ENOMEM: "Lower --workers, or free memory.",
     errno.EAGAIN: "Lower --workers, or raise the limit on processes (ulimit -u).",
-    errno.EIO: "The disk or share fails: check it.",
+    errno.EIO: "The disk or share is failing: check it.",
     errno.ESTALE: "The share was lost: mount it again.",
     errno.ETIMEDOUT: "The share or store does not answer: try again later.",
 }

@@ -40,7 +40,7 @@ def trace(
     """Look up the verdicts of samples or clips by their ids.
 
     For the batch that made a loss explode: which of its samples come from clips that were rejected,
-    not verified, or never audited, and what their sources' clocks are.
+    unverified, or never audited, and what was found about their clocks.
 
     **Examples**
 
@@ -86,7 +86,7 @@ def trace(
             text = f"{clip_id}: {', '.join(samples)}"
             console.print(Text(printable(text), style="dim"), soft_wrap=True)
     for name in unknown:
-        console.print(Text(f"? {printable(name)}: no verdict of such a clip", style="yellow"))
+        console.print(Text(f"? {printable(name)}: no verdict on such a clip", style="yellow"))
     is_good = not unknown and all(clip.verdict is Verdict.PASS for clip in found)
     raise typer.Exit(ExitCode.DONE if is_good else ExitCode.REJECTED)
 

@@ -41,10 +41,10 @@ def tune(
     ] = "1%",
     min_found: Annotated[
         str,
-        typer.Option("--min-found", help="Share of errors of a size to be found: 95%@20ms."),
+        typer.Option("--min-found", help="Share of errors to be found, and their size: 95%@20ms."),
     ] = "95%@20ms",
     by: Annotated[
-        Literal["kind", "source"], typer.Option("--by", help="What gets a limit of its own.")
+        Literal["kind", "source"], typer.Option("--by", help="Which sources share a limit.")
     ] = "kind",
     truth: Annotated[
         str | None,
@@ -67,15 +67,15 @@ def tune(
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Choose the largest offset of each kind of source, and say what that promises.
+    """Choose the offset limit of each kind of source, and state what it promises.
 
     Clips that passed, or that a person accepts, are judged by many limits from what was measured,
     as they are and with known errors: nothing is decoded. Promises are made on recordings that the
-    limits were not chosen on, by the lower bounds of their intervals; all of them together hold
-    with 95 %.
+    limits were not chosen on, by the lower bounds of their intervals; together they hold
+    with 95 % confidence.
 
-    Exit code 0: every promise is shown; 1: a policy is written, but it is not shown to keep the
-    promises, and how many more recordings it takes is printed.
+    Exit code 0: every promise is shown to hold; 1: a policy is written, but the promises are not
+    shown to hold, and the number of further recordings needed is printed.
 
     **Example**
 
@@ -102,8 +102,8 @@ def tune(
 
     if truth is not None and labels is not None:
         raise UsageError(
-            "--truth and --labels both say which clips are good",
-            hint="With --truth its controls are.",
+            "--truth and --labels both determine which clips are good",
+            hint="With --truth, its controls are the good clips: leave --labels out.",
         )
     goal = _goal(max_false_reject, min_found)
     rules = load_policy(None if policy is None else str(policy), profile=profile)

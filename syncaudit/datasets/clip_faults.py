@@ -42,8 +42,8 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
     ):
         if any(unicodedata.category(c) in _UNSEEN and c not in _JOINERS for c in name):
             yield (
-                f"{key} holds characters that cannot be seen ({name[:40]!r})",
-                "Leave out line ends, control characters and marks of direction.",
+                f"{key} holds invisible characters ({name[:40]!r})",
+                "Leave out line ends, control characters and direction marks.",
             )
     if not clip.clip_id:
         yield "clip_id is empty", "Give every clip a unique id."
@@ -148,7 +148,7 @@ def _camera_faults(at: str, spec: CameraSpec) -> Iterator[tuple[str, str]]:
         if spec.focal_px is None and spec.fov_deg is None:
             yield (
                 f"{at} has distortion without focal_px or fov_deg",
-                "Both were calibrated: add it.",
+                "Distortion is calibrated together with the focal length: add that.",
             )
     if spec.focal_px is not None and spec.fov_deg is not None:
         yield f"{at} has both fov_deg and focal_px", "Keep the one that you measured."

@@ -132,7 +132,7 @@ def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
     more = f" and {len(tables) - _MOST_NAMED} more" if len(tables) > _MOST_NAMED else ""
     own = [name.removeprefix(f"{undated.folder}/") for name in undated.sources]
     raise UsageError(
-        f"no source has times, and no rule takes {listed}{more}",
+        f"no source has times, and no rule matches {listed}{more}",
         path=source.uri_of(undated.folder) if undated.folder else source.uri,
         hint="Describe the files: save these rules as rules.toml, correct them (kinds: "
         f"{', '.join(SourceKind)}; docs/datasets.md) and add --rules rules.toml. Rules that leave "

@@ -109,7 +109,7 @@ def logger_sources(
     try:
         found = _Log.read(source, name)
     except pa.ArrowException as error:
-        note(f"left out {name}: it is no intact log ({one_line(error)}). Export it again.")
+        note(f"left out {name}: it is not an intact log ({one_line(error)}). Export it again.")
         return {}
     if found is None:
         return {}

@@ -108,7 +108,9 @@ def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
     unknown = sorted(set(content) - {"source"})
     if unknown or not isinstance(listed, list) or not listed:
         raise UsageError(
-            f"the rules hold {unknown[0]!r}" if unknown else "the rules hold no list 'source'",
+            f"the rules hold the unknown key {unknown[0]!r}"
+            if unknown
+            else "the rules hold no list 'source'",
             hint="Expected tables [[source]] with match = 'cam_*.mp4' and kind = 'camera'.",
         )
     return tuple(_parse(number, rule) for number, rule in enumerate(listed, start=1))

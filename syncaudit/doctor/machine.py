@@ -73,7 +73,7 @@ def _memory(root: Path) -> Symptom:
     }
     total, free = figures.get("MemTotal"), figures.get("MemAvailable")
     if total is None or free is None:
-        return Symptom("memory", Status.UNKNOWN, "/proc/meminfo says nothing")
+        return Symptom("memory", Status.UNKNOWN, "/proc/meminfo does not state it")
     detail = f"{free / _GIB:.1f} of {total / _GIB:.1f} GiB free"
     limit = _memory_limit(root / "sys/fs/cgroup")
     if limit is not None and limit < total:

@@ -127,8 +127,8 @@ def _by_week(labels: Labels, weeks: Mapping[str, Mapping[str, Verdict]]) -> dict
 
 def _of_another_run(what: str, path: str, theirs: str, ours: str) -> UsageError:
     return UsageError(
-        f"the {what} of another run: none of its clips was judged (it names '{theirs}', the run "
-        f"judged '{ours}')",
+        f"this is the {what} of another run: none of its clips was judged (it names '{theirs}', "
+        f"the run judged '{ours}')",
         path=path,
         hint="Give the file that belongs to the clips of this run.",
     )

@@ -107,7 +107,7 @@ class Injected:
         if source is not None and not isinstance(row.get("kind"), str):
             raise ValueError("has a source without its kind")
         if not isinstance(moved, list):
-            raise ValueError("moved is no list")
+            raise ValueError("moved is not a list")
         quantity = done[0] if done else Quantity.OFFSET
         return cls(
             clip_id=row["clip_id"],
@@ -149,6 +149,8 @@ def _rows(uri: str) -> Iterator[Injected]:
             try:
                 yield Injected.from_json(row)
             except ValueError as error:
-                raise UsageError(f"{where} is no truth: {error}", path=uri, hint=_HINT) from error
+                raise UsageError(
+                    f"{where} is not a valid line of the truth: {error}", path=uri, hint=_HINT
+                ) from error
     except ManifestError as error:
         raise UsageError(error.message, path=uri, hint=_HINT) from error

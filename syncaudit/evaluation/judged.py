@@ -136,7 +136,9 @@ def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
             judged = Judged.from_row(row)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(
-                f"{where} is no verdict ({type(error).__name__}: {error})", path=place, hint=_HINT
+                f"{where} is not a verdict ({type(error).__name__}: {error})",
+                path=place,
+                hint=_HINT,
             ) from error
         found.add(judged.clip_id, str(judged.verdict))
         yield judged

@@ -236,8 +236,8 @@ def tune(
     names = sorted({trial.recordings[original] for original in trial.controls})
     if len(names) < 2:
         raise UsageError(
-            f"the trial holds {len(names)} recording, and what is chosen on one says nothing of "
-            "others",
+            f"the trial holds {len(names)} recording, so limits chosen on it cannot be checked "
+            "on others",
             hint="Inject errors into clips of several recordings.",
         )
     by_limit = {

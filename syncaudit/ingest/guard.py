@@ -100,7 +100,7 @@ def guard(
         if told and (on_bad == "raise" or not good):
             more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
             raise BadSampleError(
-                f"{told[0]}{more}", hint="'syncaudit trace' tells what is known of its clip."
+                f"{told[0]}{more}", hint="'syncaudit trace' shows what is known about its clip."
             )
         return collate(good)
 

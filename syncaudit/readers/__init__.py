@@ -147,7 +147,9 @@ def _check_units(name: str, spec: SourceSpec) -> None:
         if key not in known:
             raise _wrong(f"'units' of {name} names '{key}', which it does not have", key, known)
         if unit not in known[key]:
-            message = f"'units' of {name} says that {key} is in '{unit}', which is not known"
+            message = (
+                f"'units' of {name} gives '{unit}' as the unit of {key}, which is not a known unit"
+            )
             raise _wrong(message, unit, known[key])
 
 

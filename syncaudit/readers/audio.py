@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.sound import decode_sound, refuse_endless
 from syncaudit.errors import StreamReadError
+from syncaudit.formatting import word_count
 from syncaudit.model import (
     AudioSpec,
     AudioStream,
@@ -123,9 +124,10 @@ def _lost(uri: str, sound: _Sound) -> Finding:
     sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
     return warned(
         ReasonCode.GAP,
-        f"{uri}: presentation time jumps {len(sound.jumps)} times against the sample "
-        f"count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What follows "
-        "is placed by presentation time here; a program that counts samples would place it wrong.",
+        f"{uri}: presentation time jumps {word_count(len(sound.jumps), 'time')} against the "
+        f"sample count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What "
+        "follows is placed by presentation time here; a program that counts samples would place "
+        "it wrong.",
         seconds,
     )
 
@@ -192,7 +194,7 @@ def _read_sound(path: Path, uri: str) -> _Sound:
         ) from error
     if track.rate_hz <= 0:
         raise StreamReadError("states no sampling rate", path=uri, hint="Export it as wav.")
-    damage = f"{track.n_errors} packets cannot be decoded" if track.n_errors else None
+    damage = f"{word_count(track.n_errors, 'packet')} cannot be decoded" if track.n_errors else None
     return _Sound(
         rate_hz=float(track.rate_hz),
         samples=track.samples,

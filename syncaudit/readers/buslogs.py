@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from syncaudit.errors import StreamReadError, one_line
+from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.candump import parse_candump
 from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of
@@ -170,8 +171,8 @@ def _with_complaints(uri: str, frames: BusFrames, complaints: list[str]) -> BusF
         return frames
     finding = Finding(
         code=ReasonCode.CORRUPT,
-        message=f"{uri}: {len(complaints)} part(s) of the log cannot be read, the first: "
-        f"{complaints[0]}. Copy it again.",
+        message=f"{uri}: {word_count(len(complaints), 'part')} of the log cannot be read, the "
+        f"first: {complaints[0]}. Copy it again.",
         value=float(len(complaints)),
         limit=0.0,
     )
@@ -234,7 +235,7 @@ def _collect(
         findings = (
             Finding(
                 code=ReasonCode.CORRUPT,
-                message=f"{uri}: the log breaks off after {n_total} frames "
+                message=f"{uri}: the log breaks off after {word_count(n_total, 'frame')} "
                 f"({type(error).__name__}: {one_line(error)}). "
                 "Copy it again.",
                 value=float(n_total),

@@ -17,6 +17,7 @@ from syncaudit.decode.container import list_frames, list_tabulated
 from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
+from syncaudit.formatting import word_count
 from syncaudit.model import (
     CameraSpec,
     CameraStream,
@@ -242,8 +243,8 @@ def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:
         return (
             Finding(
                 code=ReasonCode.CORRUPT,
-                message=f"{uri}: the container breaks off after {frames.n_frames} frames "
-                f"({frames.damage}). Copy it again.",
+                message=f"{uri}: the container breaks off after "
+                f"{word_count(frames.n_frames, 'frame')} ({frames.damage}). Copy it again.",
                 value=float(frames.n_frames),
             ),
         )

@@ -188,8 +188,8 @@ def _undecodable(uri: str, dbc_uri: str, short: dict[str, int]) -> Finding:
     return Finding.warning(
         ReasonCode.CORRUPT,
         None,
-        f"{uri}: frames too short for what {dbc_uri} describes were passed over: "
-        f"{listed}. Check that the DBC is of this vehicle's version.",
+        f"{uri}: frames too short for what {dbc_uri} describes were skipped: {listed}. Check "
+        "that the DBC matches this vehicle's version.",
         value=float(sum(short.values())),
         limit=0.0,
     )

@@ -39,9 +39,9 @@ def read_clip_ids(path: str, *, may_be_empty: bool = False) -> frozenset[str]:
                 raise UsageError(
                     f"line {number} is not valid JSON with a 'clip_id'",
                     path=path,
-                    hint="Expected a manifest, or one clip_id a line.",
+                    hint="Expected a manifest, or one clip_id per line.",
                 ) from error
         found.add(str(text))
     if not found and not may_be_empty:
-        raise UsageError("lists no clip", path=path, hint="Write one clip_id a line.")
+        raise UsageError("lists no clip", path=path, hint="Write one clip_id per line.")
     return frozenset(found)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from syncaudit.errors import StreamReadError, one_line
+from syncaudit.formatting import word_count
 from syncaudit.limits import LINE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
@@ -142,7 +143,7 @@ def _judge_faulty(
     is_last = is_last and _columns_of_last(rows) == n_found
     if not is_last:
         raise StreamReadError(
-            f"line {line} has {n_found} columns, expected {n_columns}",
+            f"line {line} has {word_count(n_found, 'column')}, expected {n_columns}",
             code="corrupt",
             path=uri,
             hint=f"{len(faulty)} line(s) are faulty; export the table again.",
@@ -154,8 +155,8 @@ def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
     """Return the finding for a last line that has too few columns."""
     return Finding(
         code=ReasonCode.CORRUPT,
-        message=f"{uri}: the last line ({line}) is cut off: {n_found} columns, expected "
-        f"{n_columns}. The file is incomplete; copy it again.",
+        message=f"{uri}: the last line ({line}) is cut off: {word_count(n_found, 'column')}, "
+        f"expected {n_columns}. The file is incomplete; copy it again.",
         value=float(n_found),
         limit=float(n_columns),
     )

@@ -119,7 +119,7 @@ def _parse(data: bytes) -> tuple[Any, ...]:
 def _refuse_vast(text: str) -> None:
     """Reject huge lengths and ranges, which cantools would expand bit by bit or value by value."""
     for match in _VAST.finditer(text):
-        raise ValueError(f"a signal lies at or has {match[0][:40].strip()} bits")
+        raise ValueError(f"a signal has {match[0][:40].strip()} bits as its position or length")
     for line in _RANGES.findall(text):
         for first, last in re.findall(r"([0-9]{1,18})\s*-\s*([0-9]{1,18})", line):
             if int(last) - int(first) > _MOST_PAGES:

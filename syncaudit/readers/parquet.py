@@ -121,7 +121,7 @@ def _check_size(
                 total += max(chunk.total_uncompressed_size, 8 * chunk.num_values)
                 if total > TABLE_BYTES:
                     raise StreamReadError(
-                        f"unpacks to more than {TABLE_BYTES >> 30} GiB, the limit being met in "
+                        f"unpacks to more than {TABLE_BYTES >> 30} GiB; the limit is reached in "
                         f"column '{chunk.path_in_schema[:80]}' of row group {number}",
                         path=uri,
                         hint="Split the recording into parts of a few hours.",

@@ -152,7 +152,8 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             is_complete = summary["clips"].get("total") in (None, sum(counts.values()))
     except StreamReadError as error:
         raise UsageError(
-            f"no {SUMMARY} beside the verdicts says that their run was finished ({error.message})",
+            f"no {SUMMARY} beside the verdicts confirms that their run was finished "
+            f"({error.message})",
             path=verdict_file,
             hint=_RESUME,
         ) from error

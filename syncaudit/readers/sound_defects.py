@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Severity
 
 __all__ = ["sound_defects"]
@@ -75,7 +76,7 @@ def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]
     return [
         Finding(
             code=ReasonCode.CORRUPT,
-            message=f"{uri}: {len(found)} dropouts (exact zeros within sound), "
+            message=f"{uri}: {word_count(len(found), 'dropout')} (exact zeros within sound), "
             f"{lost_s * 1e3:.0f} ms in total, the first at {found[0][0] / rate_hz:.3f} s. "
             "The recorder lost buffers there.",
             value=share,

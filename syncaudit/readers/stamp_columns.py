@@ -57,8 +57,10 @@ def stamps_of(cells: Cells) -> NDArray[np.int64]:
             f"column '{cells.name}' is of type {kind}, expected int64 nanoseconds"
             + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
             path=cells.uri,
-            hint="Write the timestamps as 64-bit integers from the start, or state what the floats "
-            "are in: 'units': {'stamps': 's'}.",
+            hint=(
+                "Write the timestamps as 64-bit integers from the start, or state the unit of "
+                "the floats: 'units': {'stamps': 's'}."
+            ),
         )
     return as_array(_checked_cast(cells, pa.int64()), np.int64)
 
@@ -77,8 +79,10 @@ def stamps_from_seconds(cells: Cells) -> NDArray[np.int64]:
             f"'{cells.name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are not "
             "seconds since a start (more than 30 days)",
             path=cells.uri,
-            hint="Where they are unix seconds say so: 'units': {'stamps': 's'} (they have steps "
-            "of 0.24 us or worse).",
+            hint=(
+                "If they are unix seconds, state it: 'units': {'stamps': 's'} (they have steps "
+                "of 0.24 us or worse)."
+            ),
         ) from error
 
 
@@ -148,7 +152,7 @@ def _bad_stamp(cells: Cells, index: int, cell: str) -> StreamReadError:
     code = "unreadable"
     if _FLOAT.match(cell):
         hint = (
-            "State what they are in, such as 'units': {'stamps': 's'}, or write integers (unix "
+            "State their unit, such as 'units': {'stamps': 's'}, or write integers (unix "
             "seconds as float have steps of 0.24 us)."
         )
     elif _DATE.match(cell):

@@ -49,7 +49,7 @@ def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
         }
     if not any(groups.values()):
         raise StreamReadError(
-            f"has no column of state beside: {', '.join(table.names)}",
+            f"has no state column, only: {', '.join(table.names)}",
             path=uri,
             hint="Export one column per channel beside 'timestamp_ns'.",
         )

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from syncaudit.errors import StreamReadError, nearest_name
+from syncaudit.formatting import word_count
 from syncaudit.model import (
     Finding,
     ReasonCode,
@@ -101,7 +102,7 @@ def _picked(uri: str, tier: str | None, tiers: tuple[Tier, ...]) -> str | None:
 def _remarks(uri: str, parsed: Parsed) -> list[Finding]:
     findings: list[Finding] = []
     if parsed.n_untimed:
-        text = f"{uri}: {parsed.n_untimed} words have no times and take no part."
+        text = f"{uri}: {word_count(parsed.n_untimed, 'word')} without times left out."
         findings.append(warned(ReasonCode.BAD_TEXT, text, float(parsed.n_untimed)))
     if parsed.origin_s:
         text = (

@@ -22,13 +22,13 @@ MAX_SOURCES = 60
 _OF_ONE = {
     "pass": "The clip is shown to share one time.",
     "reject": "The clip is rejected.",
-    "unverified": "Nothing is known of the clip: it holds too little evidence.",
+    "unverified": "The clip could not be verified: it holds too little evidence.",
 }
 # In the order in which an audit runs them.
 _STAGES = {
     "read": "files read",
     "stamps": "stamps audited",
-    "decode": "pictures decoded",
+    "decode": "frames decoded",
     "detect": "events and motion detected",
     "estimate": "offsets estimated",
     "solve": "clocks solved",
@@ -135,7 +135,9 @@ class Overview:
         if passed == n_clips:
             return f"All {n_clips:,} clips are shown to share one time."
         if unknown == n_clips:
-            return f"Nothing is known of the {n_clips:,} clips: they hold too little evidence."
+            return (
+                f"None of the {n_clips:,} clips could be verified: they hold too little evidence."
+            )
         are = "is" if passed == 1 else "are"
         parts = [f"{passed:,} of {n_clips:,} clips {are} shown to share one time"]
         if rejected:

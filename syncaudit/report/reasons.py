@@ -24,7 +24,7 @@ REASONS = {
     "non_finite": "samples are NaN or infinite",
     "missing_file": "a file is missing",
     "empty": "a source holds no data",
-    "bad_text": "a text file is not what it claims",
+    "bad_text": "a text file is not what it claims to be",
     "length_mismatch": "frames and stamps differ in number",
     "unobservable": "nothing in the clip shows the offset",
     "timeout": "the audit took too long",
@@ -32,17 +32,25 @@ REASONS = {
 }
 
 CURES = {
-    "offset": "Stamp at capture (hardware trigger, PTP) instead of on arrival, and keep those "
-    "stamps: numbers that count frames hide it. Each clip can be corrected by its own verdict: "
-    "`syncaudit apply`.",
+    "offset": (
+        "Stamp at capture (hardware trigger, PTP) instead of on arrival, and keep those "
+        "stamps: stamps made up from frame numbers hide the offset. Each clip can be corrected "
+        "by its own verdict: `syncaudit apply`."
+    ),
     "drift": "Discipline the clock (PTP, GPS, one shared trigger). A steady drift can be corrected "
     "in the stamps: `syncaudit apply`.",
-    "step": "Look for lost frames, a reboot or a time server that sets the clock while recording. "
-    "No single offset mends a jump: train on neither side, or cut the clip there.",
-    "inconsistent": "Look at the clips in person: two witnesses disagree, so one of the sources "
-    "is not what it claims.",
-    "jitter": "Stamp in the driver or the sensor, before buffers and network; what has passed "
-    "a buffer cannot be mended afterwards.",
+    "step": (
+        "Look for lost frames, a reboot or a time server that sets the clock while recording. "
+        "No single offset corrects a jump: train on neither side, or cut the clip there."
+    ),
+    "inconsistent": (
+        "Look at the clips yourself: two measurements disagree, so one of the sources is not "
+        "what it claims to be."
+    ),
+    "jitter": (
+        "Stamp in the driver or the sensor, before buffers and network; what has passed "
+        "through a buffer cannot be repaired afterwards."
+    ),
     "gap": "Look for an overloaded recorder, disk or link; record again.",
     "missing_frames": "Look for an overloaded recorder or link; number frames in the sensor so "
     "that losses show.",
@@ -51,16 +59,16 @@ CURES = {
     "backwards while recording.",
     "rate": "State the rate (numbered samples: `rate_hz` in --rules), or correct the sensor's "
     "setting. A number is no clock: record timestamps.",
-    "unreadable": "Copy the files again; rebuild what was never closed.",
+    "unreadable": "Copy the files again; repair those that were never closed.",
     "corrupt": "Copy the files again and compare checksums.",
     "non_finite": "Export again without the invalid samples.",
     "missing_file": "Copy the missing files, or correct the manifest.",
     "empty": "Record or export again: the header is there, the data are not.",
     "bad_text": "Export the text again as UTF-8.",
-    "length_mismatch": "Export one stamp a frame: which are missing is unknown.",
+    "length_mismatch": "Export one stamp per frame: it is unknown which ones are missing.",
     "unobservable": "Nothing is known to be wrong. Longer clips, more motion or a few flashes "
     "(`syncaudit flash-plan`) would show it.",
-    "timeout": "Run again with more time for a clip, or look why its files read slowly.",
+    "timeout": "Run again with a longer --timeout, or find out why the files are slow to read.",
     "manifest": "Correct the manifest row.",
 }
 
@@ -82,7 +90,7 @@ ACTIONS = {
     "missing_file": ("missing file", "copy it"),
     "empty": ("no data", "record it again"),
     "bad_text": ("wrong text", "export as UTF-8"),
-    "length_mismatch": ("frames ≠ stamps", "one stamp a frame"),
+    "length_mismatch": ("frames ≠ stamps", "one stamp per frame"),
     "unobservable": ("not measurable", "motion, or flashes"),
     "timeout": ("took too long", "raise --timeout"),
     "manifest": ("manifest", "correct the row"),

@@ -98,6 +98,6 @@ class SourceTally:
 def _word_tallied(source: SourceVerdict) -> str:
     """Describe why a clip shows no offset of the source, without that clip's figures."""
     if source.recording is not None:
-        return "known by its recording"
+        return "known from its recording"
     is_refused = source.verdict is not Verdict.PASS and source.why_unmeasured
     return "measured, and refused" if is_refused else word_unmeasured(source)

@@ -118,7 +118,9 @@ def test_a_killed_rerun_is_not_taken_for_the_run_before(folder, number):
         assert VerdictIndex.load(place, partial=True).verdict("a") == "reject"
     judged = [(row.clip_id, row.verdict) for row in read_judged(str(folder / "out"), partial=True)]
     assert judged == [("a", "reject"), ("b", "pass"), ("c", "pass"), ("d", "pass")]
-    with pytest.raises(UsageError, match="was not finished: it may list clips that no longer pass"):
+    with pytest.raises(
+        UsageError, match="was not finished: the file may list clips that no longer pass"
+    ):
         load_clips(str(folder / "out" / "passed.jsonl"))
     say(folder, c="pass")
     summary = run(folder)

@@ -134,7 +134,7 @@ def test_shards_that_do_not_fit_are_refused(parts, clips, tmp_path):
     out = tmp_path / "all"
     with pytest.raises(UsageError, match="shard 2 of 2 is missing"):
         merge_shards(parts[:1], out=out)
-    with pytest.raises(UsageError, match="a shard is there twice"):
+    with pytest.raises(UsageError, match="one shard is given twice"):
         merge_shards([*parts, parts[0]], out=out)
     with pytest.raises(UsageError, match="judged by another policy"):
         merge_shards([parts[0], replace(parts[1], policy={})], out=out)

@@ -113,7 +113,7 @@ def test_a_method_of_few_clips_is_left_out(invoke, verdicts, tmp_path):
     rows[0]["pairs"].append(rows[0]["pairs"][0] | {"method": "command"})
     out = tmp_path / "fleet.toml"
     result = invoke("baseline", verdicts(*rows), "--out", str(out))
-    assert "command: left out, only 1 clip, needed 8" in result.output
+    assert "command: left out: only 1 clip, at least 8 needed" in result.output
     assert set(load_policy(str(out)).baselines) == {"commanded_motion"}
 
 

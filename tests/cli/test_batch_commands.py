@@ -88,7 +88,7 @@ def test_trace_tells_rejected_and_unknown(invoke, out, tmp_path):
     result = invoke("trace", str(out), "--from", str(tmp_path / "bad.jsonl"))
     assert result.exit_code == 1
     assert "35.1 ± 0.6 ms early" in " ".join(result.output.split())
-    assert "? zebra: no verdict of such a clip" in result.output
+    assert "? zebra: no verdict on such a clip" in result.output
 
 
 def test_trace_without_ids_is_wrong_usage(invoke, out, tmp_path):

@@ -58,7 +58,7 @@ def test_tables_say_what_was_found(trial: Path) -> None:
         "evaluate", trial / "out", "--truth", trial / "trial" / "truth.jsonl", expected=0
     ).stdout
     promise = (
-        "camera, offset: too few clips to promise 95 % found from 60 ms on; there 2/2 (3–100 %). It"
+        "camera, offset: too few clips to promise 95 % found from 60 ms upwards: 2/2 (3–100 %). It"
     )
     assert promise in " ".join(said.split())
     assert "Measured minus injected, offset" in said
@@ -94,7 +94,7 @@ def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
 
 def test_labels_beside_the_run_are_taken_without_being_named(trial: Path) -> None:
     said = run_command("evaluate", trial / "out", "--inject", "offset=60", expected=0).stdout
-    assert "camera, offset: too few clips to promise 95 % found from 60 ms on" in said
+    assert "camera, offset: too few clips to promise 95 % found from 60 ms upwards" in said
     labels = trial / "out" / "labels.jsonl"
     labels.write_text('{"clip_id": "good~control", "label": "accept"}\n{"clip_id": "x", "la')
     said = run_command("evaluate", trial / "out", expected=0).stdout

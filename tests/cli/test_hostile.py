@@ -106,7 +106,7 @@ def test_ids_with_unseen_characters_are_refused(name, tmp_path, capsys):
     (tmp_path / "m.jsonl").write_text(json.dumps(row))
     assert run(["validate", str(tmp_path / "m.jsonl"), "--out", str(tmp_path / "out")]) == 2
     text = said(capsys)
-    assert "cannot be seen" in text
+    assert "invisible characters" in text
     assert "\nError: forged" not in text
 
 
@@ -122,7 +122,7 @@ def test_an_endless_view_of_a_bag_is_refused(tmp_path, capsys):
     base.close()
     out = tmp_path / "out" / "m.jsonl"
     assert run(["manifest", "rosbag", str(tmp_path / "x.db3"), "--out", str(out)]) == 0
-    assert "'messages' is a program instead of a table" in said(capsys)
+    assert "'messages' is a program, not a table" in said(capsys)
 
 
 def audit(manifest: Path, out: Path, *options: str) -> tuple[int, str]:
@@ -138,7 +138,7 @@ def test_files_from_outside_are_told_of_and_never_quoted(tmp_path, capsys):
     code, verdicts = audit(manifest, tmp_path / "out")
     text = said(capsys)
     assert code == 1
-    assert "1 files of 1 clips lie outside" in text
+    assert "1 file of 1 clip outside" in text
     assert str(secret.name) in text
     assert CANARY not in text + verdicts
     assert "nothing of it is quoted" in verdicts

@@ -26,7 +26,7 @@ def test_it_writes_the_manifest_and_says_what_it_took(invoke, drives, tmp_path):
     assert result.exit_code == 0
     assert "3 clips of a folder data set" in result.stdout
     assert "imu*.csv imu*.parquet -> imu (3 times)" in result.stdout
-    assert "ignored files without a suffix: no rule takes it (3 times)" in result.stdout
+    assert "ignored files without a suffix: no rule matches it (3 times)" in result.stdout
     assert read_json_lines(out)[0]["sources"]["imu"]["uri"] == "drives/clip0/imu.csv"
 
 
@@ -80,7 +80,11 @@ def test_what_cannot_be_is_a_usage_error(invoke, drives, tmp_path, arguments, wo
     [
         ("r.json", "[" * 60_000, "the rules are not valid TOML"),
         ("r.toml", "source = " + "[" * 60_000, "the rules are not valid TOML"),
-        ("r.toml", "a." * 100_000 + "b = 1", "the rules hold 200005 bytes, expected 65536 at most"),
+        (
+            "r.toml",
+            "a." * 100_000 + "b = 1",
+            "the rules file has 200005 bytes, expected 65536 at most",
+        ),
     ],
 )
 def test_endless_rules_are_refused(invoke, drives, tmp_path, name, content, words):

@@ -37,7 +37,7 @@ def test_page_is_written(manifest, tmp_path, capsys):
     page = (tmp_path / "out" / "speech.html").read_text(encoding="utf-8")
     assert "hello" in page
     assert "world" in page
-    assert "2 utterances of 1 clips" in capsys.readouterr().out
+    assert "2 utterances of 1 clip:" in capsys.readouterr().out
 
 
 def test_broken_source_is_listed_and_exits_1(manifest, tmp_path, capsys):
@@ -71,4 +71,4 @@ def test_wrong_verdicts_are_a_usage_error(manifest, tmp_path, capsys, content, w
 def test_folder_that_is_a_file_is_a_usage_error(manifest, tmp_path, capsys):
     path = manifest("a.ctm")
     assert run(["sample-speech", path, "--out", str(tmp_path / "a.wav")]) == 2
-    assert "is no folder" in capsys.readouterr().err
+    assert "is not a folder" in capsys.readouterr().err

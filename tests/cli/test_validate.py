@@ -204,7 +204,7 @@ def test_copied_rows_are_told_on_the_console(invoke, tmp_path):
     write_json_lines(path, *rows)
     result = invoke("validate", str(path), "--out", str(tmp_path / "out"), "-j", "0")
     assert "pass1 has the same data as pass0 (cam): was the row copied?" in result.stdout
-    assert "... and 2 more clips with the data of another" in result.stdout
+    assert "... and 2 more clips with the same data as another" in result.stdout
 
 
 def test_warnings_are_shown_of_every_verdict(validate):

@@ -80,7 +80,7 @@ def test_own_rules_replace_the_defaults():
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        ({"sources": []}, "the rules hold 'sources'"),
+        ({"sources": []}, "the rules hold the unknown key 'sources'"),
         ({"source": []}, "no list 'source'"),
         ({"source": ["x"]}, "rule 1 is not a table"),
         ({"source": [{"kind": "imu"}]}, "rule 1 has no 'match'"),

@@ -42,10 +42,10 @@ def test_folder_and_both_files_say_the_same(tmp_path, truth, run):
         ("", "the file is empty .* Expected the truth.jsonl"),
         ("\n", "holds no variant"),
         ('{"clip_id": "a~1", "orig', "line 1 is not valid JSON"),
-        ('{"clip_id": "a~1"}', "line 1 is no truth: has no original"),
+        ('{"clip_id": "a~1"}', "line 1 is not a valid line of the truth: has no original"),
         ("[1]", "line 1 is not an object"),
         (json.dumps(TRUTH[1] | {"kind": None}), "a source without its kind"),
-        (json.dumps(TRUTH[1] | {"moved": "cam"}), "moved is no list"),
+        (json.dumps(TRUTH[1] | {"moved": "cam"}), "moved is not a list"),
         (json.dumps(TRUTH[1] | {"drift_ppm": "fast"}), "its drift_ppm is 'fast', expected a num"),
         (json.dumps(TRUTH[1] | {"offset_s": float("nan")}), "its offset_s is nan"),
         (json.dumps(TRUTH[1] | {"drift_ppm": 9}), "has both offset_s and drift_ppm, expected one"),
@@ -65,8 +65,8 @@ def test_damaged_truth_is_told(tmp_path, run, text, match):
         ("", "the file is empty .* Expected the output"),
         ("\n", "holds no verdict"),
         (json.dumps(ROWS[0]) + '\n{"clip_id": "a~1', "line 2 is not valid JSON"),
-        ('{"clip_id": "a~1", "verdict": "maybe"}\n', "line 1 is no verdict"),
-        ('{"clip_id": "a~1", "sources": {}}\n', "line 1 is no verdict .KeyError: 'verdict'"),
+        ('{"clip_id": "a~1", "verdict": "maybe"}\n', "line 1 is not a verdict"),
+        ('{"clip_id": "a~1", "sources": {}}\n', "line 1 is not a verdict .KeyError: 'verdict'"),
     ],
 )
 def test_damaged_run_is_told(tmp_path, truth, text, match):

@@ -138,7 +138,7 @@ def test_state_without_groups_takes_every_column_but_counters(put: Put) -> None:
     ("columns", "message"),
     [
         ({"q": ["q9"]}, r"no column 'q9' \(group 'q'\)"),
-        ({"q": []}, r"no column of state"),
+        ({"q": []}, r"no state column"),
         ({"q": ["q0"], "r": []}, r"group 'r' of 'columns' names no column"),
     ],
 )

@@ -193,8 +193,8 @@ def test_last_line_that_is_cut_off_is_a_finding(put: Put) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("timestamp_ns,a\n1,2\n3\n4,5\n", r"line 3 has 1 columns, expected 2.*1 line\(s\)"),
-        ("timestamp_ns,a\n1,2\n3\n4,5,6\n7,8\n", r"line 3 has 1 columns.*2 line\(s\) are faulty"),
+        ("timestamp_ns,a\n1,2\n3\n4,5\n", r"line 3 has 1 column, expected 2.*1 line\(s\)"),
+        ("timestamp_ns,a\n1,2\n3\n4,5,6\n7,8\n", r"line 3 has 1 column.*2 line\(s\) are faulty"),
         ("\ntimestamp_ns\n1\n", r"the first line is blank, expected column names"),
         ("timestamp_ns,a,a\n1,2,3\n", r"the column 'a' appears 2 times"),
     ],

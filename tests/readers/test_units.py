@@ -133,8 +133,8 @@ def test_roles_of_a_bus_take_their_unit(tmp_path: Path) -> None:
     ("units", "message"),
     [
         ({"gyroscope": "deg/s"}, "names 'gyroscope', which it does not have.*'gyro'"),
-        ({"gyro": "km/h"}, "says that gyro is in 'km/h', which is not known"),
-        ({"stamps": "seconds"}, "says that stamps is in 'seconds'"),
+        ({"gyro": "km/h"}, "gives 'km/h' as the unit of gyro, which is not a known unit"),
+        ({"stamps": "seconds"}, "gives 'seconds' as the unit of stamps"),
     ],
 )
 def test_wrong_units_are_told(units: dict[str, str], message: str, tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ def test_causes_without_end_are_counted_without_their_source():
     [
         ([], "No clip has been audited."),
         ([Verdict.PASS], "The clip is shown to share one time."),
-        ([Verdict.UNVERIFIED], "Nothing is known of the clip: it holds too little evidence."),
+        ([Verdict.UNVERIFIED], "The clip could not be verified: it holds too little evidence."),
         ([Verdict.PASS] * 3, "All 3 clips are shown to share one time."),
         (
             [Verdict.UNVERIFIED] * 2,
-            "Nothing is known of the 2 clips: they hold too little evidence.",
+            "None of the 2 clips could be verified: they hold too little evidence.",
         ),
         (
             [Verdict.PASS, Verdict.REJECT, Verdict.REJECT],

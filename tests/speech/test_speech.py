@@ -188,15 +188,15 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["talk.wav", "hello"], "no place for the result"),
+        (["talk.wav", "hello"], "no output file is named"),
         (["talk.wav", "--out", "a.TextGrid"], "no text is given"),
-        (["talk.wav", "hello", "--out", "a.doc"], "'.doc' is not a format"),
+        (["talk.wav", "hello", "--out", "a.doc"], "'.doc' is not a supported output format"),
         (["absent.wav", "hello", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "absent.lab", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "hello", "--out", "a.json", "--aligner", "mfb"], "Did you mean 'mfa'?"),
         (["talk.wav", "hallo", "--out", "a.json", "--lang", "xx"], "knows English words only"),
         ([".", "--out", "tiers"], "holds no sound with a text beside it"),
-        ([".", "hello", "--out", "tiers"], "texts stand beside its sounds"),
+        ([".", "hello", "--out", "tiers"], "texts are read from the files beside its sounds"),
     ],
 )
 def test_wrong_usage_is_told(

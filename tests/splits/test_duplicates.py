@@ -223,7 +223,7 @@ class TestCommand:
         code, said = self.run(*splits, "--leaks", str(leaks))
         assert code == 0
         assert "1 pair of videos undecided" in said
-        assert "parked1 cam  (nothing moves; likeness" in said
+        assert "parked1 cam  (nothing moves; similarity" in said
         assert "parked1" not in leaks.read_text()
         code, said = self.run(*splits, "--leaks", str(leaks), "--strict")
         assert code == 1

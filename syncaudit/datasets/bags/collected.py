@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.formatting import word_count
 from syncaudit.model.arrays import Ints
 
 __all__ = ["Collected", "Damage", "stamp_columns"]
@@ -54,8 +55,8 @@ class Damage:
         if not self._count:
             return []
         return [
-            f"corrupt: {self._count} messages of {topic} cannot be read and are left out (the "
-            f"first: {self._first})"
+            f"corrupt: {word_count(self._count, 'message')} of {topic} cannot be read, left out "
+            f"(the first: {self._first})"
         ]
 
 

@@ -41,7 +41,7 @@ _LEFT_OUT = (
     ("LaserScan", "points of a lidar have no texture to follow"),
     ("CompressedImage", "depth: distances show no light"),
     ("Image", "depth: distances show no light"),
-    ("/msg/", "its numbers are read where a [[topic]] rule names them"),
+    ("/msg/", "its numbers are read only if a [[topic]] rule names them"),
 )
 # Encodings of distances (REP 118), which are also used for other 16-bit images.
 _DISTANCES = frozenset({"16UC1", "32FC1"})

@@ -100,7 +100,7 @@ class _Walk:
         self._n_fields = 0
         if not is_ros1:
             if data[:1] != b"\0" or data[1:2] not in (b"\0", b"\1"):
-                raise LayoutError("no plain CDR encapsulation")
+                raise LayoutError("it is not plain CDR")
             self._order = "<" if data[1] else ">"
             self.at = self._origin = 4
             self.layout.fixing.append((0, 2))
@@ -111,7 +111,7 @@ class _Walk:
         if found is None:
             raise LayoutError(f"the type {type_name} is not defined")
         if prefix.count(".") > _DEEPEST:
-            raise LayoutError(f"the type {type_name} holds itself")
+            raise LayoutError(f"the type {type_name} contains itself")
         for name, (node, rest) in found[1]:
             self._field(f"{prefix}{name}", int(node), rest)
 
@@ -206,7 +206,7 @@ def read_columns(
     for name in names:
         slot = layout.slots[name]
         if slot.dtype == "S":
-            raise LayoutError(f"{name} is a text")
+            raise LayoutError(f"{name} is text")
         dtype = np.dtype(slot.dtype)
         part = rows[:, slot.offset : slot.offset + slot.count * dtype.itemsize]
         values = np.ascontiguousarray(part).view(dtype).reshape(len(rows), slot.count)

@@ -42,7 +42,7 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
             try:
                 record = next(records, None)
             except Exception as error:  # noqa: BLE001  # damaged bytes raise many types
-                on_damage(f"it cannot be read on after byte {file.tell()} ({error_words(error)})")
+                on_damage(f"it cannot be read past byte {file.tell()} ({error_words(error)})")
                 return
             if record is None:
                 break

@@ -20,6 +20,7 @@ from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.source import Source
+from syncaudit.formatting import word_count
 from syncaudit.model import Clip
 
 __all__ = ["clips_of"]
@@ -35,7 +36,8 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
     damage: list[str] = []
     collectors, others = _collect(source, recording, rules, job, damage)
     for topic, count in others.items():
-        what = f"{topic.name} ({topic.type_name or topic.encoding}): not taken, {count} messages"
+        kind = topic.type_name or topic.encoding
+        what = f"{topic.name} ({kind}): not taken, {word_count(count, 'message')}"
         why = why_not_taken(topic)
         job.note(f"{what}: {why}" if why else what)
     found = [each for collector in collectors.values() for each in collector.finish()]
@@ -45,8 +47,8 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
         job.note(f"{recording.name}: {text.partition(': ')[2]}")
     if not found and not general:
         job.note(
-            f"{recording.name}: no camera, IMU, joint states, CAN or sound is in it, so it is no "
-            "clip"
+            f"{recording.name}: it holds no camera, IMU, joint states, CAN or sound, so it is "
+            "not a clip"
         )
         return
     if not found:  # unreadable: still a clip, so that it gets a verdict
@@ -170,7 +172,7 @@ def _source(
 def _bus(found: Collected, path: str, rules: BagRules, job: Import) -> dict[str, Any]:
     if rules.dbc is None or not found.log:
         job.note(
-            f"{found.topic}: without a DBC only its timestamps are audited; name 'dbc' and "
+            f"{found.topic}: without a DBC, only its timestamps are audited; name 'dbc' and "
             "'signals' in --rules"
         )
         return {"kind": "events"}

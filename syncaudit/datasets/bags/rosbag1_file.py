@@ -68,7 +68,9 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
         if index_at >= size and index_at and file.tell() > size:
             on_damage(f"it breaks off at byte {size}")
         elif n_chunks < n_stated:
-            on_damage(f"it holds {n_chunks} of {n_stated} chunks: zeros stand where others were")
+            on_damage(
+                f"it holds {n_chunks} of {n_stated} chunks: the others were replaced by zeros"
+            )
 
 
 def _after_zeros(file: BinaryIO, stop: int) -> int:

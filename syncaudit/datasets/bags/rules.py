@@ -75,7 +75,9 @@ def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
     known = [choice.name for choice in fields(BagRules)]
     for key in content:
         if key not in known:
-            raise UsageError(f"the rules hold '{key}'", hint=nearest_name(key, known))
+            raise UsageError(
+                f"the rules hold the unknown key '{key}'", hint=nearest_name(key, known)
+            )
     found = dict(content)
     _check(found, "stamps_only", bool, "true or false")
     seconds = found.get("clip_seconds")
@@ -164,6 +166,6 @@ def _check_fields(where: str, rule: TopicRule) -> None:
     for name in rule.scale:
         if name not in rule.fields:
             raise UsageError(
-                f"{where}: scale.{name} is of none of the fields",
+                f"{where}: scale.{name} belongs to none of the fields",
                 hint=nearest_name(name, list(rule.fields)),
             )

@@ -54,7 +54,7 @@ def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages
                 if topic is not None and is_sound:
                     yield topic, receive_ns, None, data
     except sqlite3.Error as error:
-        on_damage(f"SQLite cannot read it on ({error})")
+        on_damage(f"SQLite cannot read any further ({error})")
 
 
 def _limit_steps(base: sqlite3.Connection) -> list[None]:
@@ -76,7 +76,7 @@ def _refuse_programs(base: sqlite3.Connection) -> None:
             "SELECT type, sql FROM sqlite_master WHERE lower(name) = ?", (name,)
         ):
             if kind != "table" or str(text).lstrip().upper().startswith("CREATE VIRTUAL"):
-                raise sqlite3.DatabaseError(f"'{name}' is a program instead of a table")
+                raise sqlite3.DatabaseError(f"'{name}' is a program, not a table")
         if any(column[6] for column in base.execute(f"PRAGMA table_xinfo({name})")):
             raise sqlite3.DatabaseError(f"'{name}' has columns that are programs")
 

@@ -17,6 +17,7 @@ from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
 from syncaudit.datasets.bags.unpacking import UnpackError, unpack, unpack_file
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
+from syncaudit.formatting import word_count
 from syncaudit.limits import METADATA_BYTES
 
 __all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
@@ -90,7 +91,9 @@ def _rosbag2(
     findings: list[str] = []
     listed = _listed(source, f"{prefix}{METADATA}")
     if isinstance(listed, str):
-        findings.append(f"corrupt: {METADATA} cannot be read ({listed}); its folder's files are")
+        findings.append(
+            f"corrupt: {METADATA} cannot be read ({listed}); the files in its folder are"
+        )
     else:
         # Old versions wrote paths relative to the parent folder.
         names = [f"{prefix}{Path(name).name}" for name in listed]
@@ -215,4 +218,4 @@ def _unpack_each(messages: Messages, on_damage: OnDamage) -> Messages:
             continue
         yield topic, receive_ns, publish_ns, plain
     if n_bad:
-        on_damage(f"{n_bad} messages cannot be unpacked and are left out (the first: {why})")
+        on_damage(f"{word_count(n_bad, 'message')} cannot be unpacked, left out (the first: {why})")

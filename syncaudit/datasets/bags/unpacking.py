@@ -86,7 +86,7 @@ def unpack_file(kind: str, packed: Path, plain: Path) -> str | None:
             try:
                 part = stream.read(_PIECE)
             except Exception as error:  # noqa: BLE001  # as above
-                return f"it can be unpacked to byte {target.tell()} only ({error})"
+                return f"it can be unpacked only up to byte {target.tell()} ({error})"
             if not part:
                 return None
             if target.tell() > limit:

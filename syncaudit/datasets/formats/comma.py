@@ -78,7 +78,7 @@ class CommaFormat(LogFileFormat):
         if content.is_damaged:
             findings.append(
                 f"corrupt: {log.name} breaks off or is damaged after {content.n_messages:,} "
-                "messages; what is before that was read. Copy it again."
+                "messages; everything before that was read. Copy it again."
             )
         return logged, findings
 

@@ -16,6 +16,7 @@ from syncaudit.datasets.formats.nested import MOST, inside, recordings
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
 from syncaudit.errors import ManifestError, one_line
+from syncaudit.formatting import word_count
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
 from syncaudit.model.arrays import Floats
 
@@ -84,7 +85,7 @@ class _Session:
         """Return the faults of its records."""
         if not self.damage:
             return []
-        text = f"{len(self.damage)} records cannot be read and are left out, the first: "
+        text = f"{word_count(len(self.damage), 'record')} cannot be read, left out; the first: "
         return [f"corrupt: {text}{self.damage[0]}"]
 
 
@@ -146,7 +147,7 @@ def _records(
             where = f"{short} line {number}" if is_new else short
             try:
                 record = parse_json(line)
-                yield where, record if isinstance(record, dict) else "it is no object"
+                yield where, record if isinstance(record, dict) else "it is not an object"
             except (ValueError, RecursionError) as error:
                 yield where, one_line(error)
 

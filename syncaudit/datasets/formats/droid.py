@@ -141,7 +141,7 @@ def _vectors(
     if len(set(lengths.values())) > 1 or len(lengths) == 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ManifestError(
-            f"its arrays of {group} do not belong together ({listed} rows)", hint="Copy it again."
+            f"its arrays of {group} differ in length ({listed} rows)", hint="Copy it again."
         )
     table = job.sidecars.write_table(path, columns)
     job.note(f"{group} -> state {path.rpartition('/')[2].partition('.')[0]}")
@@ -158,7 +158,7 @@ def _array(file: h5py.File, name: str) -> NDArray[Any]:
     from syncaudit.datasets.steps.roles import READ_ERRORS
 
     array = child_of(file, name)
-    problem = f"has no numbers '{name}'"
+    problem = f"has no numeric array '{name}'"
     try:
         if array is not None and array.shape and array.dtype.kind in "fiu":
             return np.asarray(array[:])

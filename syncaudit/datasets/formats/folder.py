@@ -49,7 +49,7 @@ class FolderFormat:
         for folder in ("", *source.folders()[:_PROBED]):
             if name_sources(_names(source, folder), DEFAULT_RULES).sources:
                 return None
-        return "no sub-folder holds a file whose name is known (cam_*.mp4, imu*.csv, mic*.wav ...)"
+        return "no sub-folder holds a file with a known name (cam_*.mp4, imu*.csv, mic*.wav ...)"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield one clip per folder that holds a source; note how files were interpreted.
@@ -106,10 +106,10 @@ class _Importer:
         logs = {} if job.rules else self._logs(folder, found.ignored)
         for name in found.ignored:
             if name not in logs:
-                job.note(f"ignored {_kind_of(name)}: no rule takes it")
+                job.note(f"ignored {_kind_of(name)}: no rule matches it")
         if not found.sources and not logs:
             if folder:
-                job.note("ignored a folder in which no rule takes anything")
+                job.note("ignored a folder in which no rule matches anything")
             return None
         rows: dict[str, dict[str, Any]] = {}
         for title, spec in found.sources.items():

@@ -41,7 +41,7 @@ class LeRobotFormat:
         version = content.get("codebase_version") if isinstance(content, dict) else None
         if isinstance(version, str) and version.startswith(_VERSIONS):
             return None
-        return f"{INFO} says codebase_version {describe(version)}, expected v2.x or v3.x"
+        return f"{INFO} states codebase_version {describe(version)}, expected v2.x or v3.x"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes in the order of the metadata."""

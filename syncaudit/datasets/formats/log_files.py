@@ -99,7 +99,7 @@ class LogFileFormat:
                 job.note(f"left out {ending}: {other} lies beside it")
                 continue
             if not self._is_one(source, name):
-                job.note(f"left out {name}: it is empty, or no log of this kind")
+                job.note(f"left out {name}: it is empty, or not a log of this kind")
                 continue
             about: Mapping[str, Any] = {}
             logged: dict[str, Logged] = {}
@@ -111,14 +111,14 @@ class LogFileFormat:
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
             except Exception as error:  # noqa: BLE001  # packages fail on damage in many ways
-                why = f"is no intact log ({one_line(error) or type(error).__name__})"
+                why = f"is not an intact log ({one_line(error) or type(error).__name__})"
                 findings = [f"corrupt: {source.uri_of(name)} {why}. Copy it again."]
             if logged or findings:
                 rows = _rows(log, logged, findings, job)
                 row = {"clip_id": log.clip_id, **about, "sources": rows}
                 yield clip_from_row(row, base_uri=source.base_uri, where=name)
             else:
-                job.note("left out a log in which no source is known")
+                job.note("left out a log that holds no known source")
 
     def _is_one(self, source: Source, name: str) -> bool:
         """Return whether a file is a log of this kind, judging by its first bytes."""

@@ -52,7 +52,7 @@ class NuScenesFormat:
         root, version = found
         others = [name for name in _versions(root) if name != version]
         if others and source.base_uri == root.base_uri:
-            job.note(f"took {version}; for another name its folder: {', '.join(others)}")
+            job.note(f"took {version}; to take another, name its folder: {', '.join(others)}")
         logs = _logs(root, version)
         with SceneIndex() as index:
             index.fill(root, version)
@@ -79,7 +79,7 @@ def _clip(
     }
     sources |= bus_sources(root, name, job)
     if not sources:
-        job.note("left out a scene without images and bus")
+        job.note("left out a scene without images or CAN bus")
         return None
     # Scenes of one log were recorded in one session: they share their clocks.
     log = logs.get(str(scene.get("log_token")), name)

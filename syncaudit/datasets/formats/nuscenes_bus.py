@@ -145,7 +145,7 @@ def _table(root: Source, name: str, rule: _Message) -> dict[str, NDArray[np.gene
             values = np.array([row.get(key, math.nan) for row in rows], dtype=np.float64) * factor
         except (TypeError, ValueError) as error:
             raise ManifestError(
-                f"'{key}' is not the same number of values in every message",
+                f"'{key}' does not have the same number of values in every message",
                 path=root.uri_of(name),
             ) from error
         if values.ndim == 1:

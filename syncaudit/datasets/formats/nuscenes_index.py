@@ -135,7 +135,7 @@ def _check(root: Source, version: str, time_us: object, file: object) -> None:
     )
     if not is_time or not is_name:
         raise ManifestError(
-            f"timestamp {describe(time_us)} or filename {describe(file)} is none that nuScenes has",
+            f"timestamp {describe(time_us)} or filename {describe(file)} is not valid in nuScenes",
             path=root.uri_of(f"{version}/sample_data.json"),
             hint="Expected unix microseconds and a path below the data set.",
         )

@@ -147,9 +147,9 @@ def _shapes(source: Source, folder: str, job: Import) -> dict[str, tuple[int, ..
     found = {key: shape for key, shape in found.items() if key.startswith(_STEPS)}
     if not found:
         raise ManifestError(
-            "describes no 'steps', so this is a TensorFlow data set, but no RLDS",
+            "describes no 'steps', so this is a TensorFlow data set, but not RLDS",
             path=source.uri_of(name),
-            hint="Data sets of robots hold one record an episode, with 'steps'.",
+            hint="RLDS data sets hold one record per episode, with 'steps'.",
         )
     for key, shape in found.items():
         if isinstance(shape, str):
@@ -180,6 +180,6 @@ def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
     if tensor.get("encoding", "none") not in ("none", ""):
         return "a packed tensor"
     if tensor["dtype"] not in ("float32", "float64"):
-        return f"{tensor['dtype']} is no vector of motion"
+        return f"{tensor['dtype']} is not a vector of motion"
     shape = tuple(int(length) for length in tensor["shape"].get("dimensions", ()))
-    return shape if min(shape, default=0) >= 0 else "of no fixed shape"
+    return shape if min(shape, default=0) >= 0 else "its shape is not fixed"

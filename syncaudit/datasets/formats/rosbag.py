@@ -51,7 +51,7 @@ class RosbagFormat:
                 yield clip
         if not n_clips:
             raise ManifestError(
-                "no camera, IMU, joint states, CAN or sound is in it. Topics: "
+                "it holds no camera, IMU, joint states, CAN or sound. Topics: "
                 + ("; ".join(list(job.notes)[:10]) or "none"),
                 path=source.uri,
                 hint="These are sensor_msgs Image, CompressedImage, Imu, JointState, can_msgs "

@@ -83,10 +83,10 @@ def _sources(source: Source, name: str, job: Import) -> dict[str, dict[str, Any]
     if found is None:
         return None
     if found.stabilised is not None:
-        job.note(f"stabilised pictures: {found.stabilised}")
+        job.note(f"stabilised video: {found.stabilised}")
         camera["findings"] = [
-            f"unobservable: {name}: its picture is stabilised ({found.stabilised}), so it does not "
-            "turn as the camera does. Record with stabilisation switched off."
+            f"unobservable: {name}: its video is stabilised ({found.stabilised}), so the image "
+            "does not turn as the camera does. Record with stabilisation switched off."
         ]
     rows = {"camera": camera} | _motion(found, name, job)
     tracks = tracks_in(source, job.note)(name)

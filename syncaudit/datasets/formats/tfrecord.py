@@ -33,7 +33,7 @@ def iter_records(file: BinaryIO) -> Iterator[bytes | str]:
     while head := file.read(12):
         length, checksum = struct.unpack("<QI", head) if len(head) == 12 else (0, -1)
         if _checksum(head[:8]) != checksum or length > _MOST_BYTES:
-            yield "its length is damaged, and nothing behind it can be found"
+            yield "its length is damaged, so nothing after it can be found"
             return
         data = file.read(length + 4)
         if len(data) < length + 4:
@@ -100,7 +100,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
         elif wire in _WIDTHS:
             size = _WIDTHS[wire]
         else:
-            raise ValueError(f"wire type {wire} at byte {at} is none of an Example")
+            raise ValueError(f"wire type {wire} at byte {at} is not valid in an Example")
         if at + size > len(message):
             raise ValueError(f"a field at byte {at} is longer than what holds it")
         yield key >> 3, message[at : at + size]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Logged
+from syncaudit.formatting import word_count
 
 __all__ = ["UlogFormat"]
 
@@ -85,7 +86,7 @@ def _findings(log: Any) -> list[str]:
     if log.dropouts:
         lost_s = [dropout.duration * 1e-3 for dropout in log.dropouts]
         findings.append(
-            f"gap: the logger lost {sum(lost_s):.3g} s in {len(lost_s)} dropouts, "
+            f"gap: the logger lost {sum(lost_s):.3g} s in {word_count(len(lost_s), 'dropout')}, "
             f"{max(lost_s):.3g} s at most: use a faster SD card, or log less"
         )
     return findings

@@ -65,7 +65,7 @@ class VideoImuFormat(LogFileFormat):
         if log.first_of([_VIDEO]) is None:
             note(f"left out the camera: {_VIDEO} is not there")
         elif not fields[_FRAME]:
-            note("left out the camera: nothing dates its frames")
+            note("left out the camera: its frames have no times")
         else:
             logged["camera"] = _camera(fields[_FRAME], fields[_CAMERA])
         if samples := fields[_IMU]:
@@ -78,15 +78,15 @@ def _camera(frames: list[_Message], about: list[_Message]) -> Logged:
     dated = [by_number[number] for number in takewhile(by_number.__contains__, count())]
     said: _Message = {key: value for each in about for key, value in each.items()}
     findings = [
-        f"unobservable: the {kind} stabilisation was on, so the picture does not turn as the phone "
-        "does. Record with it switched off."
+        f"unobservable: the {kind} stabilisation was on, so the image does not turn as the "
+        "phone does. Record with it switched off."
         for number, kind in _STABILISATION.items()
         if said.get(number)
     ]
     if not said.get(_TIMESTAMP_SOURCE):
         findings.append(
-            "offset: the phone does not vouch that its camera and its sensors have one clock "
-            "(timestamp_source UNKNOWN)"
+            "offset: the phone does not guarantee that its camera and its sensors share one "
+            "clock (timestamp_source UNKNOWN)"
         )
     if len(dated) < len(by_number):
         findings.append(

@@ -58,7 +58,7 @@ class WebDatasetFormat:
                     break
         except ManifestError as error:
             return str(error)
-        return f"{shards[0]}: the parts of its samples are none that is known (mp4, wav, imu.csv)"
+        return f"{shards[0]}: none of the parts of its samples is known (mp4, wav, imu.csv)"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the samples, shards in the order of their names."""
@@ -153,7 +153,7 @@ def _clip(
         if name != "json" or not about:
             job.note(f"ignored parts {name}")
     if not found.sources:
-        job.note("left out samples without any part that is known")
+        job.note("left out samples without any known part")
         return None
     rows = {
         title: dict(row)

@@ -97,7 +97,7 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
             if isinstance(error, ManifestError):
                 raise
             raise ManifestError(
-                f"is no intact zarr group ({one_line(error)})",
+                f"is not an intact zarr group ({one_line(error)})",
                 path=source.uri_of(buffer) if buffer else source.base_uri,
                 hint="Copy it again.",
             ) from error
@@ -151,9 +151,9 @@ def _episode_ends(group: zarr.Group, place: str) -> list[int]:
             raise ValueError(f"item {at} is {ends[at]}, not beyond the one before")
     except READ_ERRORS as error:
         raise ManifestError(
-            f"{_ENDS} does not part its episodes: {one_line(error)}",
+            f"{_ENDS} does not delimit its episodes: {one_line(error)}",
             path=place,
-            hint="Copy it again; it holds the row behind each episode.",
+            hint="Copy it again; it holds the row after the last one of each episode.",
         ) from error
     return [int(end) for end in ends]
 
@@ -189,7 +189,7 @@ def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
         raise ValueError("it is a group, not an array")
     packing = [*found.filters, *found.compressors, found.serializer]
     if "pickle" in repr(packing).lower():
-        raise ValueError("it is packed by pickle, which can run programs")
+        raise ValueError("it is packed with pickle, which can run programs")
     return found
 
 

@@ -17,6 +17,7 @@ from syncaudit.datasets.steps.images import is_blank, write_images
 from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
 from syncaudit.datasets.steps.stamps import Stamps, counted
 from syncaudit.errors import one_line
+from syncaudit.formatting import word_count
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec, is_usable
 
@@ -55,7 +56,10 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
     """Return the clip of an episode, with its data written beside the manifest."""
     n_steps = episode.rows[1] - episode.rows[0]
     if not 0 < n_steps <= _MOST_STEPS:
-        faults = [*episode.findings, f"corrupt: it holds {n_steps} steps. Record or copy it again."]
+        faults = [
+            *episode.findings,
+            f"corrupt: it holds {word_count(n_steps, 'step')}. Record or copy it again.",
+        ]
         return broken_clip(episode.clip_id, faults, job, base_uri)
     taken: dict[Role, dict[str, StepArray]] = {role: {} for role in Role}
     findings = list(episode.findings)

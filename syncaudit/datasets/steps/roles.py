@@ -82,9 +82,9 @@ def role_of(name: str, array: StepArray) -> Taken:
     if any(word in last for word in _BOOKKEEPING):
         return Taken(Role.NONE, "bookkeeping")
     if kind != "f":
-        return Taken(Role.NONE, f"{array.dtype} is no vector of motion")
+        return Taken(Role.NONE, f"{array.dtype} is not a vector of motion")
     if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
-        return Taken(Role.NONE, f"{shape[1]} numbers a step are an embedding")
+        return Taken(Role.NONE, f"{shape[1]} numbers per step are an embedding")
     parts = words.split("/")
     return Taken(Role.ACTION if any("action" in part for part in parts) else Role.STATE)
 
@@ -95,7 +95,7 @@ def _images(array: StepArray) -> Taken:
     n_channels = {size[0], size[-1]} if len(size) == 3 else {1} if len(size) == 2 else set()
     if (dtype == np.uint8 and n_channels & {1, 3}) or (dtype == np.float32 and 3 in n_channels):
         return Taken(Role.IMAGES)
-    return Taken(Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is no image")
+    return Taken(Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is not an image")
 
 
 def _encoded(array: StepArray) -> Taken:

@@ -50,11 +50,13 @@ def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
     """
     for key in rules:
         if key != "rate_hz":
-            raise UsageError(f"the rules hold '{key}'", hint=nearest_name(key, ["rate_hz"]))
+            raise UsageError(
+                f"the rules hold the unknown key '{key}'", hint=nearest_name(key, ["rate_hz"])
+            )
     rate_hz = rules.get("rate_hz")
     if rate_hz is None:
         return None
     is_number = isinstance(rate_hz, int | float) and not isinstance(rate_hz, bool)
     if not is_number or not 0 < rate_hz < 1e6:
-        raise UsageError(f"rate_hz is {rate_hz!r}", hint="Give steps a second: rate_hz = 15.")
+        raise UsageError(f"rate_hz is {rate_hz!r}", hint="Give steps per second: rate_hz = 15.")
     return float(rate_hz)

@@ -99,11 +99,11 @@ def _why_stabilised(tables: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the evidence that the image was stabilised, or None."""
     said = {key: value for table in tables for key, value in _leaves(table)}
     if said.get("is_flowstate_online") is True:
-        return "the camera's settings say so (FlowState)"
+        return "according to the camera's settings (FlowState)"
     if said.get("eis_status/status"):
-        return "the camera's settings say so (EIS)"
+        return "according to the camera's settings (EIS)"
     if said.get("Stabilization/Enabled") is True:
-        return "the camera's settings say so (Stabilization)"
+        return "according to the camera's settings (Stabilization)"
     return None
 
 

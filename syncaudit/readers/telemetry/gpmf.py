@@ -252,12 +252,12 @@ def _why_stabilised(settings: Mapping[bytes, str], turns: _Payloads | None) -> s
     """Return the evidence that the image was stabilised, or None."""
     applied = settings.get(b"EISA", "")
     if applied.upper() not in _UNSTABILISED:
-        return f"the camera's settings say so (EISA {applied})"
+        return f"according to the camera's settings (EISA {applied})"
     if not applied and settings.get(b"EISE", "") == "Y":
-        return "the camera's settings say so (EISE Y)"
+        return "according to the camera's settings (EISE Y)"
     if turns is not None:
         axes = np.concatenate(turns.values)[:, 1:4]
         most = 2.0 * math.asin(min(1.0, float(np.linalg.norm(axes, axis=1).max(initial=0.0))))
         if math.degrees(most) > _MIN_TURN_DEG:
-            return f"the picture was turned by up to {math.degrees(most):.1f} degrees (IORI)"
+            return f"the image was turned by up to {math.degrees(most):.1f} degrees (IORI)"
     return None

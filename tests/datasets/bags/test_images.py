@@ -244,7 +244,7 @@ def test_foxglove_json_pictures_are_read_and_broken_ones_counted(tmp_path):
     stream, findings = only_camera(source, tmp_path)
     assert stream.time_ns.tolist() == [t for k, t in enumerate(TIMES) if k != 3]
     assert [str(f.code) for f in findings] == ["corrupt"]
-    assert "1 messages of /cam cannot be read" in findings[0].message
+    assert "1 message of /cam cannot be read" in findings[0].message
 
 
 def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
@@ -331,9 +331,9 @@ def test_what_is_left_out_is_told_with_its_reason(tmp_path):
     bag = write_bag(tmp_path / "a.mcap", sent, messages)
     notes = import_dataset(str(bag), tmp_path / "out" / "m.jsonl").notes
     assert set(notes) == {
-        "/cam/depth/image_raw (sensor_msgs/msg/Image): not taken, 1 messages: depth: distances "
+        "/cam/depth/image_raw (sensor_msgs/msg/Image): not taken, 1 message: depth: distances "
         "show no light",
-        "/place (geometry_msgs/msg/Point): not taken, 1 messages: its numbers are read where a "
+        "/place (geometry_msgs/msg/Point): not taken, 1 message: its numbers are read only if a "
         "[[topic]] rule names them",
         "/cam/depth_rgb/compressed -> cam_depth_rgb (camera)",
     }

@@ -164,9 +164,9 @@ def test_a_bus_without_a_dbc_is_judged_by_its_stamps(tmp_path):
 @pytest.mark.parametrize(
     ("data", "type_name", "match"),
     [
-        (b"\0\3\0\0" + bytes(40), IMU, "no plain CDR encapsulation"),
+        (b"\0\3\0\0" + bytes(40), IMU, "it is not plain CDR"),
         (b"\0\1\0\0" + bytes(40), "my_msgs/msg/Nothing", "my_msgs/msg/Nothing is not defined"),
-        (b"", IMU, "no plain CDR encapsulation"),
+        (b"", IMU, "it is not plain CDR"),
     ],
 )
 def test_what_cannot_be_laid_out_says_why(data, type_name, match):

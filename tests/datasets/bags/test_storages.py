@@ -28,7 +28,7 @@ def test_a_bag_gives_its_sources_with_all_their_stamps(name, tmp_path):
     done, clips = take_in(source, tmp_path / "out", dbc=str(dbc), signals={"yaw_rate": "YawRate"})
     assert [clip.clip_id for clip in clips] == ["drive"]
     assert set(clips[0].sources) == {"cam_front", "imu", "joint_states", "can"}
-    assert any("/chatter (std_msgs/msg/String): not taken, 1 messages" in n for n in done.notes)
+    assert any("/chatter (std_msgs/msg/String): not taken, 1 message" in n for n in done.notes)
     read = read_clip(clips[0])
     assert not read.findings
     cam, imu, bus = (read.streams[name] for name in ("cam_front", "imu", "can"))

@@ -122,7 +122,7 @@ def test_messages_without_the_field_are_counted(tmp_path):
         ({"match": "*", "kind": "can", "fields": "speed"}, "fields is 'speed'"),
         (
             {"match": "*", "kind": "can", "fields": {"speed": "a"}, "scale": {"sped": 2}},
-            "scale.sped is of none of the fields.*speed",
+            "scale.sped belongs to none of the fields.*speed",
         ),
         (
             {"match": "*", "kind": "can", "fields": {"speed": "a"}, "scale": {"speed": "2"}},

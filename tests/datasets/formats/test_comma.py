@@ -282,4 +282,4 @@ def test_messages_of_another_schema_make_no_clip(segment, tmp_path):
     (segment / "fcamera.hevc").unlink()
     job = Import(sidecars=Sidecars(tmp_path / "side"))
     assert list(get_format("comma").clips(Source(str(segment.parent)), job)) == []
-    assert job.notes["left out a log in which no source is known"] == 1
+    assert job.notes["left out a log that holds no known source"] == 1

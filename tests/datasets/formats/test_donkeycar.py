@@ -88,8 +88,8 @@ def test_damaged_records_are_left_out_and_told(tmp_path):
     camera = read_source("cam", clip.sources["cam"], clip.base_uri)
     assert camera.time_ns.size == N_RECORDS - 3
     (finding,) = camera.findings
-    assert "3 records cannot be read and are left out" in finding.message
-    assert "catalog_0.catalog line 2: it is no object" in finding.message
+    assert "3 records cannot be read, left out" in finding.message
+    assert "catalog_0.catalog line 2: it is not an object" in finding.message
 
 
 def test_images_that_are_not_there_are_told(tmp_path):

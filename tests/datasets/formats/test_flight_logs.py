@@ -135,8 +135,8 @@ def test_logs_without_inertial_sensors_are_left_out(tmp_path):
     (root / "other.ulg").write_bytes(b"no log")
     clips, notes = import_clips(root, tmp_path, "ulog")
     assert len(clips) == 1
-    assert "left out other.ulg: it is empty, or no log of this kind" in notes
-    assert "left out a log in which no source is known" in notes
+    assert "left out other.ulg: it is empty, or not a log of this kind" in notes
+    assert "left out a log that holds no known source" in notes
 
 
 @pytest.mark.parametrize(("name", "write"), [("ulog", write_ulog), ("ardupilot", write_ardupilot)])

@@ -20,7 +20,7 @@ def test_it_says_what_it_took_for_what_and_what_it_ignored(tmp_path):
     clips, notes = imported(write_plain_folder(tmp_path / "data", 3), tmp_path)
     assert [clip.clip_id for clip in clips] == [f"clip_{n:06d}" for n in range(3)]
     assert notes["signal YawRate -> yaw_rate"] == 3
-    assert notes["ignored *.txt: no rule takes it"] == 3
+    assert notes["ignored *.txt: no rule matches it"] == 3
     assert notes["imu*.csv imu*.parquet -> imu"] == 3
 
 
@@ -128,7 +128,7 @@ def write_unknown_names(root):
 
 def test_a_folder_that_nothing_dates_is_refused_with_rules_to_start_from(tmp_path):
     root = write_unknown_names(tmp_path / "data")
-    with pytest.raises(UsageError, match="no source has times, and no rule takes") as caught:
+    with pytest.raises(UsageError, match="no source has times, and no rule matches") as caught:
         imported(root, tmp_path)
     for name in ("arm.csv", "body.csv", "bus [1].csv", "stamps_front.csv", "ticks.csv"):
         assert name in caught.value.message
@@ -158,7 +158,7 @@ def test_the_rules_to_start_from_take_every_table(tmp_path):
     imu = read_source("body", sources["body"], clips[0].base_uri)
     assert imu.findings == ()
     assert imu.channel("gyro").values.tolist() == [[1.0, 2.0, 3.0]] * 2
-    assert notes["ignored *.txt: no rule takes it"] == 1
+    assert notes["ignored *.txt: no rule matches it"] == 1
 
 
 def test_one_dated_clip_lets_the_import_go_on(tmp_path):

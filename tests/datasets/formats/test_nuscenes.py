@@ -113,7 +113,7 @@ def test_the_folder_of_the_tables_may_be_named(root, tmp_path):
     ("change", "pattern"),
     [
         ({"timestamp": 15.2}, "timestamp 15.2 or filename"),
-        ({"filename": "../../etc/passwd"}, "none that nuScenes has"),
+        ({"filename": "../../etc/passwd"}, "not valid in nuScenes"),
         ({"sample_token": None}, "item 0 has no text 'sample_token'"),
     ],
 )

@@ -39,7 +39,7 @@ def test_an_episode_becomes_cameras_and_vectors(tmp_path):
     for text in (
         "ignored observation/wrist where it is one blank image: padding",
         "ignored observation/far: images of uint16 are distances",
-        "ignored language_embedding: 512 numbers a step are an embedding",
+        "ignored language_embedding: 512 numbers per step are an embedding",
         "ignored reward: bookkeeping",
     ):
         assert text in notes

@@ -49,7 +49,7 @@ def test_stabilised_pictures_never_pass(tmp_path):
     (clip,), _ = imported(tmp_path / "data", tmp_path)
     (doubt,) = read_source("camera", clip.sources["camera"], clip.base_uri).findings
     assert doubt.severity is Severity.DOUBT  # defect or not, it prevents the camera from passing
-    assert "its picture is stabilised" in doubt.message
+    assert "its video is stabilised" in doubt.message
 
 
 def test_a_video_that_breaks_off_is_a_clip_all_the_same(tmp_path):
@@ -106,7 +106,7 @@ def test_a_gimbal_is_refused(tmp_path):
 def test_a_car_and_its_logger_are_found_400_s_apart(tmp_path):
     """Nothing indicates where; according to the people who recorded it: 407.58 +- 0.1 s."""
     (clip,), _ = imported(real_recording("hero8_racebox"), tmp_path)
-    assert "its picture is stabilised" in clip.sources["camera"].findings[0]
+    assert "its video is stabilised" in clip.sources["camera"].findings[0]
     inertial = {name: clip.sources[name] for name in ("gyro", "racebox")}
     verdict = audit(replace(clip, sources=inertial))
     (pair,) = verdict.pairs

@@ -94,8 +94,8 @@ EXAMPLES: dict[str, Example] = {
     "zarr": Example(
         write=write_zarr,
         broken=(
-            ("meta/episode_ends/zarr.json", b"{", "does not part its episodes"),
-            ("zarr.json", b"{", "no intact zarr group.*Copy it again"),
+            ("meta/episode_ends/zarr.json", b"{", "does not delimit its episodes"),
+            ("zarr.json", b"{", "not an intact zarr group.*Copy it again"),
         ),
     ),
     "nuscenes": Example(
