@@ -104,7 +104,7 @@ def test_too_few_clips_are_told(invoke, verdicts, tmp_path):
     folder = verdicts(*(row(f"c{k}", -0.06) for k in range(3)))
     out = tmp_path / "fleet.toml"
     said = sentence(invoke("baseline", folder, "--out", str(out)))
-    assert "only 3 clips with commanded_motion, needed 8" in said
+    assert "only 3 clips with commanded_motion, at least 8 needed" in said
     assert not out.exists()
 
 

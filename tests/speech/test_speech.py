@@ -141,7 +141,7 @@ def test_command_writes_what_fits_and_nothing_else(mary: Path, tmp_path: Path) -
     out = tmp_path / "new" / "mary.ctm"
     result = run_command("align", mary, "mary rolled the barrel", "--out", out)
     assert result.exit_code == 0, result.output
-    assert "auto takes pocketsphinx" in result.output
+    assert "auto uses pocketsphinx" in result.output
     assert "mfa:" in result.output
     assert "4 words" in result.output
     assert out.read_text().splitlines()[0].split()[:2] == ["mary", "words"]

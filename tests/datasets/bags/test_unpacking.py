@@ -68,7 +68,7 @@ BASE, NAME, ARRAY = 1, 2, 3
 @pytest.mark.parametrize(
     ("types", "pattern"),
     [
-        ({"a": ([], [("b", (NAME, "a"))])}, "holds itself"),
+        ({"a": ([], [("b", (NAME, "a"))])}, "contains itself"),
         (
             {
                 "a": ([], [("b", (ARRAY, ((NAME, "c"), 4000)))]),

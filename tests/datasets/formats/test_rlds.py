@@ -59,7 +59,7 @@ def test_steps_without_a_rate_are_numbered_and_with_one_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("rules", "pattern"),
-    [({"rate": 5}, "Did you mean 'rate_hz'"), ({"rate_hz": 0}, "rate_hz is 0.*steps a second")],
+    [({"rate": 5}, "Did you mean 'rate_hz'"), ({"rate_hz": 0}, "rate_hz is 0.*steps per second")],
 )
 def test_wrong_rules_are_told(rules, pattern, tmp_path):
     with pytest.raises(UsageError, match=pattern):
