@@ -31,8 +31,8 @@ MAX_LEFT = 0.2
 MIN_SHARE = 0.3
 # Unstated readouts and exposures move the instant dated by a row by at most half of their sum.
 MAX_OFFSET_STD_S = 0.025
-# A line delay that no rolling shutter has must be this many standard errors away from the usual
-# ones: the flashes may hardly constrain it.
+# A line delay outside the usual range is refused if it is this many standard errors away from it:
+# nearer to it, the flashes may only constrain it too little.
 MAX_Z = 2.0
 
 _WORDS = {

@@ -7,10 +7,9 @@ An observation k of flash f by source s, at ``u`` seconds after the source's anc
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE
 (corrections to the assumed line delay and exposure), S (how much earlier lights seem to go on, and
-later off, in rows of this camera), J (1 if frames were exposed by an even clock
-and timestamped late or early, 0 if the timestamps are right), L (half-light after onset) and W
-(length of all pulses, if ends of light were seen). All but tau have a prior; it is tight for stated
-values.
+later off, in the rows of this camera), J (1 if frames were exposed by an even clock and timestamped
+late or early, 0 if the timestamps are right), L (half-light after onset) and W (length of all
+pulses, if ends of light were seen). All but tau have a prior; it is tight for stated values.
 """
 
 from __future__ import annotations

@@ -274,10 +274,8 @@ class FlashDetector:
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:
             dated = dated_by_ends(dated, learnt.shape.ramp_px)
-        encoded_px, guessed_px = (
-            float(np.median([getattr(edge, name) for edge in learnt.edges]))
-            for name in ("encoded_std", "guessed_std")
-        )
+        encoded_px = float(np.median([edge.encoded_std for edge in learnt.edges]))
+        guessed_px = float(np.median([edge.guessed_std for edge in learnt.edges]))
         # Of lasting lights, full light that is guessed too low moves both kinds of edges early; an
         # error of the shape moves them apart, but both edges of a pulse the same way.
         lasts = bool(dated.sense.any())

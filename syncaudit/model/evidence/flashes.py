@@ -63,9 +63,10 @@ class FlashEdges:
     clipped_share : float
         Share of the lit cells that the light drives into clipping, median of the lit frames.
     rise_std_s : float
-        Common error of all edges of a light that rises slowly: parts of it that go on early or late
-        may light what this camera sees more than what others see. Also their error if they may
-        belong to pulses after all (`of_pulses`).
+        Common error that moves all edges the same way: of a light that rises slowly, parts that go
+        on early or late may light what this camera sees more than what others see; full light may
+        be guessed, and so may the shape of pulses. Also the error of edges that may belong to
+        pulses after all (`of_pulses`).
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, the same as None, for edges that a row dates.
