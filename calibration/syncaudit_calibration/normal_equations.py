@@ -283,7 +283,7 @@ def line_delays_s(observations: Observations, x: Floats) -> Floats:
 
 
 def _design(observations: Observations, x: Floats, row_errors_s: Floats | None) -> Floats:
-    """Return the derivatives at `x`; line delay and exposure scale with the clock rate."""
+    """Return the derivatives at `x`; what a camera's clock times scales with its rate."""
     design = observations.design.copy()
     rates = dict.fromkeys(observations.sources, 1.0)
     for k, unknown in enumerate(observations.unknowns):
@@ -291,7 +291,7 @@ def _design(observations: Observations, x: Floats, row_errors_s: Floats | None) 
             rates[unknown.source] += float(x[k])
     line_s = line_delays_s(observations, x)
     for k, unknown in enumerate(observations.unknowns):
-        if unknown.kind not in ("line_delay", "exposure"):
+        if unknown.kind not in ("line_delay", "exposure", "band"):
             continue
         if row_errors_s is not None and unknown.kind == "line_delay":
             own = observations.source == observations.sources.index(unknown.source)

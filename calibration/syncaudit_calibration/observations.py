@@ -6,7 +6,8 @@ An observation k of flash f by source s, at ``u`` seconds after the source's anc
         + L * [onset] - W * [end] - tau_f = error
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE
-(corrections to the assumed line delay and exposure), S (how much earlier lights seem to go on, and
+(corrections to the assumed line delay and to the exposure, or to how long a row sees the light), S
+(how much earlier lights seem to go on, and
 later off, in the rows of this camera), J (1 if frames were exposed by an even clock and timestamped
 late or early, 0 if the timestamps are right), L (half-light after onset) and W (length of all
 pulses, if ends of light were seen). All but tau have a prior; it is tight for stated values.
@@ -21,10 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
-from syncaudit.estimators.events.instants import (
-    USUAL_EXPOSURE_S,
-    usual_line_delay,
-)
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
@@ -109,13 +106,14 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     items = {item.source: item for item in evidence if item.source in seed.maps}
     sources = tuple(sorted(items))
     reference_s = float(np.round(0.5 * (seed.flash_s[0] + seed.flash_s[-1]), 9))
+    unknowns = tuple(unknowns_of(items, seed))
+    assumed = {(unknown.kind, unknown.source): unknown.assumed for unknown in unknowns}
     parts = {}
     anchor_ns = {}
     for name in sources:
         own_s = _own(seed.maps[name], reference_s)
         anchor_ns[name] = items[name].epoch_ns + round(own_s * 1e9)
-        parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9)
-    unknowns = tuple(unknowns_of(items, seed))
+        parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9, assumed)
     source = np.concatenate(
         [np.full(parts[n].u_s.size, k, dtype=np.int64) for k, n in enumerate(sources)]
     )
@@ -127,7 +125,8 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "frame",
             "u_s",
             "row_px",
-            "part",
+            "exposure_part",
+            "band_part",
             "std_s",
             "half_s",
             "row_std_px",
@@ -138,13 +137,18 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "late_s",
         )
     }
-    # The instant of a flash is its half-light, or its onset if the light lasts.
+    # The instant of a flash is its half-light; if the light lasts, its onset, or its end where
+    # ends were not converted to onsets.
     latency = everything["is_onset"] - float(light_lasts(items.values()))
+    if seed.length_s is None:
+        shows_end = np.bincount(everything["flash"].astype(np.int64), everything["is_end"]) > 0.0
+        latency = np.where(shows_end[everything["flash"].astype(np.int64)], -latency, latency)
     values = {
         "offset": np.ones(source.size),
         "drift": everything["u_s"],
         "line_delay": everything["row_px"],
-        "exposure": everything["part"],
+        "exposure": everything["exposure_part"],
+        "band": everything["band_part"],
         "edge_shift": everything["sense"],
         "jitter": -everything["late_s"],
         "half_light": latency,
@@ -157,8 +161,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         else:
             design[:, k] = values[unknown.kind] * own
     # Onsets are converted to half-light instants by the assumed latency, or vice versa.
-    (assumed_s,) = (unknown.assumed for unknown in unknowns if unknown.kind == "half_light")
-    half_light_s = latency * assumed_s
+    half_light_s = latency * assumed["half_light", ""]
     return Observations(
         sources=sources,
         anchor_ns=anchor_ns,
@@ -203,7 +206,8 @@ class _Part:
     frame: Ints
     u_s: Floats
     row_px: Floats
-    part: Floats
+    exposure_part: Floats
+    band_part: Floats
     std_s: Floats
     half_s: Floats
     row_std_px: Floats
@@ -214,12 +218,14 @@ class _Part:
     late_s: Floats
 
 
-def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
+def _part(
+    item: EventEvidence, seed: Seed, anchor_s: float, assumed: Mapping[tuple[str, str], float]
+) -> _Part:
     name = item.source
     events, flash = seed.events[name], seed.flash_of[name]
     if isinstance(item, FlashEdges):
         numbers = dict(zip(events.item.tolist(), flash.tolist(), strict=True))
-        return _edges(item, numbers, anchor_s, seed.length_s)
+        return _edges(item, numbers, anchor_s, assumed)
     used = flash >= 0
     index = events.item[used]
     if isinstance(item, FlashIntervals):
@@ -228,14 +234,15 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
     else:
         times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
     is_end = nothing = np.zeros(index.size)
-    if seed.length_s is not None and isinstance(item, FlashIntervals) and item.sense is not None:
+    if isinstance(item, FlashIntervals) and item.sense is not None:
         is_end = np.asarray(item.sense[index] < 0, dtype=np.float64)
     return _Part(
         flash=flash[used],
         frame=np.arange(index.size),
         u_s=times - is_end * (seed.length_s or 0.0) - anchor_s,
         row_px=nothing,
-        part=nothing,
+        exposure_part=nothing,
+        band_part=nothing,
         std_s=np.hypot(std, STD_FLOOR_S),
         half_s=half,
         row_std_px=nothing,
@@ -248,30 +255,35 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
 
 
 def _edges(
-    item: FlashEdges, flash_of: dict[int, int], anchor_s: float, length_s: float | None
+    item: FlashEdges,
+    flash_of: dict[int, int],
+    anchor_s: float,
+    assumed: Mapping[tuple[str, str], float],
 ) -> _Part:
     flash = np.array([flash_of.get(int(band), -1) for band in item.band], dtype=np.int64)
     used = flash >= 0
-    line_delay_s = item.line_delay_s
-    if line_delay_s is None:
-        line_delay_s, _ = usual_line_delay(item)
-    exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
     nothing: Floats = np.zeros(int(used.sum()))
     half_s = nothing if item.half_s is None else item.half_s[used]
     # The time from the timestamp to the middle row is as uncertain as line delay and exposure;
     # intervals between two frames already allow for it.
     stamp_part = np.where(half_s > 0.0, 0.0, item.stamp_part)
     row = item.row_px[used] + stamp_part * item.height_px
-    part = item.exposure_part[used]
     frame_s = item.frame_s[used] - np.where(half_s > 0.0, 0.0, item.from_stamp_s)
-    if item.exposure_s is None:
-        part = part + stamp_part
+    exposure_part, band_part = item.exposure_part[used], nothing
+    if ("band", item.source) in assumed:
+        exposure_part, band_part = stamp_part, exposure_part
+    elif item.exposure_s is None:
+        exposure_part = exposure_part + stamp_part
     else:  # edges may suggest a different exposure than the stated one; timestamps do not
-        frame_s = frame_s + stamp_part * exposure_s
-    is_end = nothing
-    if length_s is not None and item.sense is not None:
-        is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
-    times = frame_s + row * line_delay_s + part * exposure_s - is_end * (length_s or 0.0)
+        frame_s = frame_s + stamp_part * item.exposure_s
+    is_end = nothing if item.sense is None else (item.sense[used] < 0).astype(np.float64)
+    times = (
+        frame_s
+        + row * assumed["line_delay", item.source]
+        + exposure_part * assumed.get(("exposure", item.source), 0.0)
+        + band_part * assumed.get(("band", item.source), 0.0)
+        - is_end * assumed.get(("length", ""), 0.0)
+    )
     sense = nothing
     if item.sense is not None:
         sense = np.where(half_s > 0.0, 0.0, item.sense[used])
@@ -282,7 +294,8 @@ def _edges(
         frame=item.frame_index[used],
         u_s=times - anchor_s,
         row_px=row,
-        part=part,
+        exposure_part=exposure_part,
+        band_part=band_part,
         std_s=np.hypot(STD_FLOOR_S, soft_s),
         half_s=half_s,
         row_std_px=item.row_std_px[used],

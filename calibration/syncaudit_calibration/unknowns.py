@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from syncaudit.estimators.events import EventEvidence
-from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX
+from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX, band_height_px
 from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
     USUAL_EXPOSURE_STD_S,
@@ -44,8 +45,9 @@ class Unknown:
     Parameters
     ----------
     kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``edge_shift``, ``jitter``,
-        ``half_light`` or ``length``.
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``band`` (how long a row
+        sees the light, where that is not its exposure), ``edge_shift``, ``jitter``, ``half_light``
+        or ``length``.
     source : str
         Source; empty for ``half_light`` and ``length``, which all share.
     assumed : float
@@ -76,7 +78,8 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
     seed : Seed
         Seed with their rough maps.
     """
-    found = []
+    half_light = _half_light(list(items.values()), seed.length_s)
+    found = [half_light]
     for name, item in sorted(items.items()):
         if name != seed.reference:
             found.append(Unknown(kind="offset", source=name, assumed=0.0, prior_std=OFFSET_PRIOR_S))
@@ -86,8 +89,7 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
             for at_s, _ in seed.maps[name].steps
         )
         if isinstance(item, FlashEdges):
-            found.extend(_of_camera(item))
-    found.append(_half_light(list(items.values()), seed.length_s))
+            found.extend(_of_camera(item, half_light))
     if seed.length_s is not None:
         found.append(
             Unknown(kind="length", source="", assumed=seed.length_s, prior_std=LENGTH_PRIOR_S)
@@ -95,12 +97,21 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
     return found
 
 
-def _of_camera(item: FlashEdges) -> list[Unknown]:
-    usual_s, usual_std_s = usual_line_delay(item)
-    found = [_stated("line_delay", item.source, item.line_delay_s, usual_s, usual_std_s)]
+def _of_camera(item: FlashEdges, half_light: Unknown) -> list[Unknown]:
+    line_delay = _stated("line_delay", item.source, item.line_delay_s, *usual_line_delay(item))
+    exposure = _stated(
+        "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
+    )
+    # Encoders and tone curves move the upper and the lower edge apart, equally in all bands of a
+    # camera: this looks like a different exposure and must not bias the flashes.
+    least_std_s = EDGE_SHIFT_PX * line_delay.assumed
+    band = _band(item, exposure, line_delay, half_light)
+    found = [line_delay]
+    if band is not None:
+        found.append(replace(band, prior_std=max(band.prior_std, least_std_s)))
     # Lights that stay on date rows without the exposure; converting the timestamp may need it.
-    if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
-        found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
+    if item.stamp_part or (band is None and (exposure.is_stated or item.exposure_part.any())):
+        found.append(replace(exposure, prior_std=max(exposure.prior_std, least_std_s)))
     if item.edge_shift_std_s:
         found.append(
             Unknown(
@@ -117,16 +128,40 @@ def _of_camera(item: FlashEdges) -> list[Unknown]:
     return found
 
 
-def _exposure(item: FlashEdges, line_delay_s: float) -> Unknown:
-    """Return the exposure as an unknown, since band edges never show it exactly.
+def _band(
+    item: FlashEdges, exposure: Unknown, line_delay: Unknown, half_light: Unknown
+) -> Unknown | None:
+    """Return how long a row sees the light as an unknown, or None if that is the exposure.
 
-    Encoders and tone curves move the upper and the lower edge apart, equally in all bands of a
-    camera: this looks like a different exposure and must not bias the flashes.
+    A row sees a light for as long as the longer of the light and the row's exposure. If no exposure
+    is stated, and the light is not shorter than usual exposures, bands show the exposure only if
+    they last longer than the light. Mean and variance of the longer of two normal variables: Clark
+    (1961), "The greatest of a finite set of random variables", Operations Research 9(2).
     """
-    unknown = _stated(
-        "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
+    light_s, light_std_s = 2.0 * half_light.assumed, 2.0 * half_light.prior_std
+    is_short = light_s + light_std_s < exposure.assumed - exposure.prior_std
+    shows_pulses = item.sense is None and item.exposure_part.any()
+    if exposure.is_stated or is_short or not shows_pulses:
+        return None
+    height = band_height_px(item)
+    if height is not None:
+        seen_s = height[0] * line_delay.assumed
+        seen_std_s = height[0] * line_delay.prior_std
+        if seen_s - light_s > 2.0 * np.hypot(seen_std_s, light_std_s):
+            return None
+    apart_s = float(np.hypot(exposure.prior_std, light_std_s))
+    z = (light_s - exposure.assumed) / apart_s
+    longer, both_s = norm.cdf(z), apart_s * norm.pdf(z)
+    mean_s = light_s * longer + exposure.assumed * (1.0 - longer) + both_s
+    square = (light_s**2 + light_std_s**2) * longer
+    square += (exposure.assumed**2 + exposure.prior_std**2) * (1.0 - longer)
+    square += (light_s + exposure.assumed) * both_s
+    return replace(
+        exposure,
+        kind="band",
+        assumed=float(mean_s),
+        prior_std=float(np.sqrt(square - mean_s**2)),
     )
-    return replace(unknown, prior_std=max(unknown.prior_std, EDGE_SHIFT_PX * line_delay_s))
 
 
 def _stated(

@@ -276,3 +276,30 @@ def test_ends_that_whole_frames_show_count_as_onsets():
     error_s = source.offset_s - clock.correction_s(1e-9 * found.at_ns)
     assert abs(error_s) < 3.0 * source.offset_std_s
     assert source.offset_std_s < 7e-4
+
+
+@pytest.mark.parametrize("stamp_part", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_bands_of_lasting_pulses_are_as_high_as_the_pulse_is_long(seed, stamp_part):
+    # A camera of 2 ms of exposure that does not state it, and one that shows more ends than onsets.
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    middles_s = onsets_s + 0.5 * (LENGTH_S - WIDTH_S)
+    unstated = camera(rng, middles_s, name="cam", exposure_s=LENGTH_S, is_stated=False)
+    early_s = stamp_part * (0.002 + unstated.height_px * 4e-5)
+    unstated = dataclasses.replace(
+        unstated,
+        half_light_s=None,
+        half_light_std_s=None,
+        line_delay_s=4e-5,
+        frame_s=unstated.frame_s - early_s,
+        watched_s=unstated.watched_s - early_s,
+        stamp_part=stamp_part,
+    )
+    known = {"half_light_s": 0.5 * LENGTH_S, "half_light_std_s": 2e-4}
+    middles = camera(rng, middles_s, name="middles", rate_hz=25.0, exposure_s=0.004)
+    shown_s = onsets_s[rng.random(onsets_s.size) < 0.5]
+    lamps = _lamp_camera(rng, shown_s, onsets_s + LENGTH_S, name="lamps", line_delay_s=1e-4)
+    evidence = [unstated, dataclasses.replace(middles, **known), lamps]
+    found = calibrate_events(evidence, reference="lamps").sources["cam"]
+    assert abs(found.offset_s) < 2.5 * found.offset_std_s < LENGTH_S / 3.0
