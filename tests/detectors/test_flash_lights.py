@@ -221,6 +221,23 @@ def test_lights_are_dated_where_exposure_brings_the_picture_back(length_s):
     assert at_s.size >= 0.8 * 2 * onsets_s.size
 
 
+def test_exposure_that_answers_within_a_pulse_does_not_move_its_end():
+    # The frame that shows the end of a pulse is darker than all dark frames around it.
+    timing = {"exposure_s": 0.003, "line_delay_s": 2.9e-5}
+    length_s, n, fps = 0.051, 1200, 50.0
+    onsets_s = irregular(length_s, duration_s=n / fps, gap_s=(0.4, 0.9))
+    case = {"brightness": 70.0 * length_s / timing["exposure_s"], "width_s": length_s}
+    case["paint"] = answered(onsets_s, length_s)
+    frames = footage(onsets_s, n=n, fps=fps, **case, **timing)
+    found = detected(camera(n, fps=fps, **timing), frames)
+    is_end = (found.sense < 0) & (found.half_s == 0.0)
+    off_s = instants_s(found, **timing)[is_end, None] - onsets_s - length_s
+    off_s = off_s[np.arange(off_s.shape[0]), np.abs(off_s).argmin(axis=1)]
+    assert off_s.size >= 6
+    assert np.abs(np.median(off_s)) < 1e-4
+    assert np.sqrt(np.mean(off_s**2)) < 1.5e-4
+
+
 def test_lights_that_change_between_frames_are_intervals():
     timing = {"exposure_s": 0.002, "line_delay_s": 1.5e-5}
     onsets_s = irregular(0.4, duration_s=28.0, gap_s=(0.2, 0.5))

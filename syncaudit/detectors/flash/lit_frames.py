@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
@@ -381,13 +382,22 @@ def _pulse(
     nearest = np.argsort([abs(j - at) for j in near], kind="stable")[:N_NEAREST]
     dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
     background = np.median(dark, axis=0).astype(np.float32)
+    # Auto-exposure responds to the light: what its dark rows show is all that is known beforehand.
+    seen = [
+        np.median((own[rows] + 1.0) / (background[rows] + 1.0)) if rows.any() else 1.0
+        for own, rows in zip(stack, weights > 0.0, strict=True)
+    ]
+    gains = np.array(seen)
+    shares = weights.mean(axis=1) + 1e-9
+    gain = float(np.average(gains, weights=shares))
+    gain_std = math.hypot(gain_std, math.sqrt(np.average((gains - gain) ** 2, weights=shares)))
     return _Seen(
         index=at,
         sense=0,
         background=background,
         dark=background,
         is_known=total > 0.0,
-        exposure=(1.0, gain_std, 1.0, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
+        exposure=(gain, gain_std, gain, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
     )
 
 

@@ -201,12 +201,18 @@ def find_exposures(
     gain, gain_std = solved(
         per_scale, curves < DARK_SHARE, lit.gain, foretold.gain, foretold.gain_std
     )
+    before, std = foretold.scale, foretold.scale_std
+    if not lit.sense.any():
+        # Exposed longer, a frame shows more of a light as well. How the light of lasting ones
+        # compares is less well known than either.
+        before = before * gain / foretold.gain
+        std = np.sqrt(np.maximum(std**2 - foretold.gain_std**2, 0.0) + gain_std**2)
     scale, scale_std = solved(
         curves / lit.scale[:, None],
         curves > 1.0 - DARK_SHARE,
         lit.scale,
-        foretold.scale,
-        foretold.scale_std,
+        before,
+        std,
     )
     return lit.exposed(gain, scale, (gain_std, scale_std))
 
