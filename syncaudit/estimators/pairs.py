@@ -9,7 +9,7 @@ import numpy as np
 
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.light_length import limit_light
+from syncaudit.estimators.events.light_length import allow_for_light, limit_light
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
@@ -207,7 +207,7 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     of them is kept, because more pairs would count each camera's noise twice.
     """
     seen = limit_light([*evidence.triggers.values(), *evidence.flashes.values()])
-    noticed = {item.source: item for item in seen}
+    noticed = {item.source: item for item in allow_for_light(seen)}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
     names = list(noticed)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from syncaudit.estimators.events import find_light_length, instants_of, limit_light, period_of
-from syncaudit.model import FlashIntervals, Quantity
+from syncaudit.estimators.pairs import measure_light
+from syncaudit.model import ClipEvidence, FlashIntervals, Quantity
 from testkit.event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 
 PERIOD_S, OPEN_S = 1 / 24, 0.008
@@ -112,3 +113,29 @@ def test_the_grid_of_frames_is_no_period_of_their_flashes():
     rng = np.random.default_rng(9)
     lit, _ = whole_frames(irregular_onsets(rng, 80))
     assert period_of(instants_of(lit), max_offset_s=30.0) is None
+
+
+@pytest.mark.parametrize("length_s", [0.004, 0.03])
+@pytest.mark.parametrize("seed", range(4))
+def test_bands_of_an_unstated_exposure_may_be_as_high_as_the_light_is_long(seed, length_s):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    middles_s = onsets_s + 0.5 * (length_s - WIDTH_S)
+    seen = camera(rng, middles_s, name="unstated", exposure_s=length_s, line_delay_s=7e-5)
+    early_s = 0.5 * (0.002 + seen.height_px * 7e-5)
+    unstated = dataclasses.replace(
+        seen,
+        exposure_s=None,
+        half_light_s=None,
+        half_light_std_s=None,
+        frame_s=seen.frame_s - early_s,
+        stamp_part=0.5,
+    )
+    known = {"half_light_s": 0.5 * length_s, "half_light_std_s": 2e-4}
+    stated = camera(rng, middles_s, name="stated", rate_hz=25.0, exposure_s=length_s)
+    stated = dataclasses.replace(stated, **known)
+    flashes = {"unstated": unstated, "stated": stated}
+    (pair,) = measure_light(ClipEvidence(flashes=flashes), {}, 30.0)
+    assert pair.accepted
+    assert abs(pair.offset_s) < 2.0 * pair.offset_std_s < length_s
+    assert pair.offset_std_s > 0.1 * length_s

@@ -10,13 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import beta
 
-from syncaudit.estimators.events.instants import EventEvidence, instants_of
+from syncaudit.estimators.events.flash_bands import band_height_px
+from syncaudit.estimators.events.instants import (
+    USUAL_EXPOSURE_S,
+    USUAL_EXPOSURE_STD_S,
+    EventEvidence,
+    instants_of,
+)
 from syncaudit.estimators.events.matching import MAX_CHANCE, match_events
 from syncaudit.estimators.events.pair_fit import EventMatch
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools
 
-__all__ = ["LightLength", "find_light_length", "limit_light", "shortened"]
+__all__ = ["LightLength", "allow_for_light", "find_light_length", "limit_light", "shortened"]
 
 # Lengths tried, in seconds, besides no limit: pulses shorter than most frame periods.
 TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
@@ -75,20 +81,52 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source, of one light.
     """
-    halves_s = [
-        item.half_light_s + 2.0 * (item.half_light_std_s or 0.0)
-        for item in evidence
-        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
-    ]
-    if not halves_s:
+    longest_s = _longest_s(evidence)
+    if longest_s is None:
         return list(evidence)
-    longest_s = 2.0 * max(halves_s)
     return [
         item.of_pulses()
         if isinstance(item, FlashEdges) and item.exposure_s is None
         else shortened(item, longest_s)
         for item in evidence
     ]
+
+
+def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
+    """Return the evidence with the error of bands that may show the light, not the exposure.
+
+    Bands are as high as the longer of the two is long. A camera that does not state its exposure is
+    dated as if it were the exposure, which matters where an exposure converts its timestamps, and
+    where no band shows both edges.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source, of one light.
+    """
+    longest_s = _longest_s(evidence)
+    if longest_s is None or longest_s < USUAL_EXPOSURE_S - USUAL_EXPOSURE_STD_S:
+        return list(evidence)
+    found: list[EventEvidence] = []
+    for item in evidence:
+        if isinstance(item, FlashEdges) and item.sense is None and item.exposure_s is None:
+            is_guessed = band_height_px(item) is None and item.exposure_part.any()
+            part = abs(item.stamp_part) + 0.5 * is_guessed
+            rise_std_s = math.hypot(item.rise_std_s, part * longest_s / math.sqrt(3.0))
+            found.append(replace(item, rise_std_s=rise_std_s))
+        else:
+            found.append(item)
+    return found
+
+
+def _longest_s(evidence: Sequence[EventEvidence]) -> float | None:
+    """Return how long pulses last at most, where the rows of a camera show it."""
+    halves_s = [
+        item.half_light_s + 2.0 * (item.half_light_std_s or 0.0)
+        for item in evidence
+        if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
+    ]
+    return 2.0 * max(halves_s) if halves_s else None
 
 
 def shortened(item: EventEvidence, longest_s: float) -> EventEvidence:
