@@ -186,3 +186,19 @@ def test_a_few_whole_frames_do_not_stand_for_all_changes(monkeypatch):
     off_s = np.abs(middle_s[:, None] - changes_s).min(axis=1)
     assert middle_s.size >= changes_s.size - 2
     assert np.all(off_s <= 0.5 * (found.stop_s - found.start_s) + 3.0 * found.std_s)
+
+
+def test_another_screen_that_flickers_is_no_part_of_what_blinks():
+    # It beats with the frame rate in most of the dark columns, by more than the lamp adds to them.
+    rng = np.random.default_rng(6)
+    n, length = 900, 30
+    onsets = np.cumsum(rng.integers(60, 75, 12))
+    since = np.arange(n)[:, None] - onsets
+    is_on = ((since >= 0) & (since < length)).any(axis=1)
+    dark, light = rng.uniform(60.0, 90.0, (24, 12)), rng.uniform(15.0, 30.0, (24, 12))
+    dark[:, 3:9] = 40.0
+    levels = dark + light * is_on[:, None, None] + rng.normal(0.0, 0.2, (n, 24, 12))
+    levels[:, 8:18, 3:7] += 16.0 * np.sin(0.4 * np.pi * np.arange(n))[:, None, None]
+    places = np.flatnonzero(np.diff(is_on.astype(int))) + 1
+    found = find_blinking(levels.astype(np.float32), places.tolist(), 4)
+    assert [own.after for own in found.changes] == places.tolist()

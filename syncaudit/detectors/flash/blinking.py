@@ -293,7 +293,11 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     # Bright cells clip first, and show more of a change than there is.
     lit = np.maximum(levels[at - 2], levels[at + 2])[:, middle].mean(axis=(0, 1))
     columns &= lit <= np.median(lit[columns])
-    course = np.median(levels[:, middle][:, :, columns].mean(axis=1), axis=1).astype(np.float64)
+    # Some columns may show something that changes by itself, such as the flicker of another screen.
+    tracks = levels[:, middle].mean(axis=1).astype(np.float64)
+    restless = np.median(np.abs(tracks[n_frames:] - tracks[:-n_frames]), axis=0)
+    columns &= restless <= np.median(restless[columns])
+    course = np.median(tracks[:, columns], axis=1)
     changes = _lasting(_changes(course, n_frames))
     # All of it is dark one frame before a light goes on, and one frame after it goes off.
     dark = [
