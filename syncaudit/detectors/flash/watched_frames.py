@@ -197,13 +197,18 @@ class WatchedFrames:
             is_clipped=clipped_share > CLIPPED_SHARE,
         )
         n = start_s.size
+        # How long changes take places their instants within every interval that a partly lit frame
+        # narrows to less than an exposure and a change: these errors are alike, not independent.
+        width_s = stop_s - start_s
+        alike_s = 0.5 * width_s * (width_s < self.exposures_s[1] + RESPONSE_S)
+        own_std_s = math.hypot(SHARE_STD * self.exposures_s[1], self.stamp_std_s)
         return FlashIntervals(
             source=self.stream.name,
             quantity=Quantity.FLASH,
             epoch_ns=self.epoch_ns,
             start_s=start_s,
             stop_s=stop_s,
-            std_s=np.full(n, math.hypot(SHARE_STD * self.exposures_s[1], self.stamp_std_s)),
+            std_s=np.hypot(own_std_s, alike_s),
             count=np.ones(n, dtype=np.int64),
             sense=np.array([own.sense for own in blinking.changes], dtype=np.int64),
             clipped_share=clipped_share,
