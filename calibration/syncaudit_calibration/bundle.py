@@ -14,6 +14,7 @@ from syncaudit.estimators.events import (
     find_light_length,
     limit_light,
     sent_at_flashes,
+    settle_exposures,
 )
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
@@ -84,7 +85,7 @@ def calibrate_events(
         for item in evidence
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
-    left = limit_light([read.get(item.source, item) for item in evidence])
+    left = limit_light(settle_exposures([read.get(item.source, item) for item in evidence]))
     light = find_light_length(left, max_offset_s=max_offset_s)
     warnings: list[str] = []
     while True:

@@ -116,11 +116,14 @@ def drop_contradicted(
         plain: list[Missed] = []
         for name, peer in ((one, other), (other, one)):
             masks = [mask for third, mask in confirmed[peer].items() if third != name]
-            is_confirmed = np.any([np.zeros(events[peer].n, np.bool_), *masks], axis=0)
+            # Only sources that see lights go off show their ends, and their views are empty.
+            goes_on = events[peer].senses >= 0
+            is_confirmed = np.any([np.zeros(goes_on.size, np.bool_), *masks], axis=0)[goes_on]
             # From the peer's time to that of the camera being tested.
             flashes_s = fit.predict(own[peer]) if peer == one else fit.source_of(own[peer])
+            flashes_s = flashes_s[goes_on]
             views_s = views_of(items[name], line_s[name])
-            half_s, seen = reach_s(events[peer]), (own[name], reach_s(events[name]))
+            half_s, seen = reach_s(events[peer])[goes_on], (own[name], reach_s(events[name]))
             is_whole = isinstance(items[name], FlashIntervals)
             certain = flashes_s[is_confirmed], half_s[is_confirmed]
             sure.append((name, find_missed(views_s, certain, seen, is_whole=is_whole)))
@@ -205,11 +208,18 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
     height = band_height_px(item) if isinstance(item, FlashEdges) else None
     if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
         return nothing
-    exposure_s = item.exposure_s if height is None else height[0] * line_delay_s
-    frame_s = np.unique(item.watched_s)
+    # Bands are as high as the longer of light and exposure is long.
+    if height is not None:
+        band_s = height[0] * line_delay_s
+    else:
+        band_s = max(item.exposure_s or 0.0, 2.0 * (item.half_light_s or 0.0))
+    exposure_s = band_s if item.exposure_s is None else item.exposure_s
+    readout_s = item.height_px * line_delay_s
+    middle_s = item.stamp_part * (exposure_s + readout_s) - item.from_stamp_s
+    frame_s = np.unique(item.watched_s) + middle_s
     # One of the two edges lies in the image, far enough from its border.
     first_s, last_s = np.array(item.view_px) * line_delay_s
     border_s = BORDER * (last_s - first_s)
     inner_s = np.array([first_s + border_s, last_s - border_s])
-    edges_s = [frame_s + sign * 0.5 * (exposure_s or 0.0) for sign in (1.0, -1.0)]
+    edges_s = [frame_s + sign * 0.5 * band_s for sign in (1.0, -1.0)]
     return np.concatenate([edge[:, None] + inner_s for edge in edges_s])

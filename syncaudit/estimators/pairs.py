@@ -9,7 +9,11 @@ import numpy as np
 
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.light_length import allow_for_light, limit_light
+from syncaudit.estimators.events.light_length import (
+    allow_for_light,
+    limit_light,
+    settle_exposures,
+)
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
@@ -206,7 +210,7 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     Which cameras see the same pulses depends on their phases, so all pairs are tried. Only a tree
     of them is kept, because more pairs would count each camera's noise twice.
     """
-    seen = limit_light([*evidence.triggers.values(), *evidence.flashes.values()])
+    seen = limit_light(settle_exposures([*evidence.triggers.values(), *evidence.flashes.values()]))
     noticed = {item.source: item for item in allow_for_light(seen)}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []

@@ -13,7 +13,12 @@ from syncaudit.estimators.events.instants import (
     instants_of,
     sensed_beside,
 )
-from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
+from syncaudit.estimators.events.light_length import (
+    find_light_length,
+    limit_light,
+    settle_exposures,
+    shortened,
+)
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 
@@ -34,6 +39,7 @@ __all__ = [
     "period_of",
     "sensed_beside",
     "sent_at_flashes",
+    "settle_exposures",
     "shortened",
     "why_bands_contradict",
 ]
