@@ -34,32 +34,32 @@ def apply(
         str,
         typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for stamps and manifest.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for timestamps and manifest.")],
     every_figure: Annotated[
         bool,
         typer.Option(
-            "--all", help="Of verdicts, take out also what lies within its own error (1.96 sigma)."
+            "--all", help="With verdicts: also correct offsets within their own error (1.96 sigma)."
         ),
     ] = False,
     written: Annotated[
         Written,
         typer.Option(
             "--as",
-            help="What to write: stamps beside the originals, or the LeRobot data set that the "
-            "clips are of, with its rows paired anew.",
+            help="What to write: timestamps beside the originals, or the LeRobot data set of "
+            "the clips, with its rows paired again.",
         ),
     ] = Written.STAMPS,
     interpolate: Annotated[
         bool,
         typer.Option(
             "--interpolate",
-            help="With --as lerobot: interpolate states and commands to the times of the frames, "
-            "not the nearest row.",
+            help="With --as lerobot: interpolate states and commands to the frame times instead "
+            "of taking the nearest row.",
         ),
     ] = False,
     partial: Partial = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
+        bool, typer.Option("--quiet", "-q", help="Print errors only: no progress, no table.")
     ] = False,
 ) -> None:
     """Correct stamps: write them beside the originals, with a manifest that points at them.
@@ -96,7 +96,8 @@ def apply(
 
     if interpolate and written is not Written.LEROBOT:
         raise UsageError(
-            "--interpolate is for rows: stamps need none", hint="Add --as lerobot, or leave it out."
+            "--interpolate applies to rows, not to timestamps",
+            hint="Add --as lerobot, or leave it out.",
         )
     known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)

@@ -32,8 +32,8 @@ __all__ = ["calibrate_events"]
 Floats = NDArray[np.float64]
 
 NEXT_TIME = (
-    "Record 30 s or more with an irregular train ('syncaudit flash-plan' makes one) that lights "
-    "what every camera sees"
+    "Record at least 30 s with an irregular train ('syncaudit flash-plan' makes one) that "
+    "lights the view of every camera"
 )
 
 
@@ -73,10 +73,10 @@ def calibrate_events(
     """
     names = [item.source for item in evidence]
     if len(set(names)) < len(names):
-        raise UsageError("several evidences are of one source", hint="Give one per source.")
+        raise UsageError("one source has more than one evidence", hint="Give one per source.")
     if reference is not None and reference not in names:
         raise UsageError(
-            f"the reference '{reference}' is none of the sources",
+            f"the reference '{reference}' is not one of the sources",
             hint=nearest_name(reference, names),
         )
     refused: dict[str, str] = {}

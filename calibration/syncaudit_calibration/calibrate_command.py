@@ -14,7 +14,8 @@ __all__ = ["calibrate"]
 
 def calibrate(
     recording: Annotated[
-        str, typer.Argument(help="Manifest, or a folder with one or with videos and their stamps.")
+        str,
+        typer.Argument(help="Manifest, or a folder with one or with videos and their timestamps."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the calibration (JSON).")],
     plots: Annotated[
@@ -22,11 +23,11 @@ def calibrate(
         typer.Option("--plots", help="Folder for plots (PNG); needs the extra [plots]."),
     ] = None,
     clip: Annotated[
-        str | None, typer.Option("--clip", "-c", help="clip_id, where there are several.")
+        str | None, typer.Option("--clip", "-c", help="clip_id, if there are several.")
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option("--reference", "-r", help="Source whose stamps are reference time."),
+        typer.Option("--reference", "-r", help="Source whose timestamps are reference time."),
     ] = None,
     max_offset: Annotated[
         float, typer.Option("--max-offset", min=0.1, help="Largest offset searched for, seconds.")
@@ -67,7 +68,7 @@ def calibrate(
 
         require_matplotlib()
     if out.is_dir():
-        raise UsageError(f"{out} is a folder", hint="Name a file: --out calibration.json.")
+        raise UsageError(f"{out} is a folder", hint="Give a file: --out calibration.json.")
     check_target(out, Signature.CALIBRATION, is_forced=force)
     chosen = find_recording(recording, clip)
     console = stdout()

@@ -90,8 +90,8 @@ def calibrate_recording(
         raise _too_little(clip, evidence, findings)
     broken = {finding.source: finding.message for finding in findings if finding.source}
     unlit = {
-        name: f"no flash was found in {name}: light what it sees, brighter than its noise, and "
-        "hold it still"
+        name: f"no flash was found in {name}: light its view well above its noise, and hold it "
+        "still"
         for name, stream in read.streams.items()
         if isinstance(stream, CameraStream) and name not in evidence
     }

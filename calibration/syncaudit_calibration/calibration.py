@@ -238,7 +238,7 @@ def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int
     """
     if source not in calibration.sources:
         raise UsageError(
-            f"the calibration holds no source '{source}'",
+            f"the calibration has no source '{source}'",
             hint=nearest_name(source, calibration.sources),
         )
     found = calibration.sources[source]

@@ -34,7 +34,7 @@ def print_calibration(console: Console, found: CalibratedRecording) -> None:
         pad_edge=False,
         title=f"{printable(found.clip.clip_id)}: clocks against {calibration.reference}",
     )
-    for head in ("source", "its stamps are", "drift", "row, exposure", "flashes, rms"):
+    for head in ("source", "timestamps are", "drift", "row, exposure", "flashes, rms"):
         table.add_column(head, overflow="fold")
     for name, source in calibration.sources.items():
         is_camera = isinstance(found.clip.sources.get(name), CameraSpec)
@@ -52,10 +52,10 @@ def print_calibration(console: Console, found: CalibratedRecording) -> None:
         f"{word_count(n, 'flash').replace('flashs', 'flashes')}, {shared} of them shared."
     )
     for warning in calibration.warnings:
-        console.print(Text(f"mind: {printable(warning)}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"note: {printable(warning)}", style="yellow"), soft_wrap=True)
     for name in found.clip.sources:
         if name not in calibration.sources:
-            why = calibration.refused.get(name, "it noticed no flash")
+            why = calibration.refused.get(name, "it detected no flash")
             text = f"not calibrated: {name}: {why}"
             console.print(Text(printable(text), style="red"), soft_wrap=True)
 

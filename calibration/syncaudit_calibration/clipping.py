@@ -16,6 +16,6 @@ def word_clipping(item: EventEvidence) -> str | None:
     if isinstance(item, EventTrain) or item.clipped_share <= MAX_CLIPPED_SHARE:
         return None
     return (
-        f"the flash clips {100 * item.clipped_share:.0f} % of what it lights in the picture of "
+        f"the flash clips {100 * item.clipped_share:.0f} % of what it lights in the image of "
         f"{item.source}: lower its exposure or gain, or dim the light"
     )

@@ -42,7 +42,7 @@ def find_warnings(
     warnings += [
         f"the clock of {name} steps by {word_measure(step.step_s, step.step_std_s)}"
         + _frames(step.frames)
-        + f" between its stamps {step.after_ns} and {step.before_ns}"
+        + f" between its timestamps {step.after_ns} and {step.before_ns}"
         for name, source in sources.items()
         for step in source.steps
     ]
@@ -68,12 +68,12 @@ def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
         # With two sources, only their difference is observable.
         left = {" or ".join(sorted(left)): math.hypot(*left.values())}
     return [
-        f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma) about an even "
-        "clock, which its frames were dated by"
+        f"the timestamps of {name} jitter by {word_duration(jitter_s)} (one sigma) about a "
+        "regular clock, which was used to date its frames"
         for name, jitter_s in removed.items()
         if abs(jitter_s) > MAX_JITTER_S
     ] + [
-        f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma), or the clock "
+        f"the timestamps of {name} jitter by {word_duration(jitter_s)} (one sigma), or the clock "
         "wanders: the errors were widened"
         for name, jitter_s in left.items()
         if jitter_s > MAX_JITTER_S

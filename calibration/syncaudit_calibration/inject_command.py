@@ -25,23 +25,23 @@ def inject(
         str,
         typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for stamps and manifest.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for timestamps and manifest.")],
     offsets: Annotated[
-        str, typer.Option("--offsets", help="Sizes of offset in ms, with either sign.")
+        str, typer.Option("--offsets", help="Offsets in ms, applied with either sign.")
     ] = "5,10,20,50,100",
     drift_ppm: Annotated[
-        str, typer.Option("--drift-ppm", help="Sizes of drift in ppm; none by default.")
+        str, typer.Option("--drift-ppm", help="Drifts in ppm; none by default.")
     ] = "",
     variants: Annotated[
-        int, typer.Option("--variants", min=1, help="Variants of a clip beside its control.")
+        int, typer.Option("--variants", min=1, help="Variants per clip besides its control.")
     ] = 4,
     sources: MovedSources = None,
     verdicts: Annotated[
         str | None, typer.Option("--verdicts", help="Only clips that passed in this run.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random draw.")] = 0,
     partial: Partial = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Write clips that are wrong by a known amount, to measure the filter on your own data.
 
@@ -69,7 +69,7 @@ def inject(
 
     changes = parse_changes([f"offset={offsets}", f"drift={drift_ppm}"])
     if not changes:
-        raise typer.BadParameter("neither --offsets nor --drift-ppm names a size")
+        raise typer.BadParameter("neither --offsets nor --drift-ppm gives a value")
     clips = load_clips(manifest)
     if verdicts is not None:
         clips = _passed(clips, verdicts, partial=partial)
@@ -106,7 +106,7 @@ def _passed(clips: Sequence[Clip], verdicts: str, *, partial: bool) -> Sequence[
     kept = ClipTable(clip for clip in clips if index.admits(clip.clip_id))
     if not kept:
         raise UsageError(
-            "none of the clips of the manifest passed in this run",
+            "no clip of the manifest passed in this run",
             path=verdicts,
             hint="Leave --verdicts out to take all clips.",
         )

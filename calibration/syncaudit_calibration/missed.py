@@ -76,7 +76,7 @@ class Missed:
         """Describe the contradiction."""
         return (
             f"of {self.n_seen + self.n_unseen} flashes in full view of {name} it shows "
-            f"{self.n_seen}: the match may be off by a pulse"
+            f"{self.n_seen}: the match may be off by one pulse"
         )
 
 

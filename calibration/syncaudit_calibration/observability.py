@@ -38,12 +38,12 @@ MAX_Z = 2.0
 _WORDS = {
     "line_delay": (
         "line delay of {name} is not observable{others}",
-        "state it (line_delay_s, or exposure_s, which the height of the bands turns into it), or "
-        "use another frame rate or more pulses per frame",
+        "state it (line_delay_s, or exposure_s, which gives it through the height of the "
+        "bands), or use another frame rate or more pulses per frame",
     ),
     "exposure": (
         "exposure of {name} is not observable{others}",
-        "state it (exposure_s), or use a longer recording in which bands show both edges",
+        "state it (exposure_s), or use a longer recording with bands that show both edges",
     ),
 }
 _REFUSED = "{what}: {cure}"

@@ -111,8 +111,8 @@ def _played_words(played: Set[str]) -> list[str]:
     if not played:
         return []
     return [
-        f"the clicks of {', '.join(sorted(played))} keep to the frames of a video: speakers and "
-        "screens are late by tens of milliseconds, each by its own: the error was widened"
+        f"the clicks of {', '.join(sorted(played))} follow the frames of a video: speakers and "
+        "screens are late by tens of milliseconds, each by its own amount: the error was widened"
     ]
 
 

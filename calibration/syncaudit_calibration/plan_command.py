@@ -30,7 +30,9 @@ _MAX_RATE_HZ = 1000
 def flash_plan(
     recording: Annotated[
         str | None,
-        typer.Argument(help="Manifest or folder of earlier footage that describes the cameras."),
+        typer.Argument(
+            help="Manifest or folder of an earlier recording that describes the cameras."
+        ),
     ] = None,
     fps: Annotated[
         str | None,
@@ -47,11 +49,13 @@ def flash_plan(
         typer.Option("--exposure", help="Of each row, like 8ms or 0.008.", metavar="TIME"),
     ] = None,
     light: Annotated[
-        str, typer.Option("--light", help="What flashes: led, speedlight, torch or screen.")
+        str, typer.Option("--light", help="Light source: led, speedlight, torch or screen.")
     ] = "led",
     cameras: Annotated[
         int | None,
-        typer.Option("--cameras", "-n", min=2, help="How many; lists above are dealt out in turn."),
+        typer.Option(
+            "--cameras", "-n", min=2, help="Number of cameras; the lists above repeat in turn."
+        ),
     ] = None,
     duration: Annotated[
         str | None,
@@ -64,7 +68,12 @@ def flash_plan(
     video: Annotated[
         bool, typer.Option("--video/--no-video", help="Whether to write the sync video.")
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same train.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", min=0, help="Seed of the train; the same seed gives the same train."
+        ),
+    ] = 0,
     force: Force = False,
 ) -> None:
     """Plan the flashes that calibrate a rig, before it is recorded.
@@ -105,7 +114,7 @@ def flash_plan(
     is_video = kind is LightKind.SCREEN or (video and kind is LightKind.LED)
     wanted = (_TRAIN if kind is LightKind.LED else {}) | (_SCREEN if is_video else {})
     if out is not None and not wanted:
-        raise UsageError(f"a {kind} is fired by hand: there is nothing to write into --out {out}")
+        raise UsageError(f"a {kind} is fired by hand: nothing to write to --out {out}")
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file, expected a folder")
     if out is not None:
@@ -152,7 +161,7 @@ def _rig(
         from syncaudit_calibration.recording import find_recording
 
         if n_cameras is not None:
-            raise UsageError("--cameras is counted in the recording, leave one of them out")
+            raise UsageError("the recording defines its cameras: leave out --cameras")
         return recorded_cameras(find_recording(recording), rates, readouts, exposures)
     if not (rates and readouts and exposures):
         raise UsageError(
@@ -197,7 +206,7 @@ def _write_video(screen: PulseTrain, expected: Accuracy, folder: Path) -> list[t
         f"{screen.n} flashes of {word_duration(screen.width_s)} with clicks in "
         f"{screen.duration_s:.0f} s; offsets to about {word_duration(expected.offset_std_s)}"
     )
-    return [(film, words), (table, "the instants in the video")]
+    return [(film, words), (table, "the times in the video")]
 
 
 def parse_durations(text: str, option: str) -> tuple[float, ...]:

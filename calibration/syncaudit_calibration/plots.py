@@ -146,7 +146,7 @@ def _draw_flashes(found: CalibratedRecording) -> Figure:
     middle = flashes_s[np.argsort(np.abs(flashes_s))[:N_DRAWN]]
     span = float(middle.min()), float(middle.max())
     figure, panels = _new(
-        f"{found.clip.clip_id}: when each source saw the flashes (grey: when they were)",
+        f"{found.clip.clip_id}: when each source saw the flashes (grey: actual times)",
         1,
         2,
         (13.0, 1.6 + 0.45 * len(colours)),
@@ -202,7 +202,7 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
         np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
     )
     figure, axes = _new(
-        f"{found.clip.clip_id}: by how much each flash is missed, in µs",
+        f"{found.clip.clip_id}: residual of each flash, in µs",
         len(calibration.sources),
         1,
         (11.0, 1.0 + 1.4 * len(calibration.sources)),
@@ -267,8 +267,8 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
 def _draw_bands(name: str, images: list[BandImage]) -> Figure:
     """Plot lit frames beside the brightness gain of their rows, with the fitted edges."""
     figure, axes = _new(
-        f"{name}: bands and fitted edges (half of the light in)\n"
-        "orange: the exposure ended; blue: it began; green: the light stayed",
+        f"{name}: bands and fitted edges (at half the light)\norange: the exposure ended; blue: "
+        "it began; green: the light stayed on",
         len(images),
         2,
         (11.0, 0.6 + 3.2 * len(images)),

@@ -48,9 +48,9 @@ def find_recording(place: str, clip_id: str | None = None) -> Clip:
     sources = _sources(folder)
     if not sources:
         raise UsageError(
-            f"{place} holds no manifest and nothing that could be calibrated",
-            hint=f"Expected {' or '.join(MANIFESTS)}, or videos ({', '.join(VIDEOS)}) with stamps "
-            "in a CSV of the same name.",
+            f"{place} holds no manifest and nothing to calibrate",
+            hint=f"Expected {' or '.join(MANIFESTS)}, or videos ({', '.join(VIDEOS)}) with "
+            "timestamps in a CSV of the same name.",
         )
     row = {"clip_id": folder.resolve().name or "recording", "sources": sources}
     return clip_from_row(row, base_uri=str(folder), path=place, where="folder")

@@ -174,14 +174,14 @@ def _is_camera(item: EventEvidence) -> bool:
 def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str | None:
     if events.n < MIN_EVENTS:
         return (
-            f"{events.source} saw {events.n} flashes, needed {MIN_EVENTS}: record longer, or "
-            "use more pulses per frame period"
+            f"{events.source} shows {events.n} flashes; at least {MIN_EVENTS} are needed: record "
+            "longer, or use more pulses per frame period"
         )
     period_s = period_of(sharp if sharp.n else events, max_offset_s=max_offset_s)
     if period_s is None or _is_denied(period_s, events, sharp, max_offset_s):
         return None
     return (
-        f"the events of {events.source} come periodically: its offset is known only modulo "
+        f"the events of {events.source} are periodic: its offset is known only modulo "
         f"{word_duration(period_s)}. Use an irregular train"
     )
 
@@ -252,7 +252,7 @@ def _why_apart(item: EventEvidence, root: str, links: Links) -> str:
     name = item.source
     why = links.reasons.get((min(name, root), max(name, root)), "no events in common")
     return (
-        f"{name} could not be connected with {root}: {why}. {_what_to_state(item)}Record more "
+        f"{name} could not be connected to {root}: {why}. {_what_to_state(item)}Record more "
         "flashes that both see (irregular gaps, several pulses per frame period)"
     )
 

@@ -84,7 +84,8 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
                 source=unknown.source,
                 kind=unknown.kind,
                 words=f"the stated {noun} of {unknown.source} is "
-                f"{word_duration(unknown.assumed)}, the flashes say {word_measure(found, std)}",
+                f"{word_duration(unknown.assumed)}, but the flashes show "
+                f"{word_measure(found, std)}",
                 is_wrong=off > shift_s,
             )
         )

@@ -75,7 +75,7 @@ def test_parquet_and_folders_of_verdicts_are_read(data: Path, tmp_path: Path) ->
     places = [known, str(tmp_path / "j"), str(tmp_path / "p"), f"{tmp_path}/p/verdicts.parquet"]
     for k, place in enumerate(places):
         result = corrected(place, one_clip(data), tmp_path / f"out{k}")
-        assert "its stamps jitter: an offset and a drift cannot mend that" in result.stdout
+        assert "its timestamps jitter: an offset and a drift cannot correct that" in result.stdout
         found.append((tmp_path / f"out{k}" / "a" / "trigger.csv").read_bytes())
     assert len(set(found)) == 1
 
@@ -102,7 +102,7 @@ def test_sources_of_one_clock_share_its_correction(data: Path, tmp_path: Path) -
     assert (stream_of(tmp_path / "o", "second").time_ns - STAMPS).tolist() == [100_000_000] * 3
     assert "with the correction of first, whose clock it shares" in result.stdout
     assert stream_of(tmp_path / "o", "third").time_ns.tolist() == STAMPS
-    assert "unchanged: the calibration does not name it" in result.stdout
+    assert "unchanged: the calibration does not list it" in result.stdout
 
 
 def test_an_intended_offset_stays_in_the_stamps(data: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_drift_measured_long_ago_stays(data: Path, tmp_path: Path) -> None:
     )
     result = corrected(known, one_clip(data), tmp_path / "out")
     assert (stream_of(tmp_path / "out", "trigger").time_ns - STAMPS).tolist() == [100_000_000] * 3
-    assert "its drift stays, since it was measured more than a day away" in result.stdout
+    assert "its drift is kept, since it was measured more than a day away" in result.stdout
 
 
 def test_a_source_that_states_its_own_epoch_is_corrected_there(data: Path, tmp_path: Path) -> None:

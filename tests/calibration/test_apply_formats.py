@@ -181,7 +181,7 @@ def test_a_log_without_room_before_zero_is_told(tmp_path: Path) -> None:
     row = {"kind": "can", "uri": "can.log", "dbc": "v.dbc", "signals": {"speed": "Speed"}}
     path = manifest(tmp_path, {"clip_id": "a", "sources": {"it": row}})
     result = corrected(calibration(tmp_path, it=-1.0), path, tmp_path / "out")
-    assert "cannot stand in a candump log" in result.stdout
+    assert "cannot be written to a candump log" in result.stdout
 
 
 def test_csv_keeps_every_other_byte(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_csv_keeps_every_other_byte(tmp_path: Path) -> None:
     result = corrected(calibration(tmp_path, it=2e-9), path, tmp_path / "out")
     expected = text.replace("00001;", "00003;").replace('00002"', '00004"').replace(";-5;", ";-3;")
     assert (tmp_path / "out" / "a" / "it.csv").read_bytes().decode() == expected
-    assert "4 rows without a readable stamp stayed as they were" in result.stdout
+    assert "4 rows without a readable timestamp were kept unchanged" in result.stdout
 
 
 def test_parquet_keeps_other_columns_types_and_blanks(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_parquet_keeps_other_columns_types_and_blanks(tmp_path: Path) -> None:
     original = pq.read_table(tmp_path / "q.parquet")
     assert found.schema.equals(original.schema, check_metadata=True)
     assert found.drop(["timestamp_ns"]).equals(table.drop(["timestamp_ns"]))
-    assert "1 row without a readable stamp stayed as it was" in result.stdout
+    assert "1 row without a readable timestamp was kept unchanged" in result.stdout
 
 
 def test_parquet_timestamps_get_room_for_nanoseconds(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_parquet_timestamps_get_room_for_nanoseconds(tmp_path: Path) -> None:
     [
         ("e.csv", "time\n1\n", "has no column 'timestamp_ns'"),
         ("e.csv", "timestamp_ns\n1767225600.5\n", "expected integer nanoseconds"),
-        ("e.csv", "timestamp_ns\n", "holds no stamps"),
+        ("e.csv", "timestamp_ns\n", "holds no timestamps"),
         ("e.csv", "timestamp_ns,timestamp_ns\n1,2\n", "appears 2 times"),
         ("e.parquet", "PAR1", "is not an intact Parquet file"),
     ],

@@ -152,7 +152,10 @@ def test_folder_that_holds_something_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [(("--as", "lerobot"), "not the episodes of one LeRobot"), (("--interpolate",), "is for rows")],
+    [
+        (("--as", "lerobot"), "not the episodes of one LeRobot"),
+        (("--interpolate",), "applies to rows"),
+    ],
 )
 def test_what_has_no_rows_is_refused(options, told, tmp_path):
     row = {"clip_id": "a", "sources": {"t": {"kind": "events", "uri": "t.csv"}}}
@@ -170,7 +173,7 @@ def test_several_clips_of_an_episode_are_refused(tmp_path):
     known = calibration(tmp_path, top=0.1)
     words = ("apply", known, tmp_path / "m.jsonl", "--as", "lerobot")
     told = run_command(*words, "-o", tmp_path / "out", expected=2).stderr
-    assert "several clips are cut from one episode" in told
+    assert "several clips are cut from the same episode" in told
 
 
 def test_episode_that_the_data_set_lost_is_left_out(tmp_path):

@@ -28,7 +28,7 @@ def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) ->
     before = tree(data)
     result = run_command("apply", known, path, "--out", data)
     assert result.exit_code == 2
-    assert "is an original, and would be overwritten" in result.stderr
+    assert "is an original and would be overwritten" in result.stderr
     other = manifest(
         tmp_path / "m",
         {
@@ -40,7 +40,7 @@ def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) ->
     for place in (data, tmp_path / "link"):
         result = run_command("apply", known, other, "--out", place)
         assert result.exit_code == 2
-        assert "is an original, and would be overwritten" in result.stderr
+        assert "is an original and would be overwritten" in result.stderr
     assert tree(data) == before
 
 
@@ -51,7 +51,7 @@ def test_an_applied_manifest_is_not_corrected_in_place(data: Path, tmp_path: Pat
     for again in (tmp_path / "out", tmp_path / "out" / "manifest.jsonl"):
         result = run_command("apply", known, again, "--out", tmp_path / "out")
         assert result.exit_code == 2
-        assert "is an original, and would be overwritten" in result.stderr
+        assert "is an original and would be overwritten" in result.stderr
     assert tree(tmp_path / "out") == before
 
 
@@ -61,7 +61,7 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
     (tmp_path / "out" / "manifest.jsonl").write_text("mine")
     result = run_command("apply", known, path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "'manifest.jsonl' is there already" in result.stderr
+    assert "'manifest.jsonl' already exists" in result.stderr
     assert tree(tmp_path / "out") == {"manifest.jsonl": b"mine"}
 
 
@@ -70,8 +70,8 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
     [
         (None, "cannot be read: file not found"),
         ("", "cannot be read: the file is empty"),
-        ("{", "line 1 is no JSON object"),
-        ("[]", "line 1 is no JSON object"),
+        ("{", "line 1 is not a JSON object"),
+        ("[]", "line 1 is not a JSON object"),
         ("{}", "is neither a calibration nor verdicts"),
         ('{"version": 2, "sources": {}}', "calibration version 2 is unknown"),
         ('{"version": 1, "sources": {"trigger": {}}}', "no number 'offset_s'"),
@@ -83,8 +83,8 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
             '{"version": 1, "sources": {"cam": {"offset_s": 1}}}',
             "the calibration corrects cam, but the clips hold trigger",
         ),
-        ('{"clip_id": "a"}', "line 1 is no verdict"),
-        ('{"clip_id": "a", "sources": {"trigger": {"uri": "x"}}}', "the row of a manifest"),
+        ('{"clip_id": "a"}', "line 1 is not a verdict"),
+        ('{"clip_id": "a", "sources": {"trigger": {"uri": "x"}}}', "a manifest row"),
         (
             '{"clip_id": "z", "verdict": "pass", "sources": {}}',
             "none of its 1 clips is in the manifest",
@@ -110,7 +110,7 @@ def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -
     (tmp_path / "v" / "summary.json").write_text(json.dumps(summary))
     result = run_command("apply", known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "these verdicts speak of what the calibration 'rig.json' left" in result.stderr
+    assert "these verdicts judge what the calibration 'rig.json' left" in result.stderr
     write_summary(tmp_path / "v", verdict("a"))
     corrected(known, one_clip(data), tmp_path / "out")
 
@@ -123,14 +123,14 @@ def test_a_linked_original_is_spared(data: Path, tmp_path: Path) -> None:
     path = one_clip(data, trigger={"kind": "events", "uri": "link.csv"})
     result = run_command("apply", known, path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "is an original, and would be overwritten" in result.stderr
+    assert "is an original and would be overwritten" in result.stderr
 
 
 def test_wrong_places_are_refused(data: Path, tmp_path: Path) -> None:
     known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
     (tmp_path / "file").write_text("")
     for out, message in (
-        (tmp_path / "file", "is no folder"),
+        (tmp_path / "file", "is not a folder"),
         ("s3://bucket/out", "expected a local folder"),
     ):
         result = run_command("apply", known, path, "--out", out)

@@ -38,7 +38,7 @@ def test_jitter_of_the_stamps_widens_the_errors():
         assert source.steps == found.sources["a"].steps == ()
         assert 2e-5 < source.offset_std_s < 3e-4
         assert 1.5e-4 < np.hypot(source.jitter_s, found.sources["a"].jitter_s) < 4.5e-4
-        n_warned += any("the stamps of a or b jitter by" in words for words in found.warnings)
+        n_warned += any("the timestamps of a or b jitter by" in words for words in found.warnings)
         z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
     assert np.std(z) < 1.4
     assert n_warned >= 12
@@ -55,7 +55,7 @@ def test_flashes_tell_late_stamps_from_uneven_exposures(is_late):
         source = found.sources["b"]
         assert source.offset_std_s < 1e-4
         shares.append(source.removed_jitter_s / 2e-3)
-        assert any("about an even clock" in words for words in found.warnings) == is_late
+        assert any("about a regular clock" in words for words in found.warnings) == is_late
         z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
     assert np.allclose(shares, float(is_late), atol=0.3)
     assert np.std(z) < 1.4

@@ -24,7 +24,7 @@ def lit(source, times_s, clipped_share):
 
 def test_clipped_flashes_are_worded_with_a_cure():
     words = word_clipping(lit("cam_rear", np.array([1.0]), 0.7))
-    assert words.startswith("the flash clips 70 % of what it lights in the picture of cam_rear")
+    assert words.startswith("the flash clips 70 % of what it lights in the image of cam_rear")
     assert "dim the light" in words
     assert word_clipping(lit("cam_rear", np.array([1.0]), 0.1)) is None
 

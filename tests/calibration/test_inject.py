@@ -136,7 +136,7 @@ def test_what_cannot_be_moved_is_told_by_name_and_left_out(data: Path, tmp_path:
     result = run_command("inject", path, "--out", tmp_path / "out", "--variants", 8)
     assert result.exit_code == 0
     assert "trigger left out (2 times)" in result.stdout
-    assert "holds no stamps" in result.stdout
+    assert "holds no timestamps" in result.stdout
     assert "text left out (1 time): it is text without times" in result.stdout
     moved = {each.source for each in read_truth(str(tmp_path / "out" / "truth.jsonl")).values()}
     assert moved == {None, "imu", "arm", "mic"}
@@ -159,7 +159,7 @@ def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:
     judged = verdicts(tmp_path / "run", *rows[1:])
     result = run_command("inject", path, "--verdicts", judged, "--out", tmp_path / "new")
     assert (result.exit_code, (tmp_path / "new").exists()) == (2, False)
-    assert "none of the clips of the manifest passed" in result.stderr
+    assert "no clip of the manifest passed" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:
         (["--offsets", "nan"], "offset holds 'nan'"),
         (["--drift-ppm", "5000"], "drift holds '5000'"),
         (["--offsets", ","], "neither --offsets nor --drift-ppm"),
-        (["--sources", "lidar"], "no source can be moved.*the clips hold arm"),
-        (["--sources", "text"], "no source can be moved. text: it is text without times"),
+        (["--sources", "lidar"], "no source can be shifted.*the clips hold arm"),
+        (["--sources", "text"], "no source can be shifted. text: it is text without times"),
         (["--sources", "mic", "--verdicts", "none"], "holds no verdicts"),
     ],
 )
@@ -191,7 +191,7 @@ def test_nothing_that_can_be_read_is_told(data: Path, tmp_path: Path) -> None:
     path = one_clip(data, "trigger", "imu")
     result = run_command("inject", path, "--out", tmp_path / "out", "--sources", "trigger")
     assert result.exit_code == 2
-    assert "no stamps could be moved" in result.stderr
+    assert "no timestamps could be shifted" in result.stderr
     assert "e.csv" in result.stderr
     assert not (tmp_path / "out" / "manifest.jsonl").exists()
 
@@ -205,7 +205,7 @@ def test_originals_are_not_overwritten(data: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "manifest.jsonl").write_text("mine")
     result = run_command("inject", path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "'manifest.jsonl' is there already, and not from an earlier" in result.stderr
+    assert "'manifest.jsonl' already exists and is not from an earlier" in result.stderr
 
 
 def test_a_second_run_writes_anew_and_seeds_draw_anew(data: Path, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_touching_bands_and_repeating_gaps_are_told() -> None:
 
 def test_safety_note_tells_whether_the_limit_is_kept() -> None:
     train, _, _ = plan(rig("12"))
-    assert "up to 3 flashes in a second, which keeps within" in safety_note(train)
+    assert "up to 3 flashes per second, which is within" in safety_note(train)
     train, _, _ = plan(rig("12", readout_s=0.005, exposure_s=0.001))
     assert "exceeds" in safety_note(train)
     assert "photosensitive epilepsy" in safety_note(train)

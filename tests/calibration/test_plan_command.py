@@ -29,7 +29,7 @@ def plan(*arguments: str) -> str:
 
 def test_plan_is_told_in_words() -> None:
     text = plan(*USUAL, "--cameras", "6")
-    assert "in bursts of 3 that share out one frame period (83.3 ms) unevenly" in text
+    assert "in bursts of 3 that divide one frame period (83.3 ms) unevenly" in text
     assert "42 ± 2 %" in text
     assert "all 6 together" in text
     assert "line delay not observable in 6 of 6 cameras" in text
@@ -55,7 +55,7 @@ def test_global_shutter_gets_long_light() -> None:
 
 def test_lights_fired_by_hand_are_told_how() -> None:
     speedlight = plan(*USUAL, "--light", "speedlight")
-    assert "by the test button: manual mode" in speedlight
+    assert "with the test button: manual mode" in speedlight
     assert "irregular, 1.5 s to" in speedlight
     torch = plan(*USUAL, "--light", "torch")
     assert "on for 0.3 to 1 s" in torch
@@ -91,15 +91,15 @@ def test_cameras_of_a_recording_are_taken_as_it_states_them(tmp_path: Path) -> N
         plan(str(manifest))
     with pytest.raises(UsageError, match="--readout has 3 values for the 2 cameras"):
         plan(str(manifest), "--exposure", "8ms", "--readout", "1ms,2ms,3ms")
-    with pytest.raises(UsageError, match="--cameras is counted in the recording"):
+    with pytest.raises(UsageError, match="the recording defines its cameras"):
         plan(str(manifest), "--exposure", "8ms", "--cameras", "3")
     table = tmp_path / "left.csv"
     table.write_text("\n".join(["timestamp_ns", *["7"] * 10]) + "\n")
-    with pytest.raises(UsageError, match="the stamps of left tell no frame rate"):
+    with pytest.raises(UsageError, match="the timestamps of left show no frame rate"):
         plan(str(manifest), "--exposure", "8ms")
     del sources["left"]
     manifest.write_text(json.dumps({"clip_id": "drive", "sources": sources}) + "\n")
-    with pytest.raises(UsageError, match="drive has 1 cameras"):
+    with pytest.raises(UsageError, match="drive has 1 readable cameras"):
         plan(str(manifest), "--exposure", "8ms")
 
 
@@ -143,7 +143,7 @@ def test_video_can_be_left_out(tmp_path: Path) -> None:
         ([*USUAL, "--duration", "1h"], "expected a duration"),
         ([*USUAL, "--duration", "2s"], "expected one time from 10 s to 600 s"),
         ([*USUAL, "--duration", "20s,30s"], "expected one time from 10 s to 600 s"),
-        (["--fps", "12,15", "--readout", "1ms,2ms,3ms", "--exposure", "8ms"], "do not fit"),
+        (["--fps", "12,15", "--readout", "1ms,2ms,3ms", "--exposure", "8ms"], "do not match"),
     ],
 )
 def test_wrong_use_is_refused(arguments: list[str], words: str) -> None:

@@ -178,13 +178,13 @@ def test_one_value_holds_for_all_cameras_and_several_are_dealt_out() -> None:
 
 
 def test_lists_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(UsageError, match="do not fit one another"):
+    with pytest.raises(UsageError, match="do not match in number"):
         planned_cameras([Fraction(12)] * 2, [0.02] * 3, [0.008])
 
 
 @pytest.mark.parametrize("n", [1, 2, 65])
 def test_impossible_number_of_cameras_is_refused(n: int) -> None:
-    with pytest.raises(UsageError, match="cannot be planned for"):
+    with pytest.raises(UsageError, match="cannot be planned"):
         planned_cameras([Fraction(12), Fraction(15), Fraction(30)], [0.02], [0.008], n)
 
 

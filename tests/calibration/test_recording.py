@@ -75,7 +75,7 @@ def test_several_clips_need_a_name():
 
 
 def test_an_empty_folder(tmp_path):
-    with pytest.raises(UsageError, match="nothing that could be calibrated"):
+    with pytest.raises(UsageError, match="nothing to calibrate"):
         find_recording(str(tmp_path))
 
 

@@ -77,10 +77,10 @@ def _digits(stamp_ns: int, old: re.Match[bytes]) -> bytes:
 def _check_range(uri: str, stamp_ns: int) -> None:
     if not 0 <= stamp_ns < 2**63:
         raise StreamReadError(
-            f"a stamp of {stamp_ns * 1e-9:.6f} s cannot stand in a candump log",
+            f"a stamp of {stamp_ns * 1e-9:.6f} s cannot be written to a candump log",
             code="corrupt",
             path=uri,
-            hint="Such a log counts seconds from 1970 and takes none below 0: export it as a "
+            hint="Such a log counts seconds from 1970 and cannot hold negative times: export a "
             "table with 'timestamp_ns'.",
         )
 

@@ -43,7 +43,7 @@ class SourceCorrection:
         settled = self.correction.near(time_ns)
         if settled is self.correction:
             return self
-        remark = "its drift stays, since it was measured more than a day away"
+        remark = "its drift is kept, since it was measured more than a day away"
         return replace(self, correction=settled, remarks=(*self.remarks, remark))
 
 
@@ -87,7 +87,7 @@ def shared_by_clock(
             remark = f"with the correction of {donor}, whose clock it shares"
             found[name] = replace(known[donor], remarks=(remark,))
         else:
-            found[name] = SourceCorrection(why=missing.get(name, "no correction of it is known"))
+            found[name] = SourceCorrection(why=missing.get(name, "it has no known correction"))
     return found
 
 

@@ -49,8 +49,8 @@ class CalibrationCorrections:
             at_ns = source.get("at_ns", self._at_ns)
             if source.get("drift_ppm") and (isinstance(at_ns, bool) or not isinstance(at_ns, int)):
                 raise UsageError(
-                    f"the calibration states a drift of '{name}' but no integer 'at_ns' at which "
-                    "its offset holds",
+                    f"the calibration states a drift of '{name}' but no integer 'at_ns' for its "
+                    "offset",
                     path=uri,
                     hint="Add 'at_ns' in nanoseconds, or set drift_ppm to null.",
                 )
@@ -61,7 +61,7 @@ class CalibrationCorrections:
         missing = {
             name: f"the calibration could not determine it: {self._refused[name]}"
             if name in self._refused
-            else "the calibration does not name it"
+            else "the calibration does not list it"
             for name in clip.sources
         }
         return shared_by_clock(clip, known, missing)
@@ -89,12 +89,10 @@ class CalibrationCorrections:
         offset_s = float(source["offset_s"]) - intended_s
         remarks: list[str] = []
         if _intended_s(clip, name):
-            remarks.append(
-                f"its intended {word_duration(_intended_s(clip, name))} stay as they are"
-            )
+            remarks.append(f"its intended {word_duration(_intended_s(clip, name))} are kept")
         if source.get("steps"):
             remarks.append(
-                "its clock jumped during the calibration: an offset and a drift cannot mend that"
+                "its clock jumped during the calibration: an offset and a drift cannot correct that"
             )
         drift_ppm = number(source.get("drift_ppm"))
         return SourceCorrection(

@@ -19,13 +19,13 @@ _Z = 1.96
 _BEYOND_MENDING = {
     ReasonCode.STEP: "its clock jumps",
     ReasonCode.INCONSISTENT: "its measurements contradict each other",
-    ReasonCode.JITTER: "its stamps jitter",
+    ReasonCode.JITTER: "its timestamps jitter",
     ReasonCode.GAP: "samples are missing",
     ReasonCode.MISSING_FRAMES: "frames are missing",
-    ReasonCode.DUPLICATE: "stamps appear twice",
-    ReasonCode.BACKWARDS: "stamps run backwards",
+    ReasonCode.DUPLICATE: "timestamps are duplicated",
+    ReasonCode.BACKWARDS: "timestamps run backwards",
     ReasonCode.RATE: "its rate is wrong",
-    ReasonCode.LENGTH_MISMATCH: "frames and stamps differ in number",
+    ReasonCode.LENGTH_MISMATCH: "the numbers of frames and timestamps differ",
     ReasonCode.CORRUPT: "its data are damaged",
     ReasonCode.NON_FINITE: "values are NaN or infinite",
 }
@@ -67,7 +67,7 @@ class VerdictCorrections:
             else:
                 known[name] = found
         for name in clip.sources:
-            missing.setdefault(name, "the verdict on this clip does not name it")
+            missing.setdefault(name, "the verdict on this clip does not list it")
         return shared_by_clock(clip, known, missing)
 
     def check(self, clips: Mapping[str, Clip]) -> None:
@@ -116,7 +116,7 @@ def _about(name: str, findings: list[Mapping[str, Any]]) -> list[Mapping[str, An
 def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
     told = [str(f.get("message")) for f in findings if f.get("code") == ReasonCode.UNOBSERVABLE]
     told += [str(f.get("message")) for f in findings]
-    return told[0] if told else "nothing in the clip ties it to another source"
+    return told[0] if told else "no measurement in the clip ties it to another source"
 
 
 def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
@@ -126,11 +126,11 @@ def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
     offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))
     if offset_s and std_s:
         return f"{word_correction(offset_s, std_s)}, within its own error"
-    return "its stamps are right"
+    return "its timestamps are right"
 
 
 def _remarks(reasons: list[Mapping[str, Any]]) -> tuple[str, ...]:
     """Name the defects that an offset and a drift leave in the timestamps."""
     codes = dict.fromkeys(str(finding.get("code")) for finding in reasons)
     words = [_BEYOND_MENDING[ReasonCode(code)] for code in codes if code in _BEYOND_MENDING]
-    return (f"{' and '.join(words)}: an offset and a drift cannot mend that",) if words else ()
+    return (f"{' and '.join(words)}: an offset and a drift cannot correct that",) if words else ()

@@ -58,12 +58,12 @@ def load_corrections(
     for where, row in rows:
         clip_id = row.get("clip_id")
         if not isinstance(clip_id, str) or not isinstance(row.get("sources"), Mapping):
-            raise _unfit(uri, f"{where} is no verdict: it needs 'clip_id' and 'sources'")
+            raise _unfit(uri, f"{where} is not a verdict: it needs 'clip_id' and 'sources'")
         if "verdict" not in row and not any(
             isinstance(source, Mapping) and "offset_s" in source
             for source in row["sources"].values()
         ):
-            raise _unfit(uri, f"{where} is the row of a manifest, not a verdict")
+            raise _unfit(uri, f"{where} is a manifest row, not a verdict")
         verdicts[clip_id] = str(row.get("verdict"))
         found[clip_id] = {key: row[key] for key in _COLUMNS if key in row}
     if not found:
@@ -100,11 +100,11 @@ def _check_uncalibrated(uri: str) -> None:
     if summary is not None and summary.get("calibrated"):
         name = summary.get("calibration")
         raise UsageError(
-            "these verdicts speak of what the calibration"
+            "these verdicts judge what the calibration"
             + (f" '{name}'" if isinstance(name, str) else "")
-            + " left, not of the stamps in the manifest",
+            + " left, not the timestamps in the manifest",
             path=uri,
-            hint="Apply the calibration, validate what that wrote, and apply those verdicts; or "
+            hint="Apply the calibration, validate its output and apply those verdicts; or "
             "validate without --calibration.",
         )
 
@@ -125,9 +125,9 @@ def _json_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]
         try:
             row = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise _unfit(uri, f"line {number} is no JSON object ({error})") from error
+            raise _unfit(uri, f"line {number} is not a JSON object ({error})") from error
         if not isinstance(row, dict):
-            raise _unfit(uri, f"line {number} is no JSON object")
+            raise _unfit(uri, f"line {number} is not a JSON object")
         yield f"line {number}", row
 
 

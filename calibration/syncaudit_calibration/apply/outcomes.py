@@ -107,7 +107,7 @@ def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
     table.add_column("source", no_wrap=True, max_width=18)
-    table.add_column("stamps", overflow="fold")
+    table.add_column("timestamps", overflow="fold")
     for clip in clips:
         sources = [
             source

@@ -189,7 +189,7 @@ def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | No
         if of_sound is not None:
             return None
     if known.correction is None:
-        return known.why or "no correction of it is known"
+        return known.why or "it has no known correction"
     if known.correction.is_nothing:
         return known.why or "its correction is zero"
     return None

@@ -35,7 +35,7 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
     if spec.timestamps is not None:
         if spec.units.get(STAMPS_KEY, "ns") != "ns":
             raise StreamReadError(
-                f"its stamps are in {spec.units[STAMPS_KEY]}; those of sound are corrected in ns",
+                f"its timestamps are in {spec.units[STAMPS_KEY]}; audio is corrected in ns",
                 path=task.resolve(spec.timestamps),
                 hint="Export them as integer nanoseconds.",
             )
@@ -46,13 +46,13 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
     start_ns = spec.start_ns or 0
     correction, remarks = task.settled(start_ns)
     if spec.start_ns is None:
-        remarks = (*remarks, "its stamps were counted from sample 0; it has a start_ns now")
+        remarks = (*remarks, "its timestamps were counted from sample 0; it now has a start_ns")
     fields = {"start_ns": int(correction.apply(start_ns))}
     if not correction.drift_ppm:
         return Written(correction=correction, fields=fields, remarks=remarks)
     sound = read_audio(task.name, spec, task.base_uri, scratch=task.scratch)
     if not sound.samples.size:
-        raise StreamReadError("holds no sound", code="empty", path=sound.uri, hint="Copy it again.")
+        raise StreamReadError("holds no audio", code="empty", path=sound.uri, hint="Copy it again.")
     path = put(task.beside(".timestamps.csv"), _anchors(sound, start_ns, correction))
     return Written(
         correction=correction, files={"timestamps": path}, fields=fields, remarks=remarks
@@ -101,7 +101,7 @@ def write_transcript(
     correction, remarks = task.settled(start_ns)
     stream = read_transcript(task.name, spec, task.base_uri)
     if not stream.tiers:
-        raise ClipInputError("it is text without times, so there is nothing to shift")
+        raise ClipInputError("it is text without times: nothing to shift")
     sound = of_sound or ClockMap(offset_s=0.0)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

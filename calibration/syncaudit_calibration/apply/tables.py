@@ -113,8 +113,8 @@ def _kept(n_kept: int) -> tuple[str, ...]:
     if not n_kept:
         return ()
     if n_kept == 1:
-        return ("1 row without a readable stamp stayed as it was",)
-    return (f"{n_kept} rows without a readable stamp stayed as they were",)
+        return ("1 row without a readable timestamp was kept unchanged",)
+    return (f"{n_kept} rows without a readable timestamp were kept unchanged",)
 
 
 def _refusal(uri: str, column: str) -> StreamReadError:

@@ -64,13 +64,13 @@ def check_target(
             hint="Write to a local folder and copy it from there.",
         )
     if out.exists() and not out.is_dir():
-        raise _taken(out, "is no folder")
+        raise _taken(out, "is not a folder")
     home = os.path.realpath(out)
     written = {MANIFEST, record, *folders}
     for path in _originals(clips, inputs):
         inside = Path(os.path.relpath(path, home))
         if inside.parts[:1] and inside.parts[0] in written:
-            raise _taken(out, f"{path} is an original, and would be overwritten")
+            raise _taken(out, f"{path} is an original and would be overwritten")
     for name in sorted(written):
         if (out / name).is_symlink():
             raise _taken(out, f"'{name}' is a symbolic link, which is not followed")
@@ -82,7 +82,7 @@ def check_target(
             continue
         if found.exists():
             raise _taken(
-                out, f"'{name}' is there already, and not from an earlier 'syncaudit {command}'"
+                out, f"'{name}' already exists and is not from an earlier 'syncaudit {command}'"
             )
 
 

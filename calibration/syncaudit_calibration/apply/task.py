@@ -104,4 +104,4 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 def no_stamps(uri: str) -> StreamReadError:
     """Return the error for a file without any timestamps."""
-    return StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")
+    return StreamReadError("holds no timestamps", code="empty", path=uri, hint="Record it again.")

@@ -108,7 +108,7 @@ def inject_variants(
     injection = Injection()
     variants = list(_variants(clips, draw, n_variants, patterns, injection))
     if not any(variant.source for variant in variants):
-        raise UsageError("no source can be moved", hint=_why_none(injection, clips))
+        raise UsageError("no source can be shifted", hint=_why_none(injection, clips))
     folders = file_names([each.clip_id for each in variants], reserved=(MANIFEST, TRUTH))
     check_target(out, clips, set(folders.values()), inputs, record=TRUTH, command="inject")
     out.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def inject_variants(
             if on_clip is not None:
                 on_clip(injection)
         if not injection.n_variants:
-            raise UsageError("no stamps could be moved", hint=_why_none(injection, clips))
+            raise UsageError("no timestamps could be shifted", hint=_why_none(injection, clips))
 
     with replacing_text(out / TRUTH) as truth:
         write_manifest(rows(truth), out / MANIFEST)
@@ -166,7 +166,7 @@ def _name(clip: Clip, ending: str, taken: set[str]) -> str:
 
 def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrection]]:
     """Return the clip under its new clip and recording id, and the corrections to apply."""
-    known = {name: SourceCorrection(why="it is not moved") for name in clip.sources}
+    known = {name: SourceCorrection(why="it is not shifted") for name in clip.sources}
     # A variant is not an episode of the data set, so it has no origin.
     clip = replace(clip, clip_id=variant.clip_id, recording_id=variant.clip_id, origin=None)
     change = variant.change

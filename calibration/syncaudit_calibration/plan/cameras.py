@@ -99,14 +99,14 @@ def planned_cameras(
     if len(lengths) > 1:
         raise UsageError(
             f"{len(rates_hz)} rates, {len(readouts_s)} readouts and {len(exposures_s)} exposures "
-            "do not fit one another",
-            hint="Give one value for all cameras, or as many values everywhere.",
+            "do not match in number",
+            hint="Give one value for all cameras, or the same number of values everywhere.",
         )
     n_kinds = max(lengths, default=1)
     n = max(2, n_kinds) if n_cameras is None else n_cameras
     if not max(2, n_kinds) <= n <= MAX_CAMERAS:
         raise UsageError(
-            f"{n} cameras of {n_kinds} kinds cannot be planned for",
+            f"{n} cameras of {n_kinds} kinds cannot be planned",
             hint=f"Give --cameras from {max(2, n_kinds)} to {MAX_CAMERAS}.",
         )
     return tuple(
@@ -144,7 +144,7 @@ def recorded_cameras(
     }
     if len(streams) < 2:
         raise UsageError(
-            f"{clip.clip_id} has {len(streams)} cameras that can be read, expected two or more",
+            f"{clip.clip_id} has {len(streams)} readable cameras, expected two or more",
             hint="Describe them: --fps, --readout, --exposure and --cameras.",
         )
     for option, values in (
@@ -172,7 +172,7 @@ def recorded_cameras(
 def _rate_hz(name: str, stream: CameraStream) -> Fraction:
     periods_s = 1e-9 * np.diff(stream.time_ns)
     if not periods_s.size or not np.median(periods_s) > 0.0:
-        raise UsageError(f"the stamps of {name} tell no frame rate", hint="State it: --fps.")
+        raise UsageError(f"the timestamps of {name} show no frame rate", hint="State it: --fps.")
     # Clock errors reach a few parts in ten thousand; frame rates have at most two decimals.
     return Fraction(round(100.0 / float(np.median(periods_s))), 100)
 
@@ -185,6 +185,7 @@ def _readout_s(name: str, stream: CameraStream) -> float:
 def _stated(name: str, key: str, value: float | None, option: str) -> float:
     if value is None:
         raise UsageError(
-            f"the manifest states no {key} of {name}", hint=f"Add it there, or give {option}."
+            f"the manifest states no {key} of {name}",
+            hint=f"Add it to the manifest, or give {option}.",
         )
     return value

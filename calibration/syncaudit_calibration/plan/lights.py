@@ -53,7 +53,7 @@ HAND_LIGHTS = {
         # one or two seconds.
         Light(
             kind=LightKind.SPEEDLIGHT,
-            words="by the test button: manual mode at half to full power (no preflash, no "
+            words="with the test button: manual mode at half to full power (no preflash, no "
             "high-speed sync), 0.3 to 5 ms each",
             shortest_s=5e-5,
             usual_s=1e-3,
@@ -64,8 +64,8 @@ HAND_LIGHTS = {
         # Switching by hand takes at least 0.2 s.
         Light(
             kind=LightKind.TORCH,
-            words="on and off by its switch, not by a hand before it; on for 0.3 to 1 s, never "
-            "twice alike",
+            words="on and off by its switch, not by covering it; on for 0.3 to 1 s, a different "
+            "time each",
             shortest_s=0.3,
             usual_s=0.6,
             longest_s=1.0,

@@ -27,17 +27,17 @@ def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Tab
         "gaps": _gaps(train),
         "cannot alias": "shifted against itself, the train meets at most "
         f"{train.runner_up:.0%} of its own pulses",
-        "recording": f"{train.duration_s:.0f} s; cameras run before the first flash, and until "
-        "after the last",
+        "recording": f"{train.duration_s:.0f} s; start cameras before the first flash and stop "
+        "them after the last",
         "lamp": _lamp(rig, train),
         "shared": f"two cameras both see {seen.fewest_shared:.0f} {events}"
         + (f"; all {len(rig)} together {seen.shared_by_all:.1f}" if len(rig) > 2 else "")
-        + " (mean over the phases of frames)",
+        + " (mean over frame phases)",
         "tied": f"all cameras, directly or through others, for {seen.share_tied:.0%} of the "
-        f"phases; {seen.share_of_pairs_apart:.0%} of the pairs share too few by themselves",
+        f"phases; {seen.share_of_pairs_apart:.0%} of the pairs share too few directly",
         f"one {edge}": f"dated to {word_duration(expected.flash_std_s)}",
         "offset": f"about {word_duration(expected.offset_std_s)} (one sigma, estimated) between "
-        "the cameras that share least",
+        "the cameras that share the fewest",
         "drift": f"about {expected.drift_std_ppm:.1f} ppm over the recording",
     }
     if kind in HAND_LIGHTS:
@@ -52,7 +52,7 @@ def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Tab
         rows["line delay"] = (
             f"not observable in {len(blind)} of {len(rig)} cameras, see below"
             if blind
-            else f"to {share:.2%} of itself where it is not stated"
+            else f"to {share:.2%} of its value if not stated"
         )
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -74,8 +74,8 @@ def _pulses(rig: Sequence[PlannedCamera], train: PulseTrain, kind: LightKind) ->
         return f"{train.n} single pulses of {width}"
     period = word_duration(max(camera.period_s for camera in rig))
     return (
-        f"{train.n} pulses of {width}, in bursts of {train.n_per_burst} that share out one "
-        f"frame period ({period}) unevenly"
+        f"{train.n} pulses of {width}, in bursts of {train.n_per_burst} that divide one frame "
+        f"period ({period}) unevenly"
     )
 
 
@@ -95,8 +95,8 @@ def _lamp(rig: Sequence[PlannedCamera], train: PulseTrain) -> str:
     longest = max(rig, key=lambda camera: camera.exposure_s)
     factor = 0.15 * longest.exposure_s / min(train.width_s, longest.exposure_s)
     return (
-        f"while on, {factor:.2g} times as bright on the scene as all other light: each flash then "
-        "adds 15 % to a picture; not so bright that it clips"
+        f"while on, {factor:.2g} times as bright in the scene as all other light: each flash "
+        "then adds 15 % to an image; it must not clip"
     )
 
 

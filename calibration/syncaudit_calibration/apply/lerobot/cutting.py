@@ -88,7 +88,7 @@ def _time(packet: av.Packet[av.VideoStream]) -> int:
     """Return when the frame of a packet is shown, in ticks of its stream."""
     time = packet.dts if packet.pts is None else packet.pts
     if time is None:
-        raise IndexError("a frame has no time")
+        raise IndexError("a frame has no timestamp")
     return time
 
 

@@ -85,15 +85,15 @@ def _data_set(clips: Sequence[Clip]) -> Source:
     if dataset is None or others:
         raise UsageError(
             "the clips are not the episodes of one LeRobot data set",
-            hint="Name the manifest that 'syncaudit manifest lerobot' or 'validate' wrote of it.",
+            hint="Give the manifest of it that 'syncaudit manifest lerobot' or 'validate' wrote.",
         )
     if len({_number_of(clip) for clip in clips}) < len(clips):
         raise UsageError(
-            "several clips are cut from one episode",
-            hint="Name a manifest with one clip an episode, as 'syncaudit manifest' writes it.",
+            "several clips are cut from the same episode",
+            hint="Give a manifest with one clip per episode, as 'syncaudit manifest' writes it.",
         )
     if is_url(dataset):
-        raise UsageError("is no local folder", path=dataset, hint="Download the data set first.")
+        raise UsageError("is not a local folder", path=dataset, hint="Download the data set first.")
     return Source(dataset)
 
 
@@ -211,9 +211,9 @@ class _Repair:
         left = f"{word_duration(abs(left_s))} {'late' if left_s < 0 else 'early'}"
         remains = f"{left} remain" if abs(left_s) > _LEAST_S else "nothing remains"
         if not pairing.moves[name]:
-            why = f"{left}, less than half a row: no other sample is nearer"
+            why = f"{left}, less than half a row: no other sample is closer"
             return SourceOutcome(source=name, why=why, remarks=known.remarks)
-        rows = f"{pairing.n_rows} of {word_count(n_before, 'row')} stay"
+        rows = f"{pairing.n_rows} of {word_count(n_before, 'row')} kept"
         move = pairing.moves[name]
         way = "on" if move > 0 else "back"
         remark = f"each row takes its sample {abs(move):.3g} rows {way}: {remains}; {rows}"
@@ -231,9 +231,9 @@ class _Repair:
         n = len(self._stats)
         if not n:
             raise UsageError(
-                "no episode could be paired anew",
+                "no episode could be paired again",
                 path=self._source.uri,
-                hint="The table above says why.",
+                hint="The table above shows why.",
             )
         make_parent(self._out / INFO)
         self._files.finish()
