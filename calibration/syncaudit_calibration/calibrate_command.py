@@ -68,7 +68,7 @@ def calibrate(
 
         require_matplotlib()
     if out.is_dir():
-        raise UsageError(f"{out} is a folder", hint="Give a file: --out calibration.json.")
+        raise UsageError(f"{out} is a folder", hint="Name a file: --out calibration.json.")
     check_target(out, Signature.CALIBRATION, is_forced=force)
     chosen = find_recording(recording, clip)
     console = stdout()

@@ -72,12 +72,12 @@ def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:
     against = "the recorder's clock" if usual_ppm == 0.0 else "the other sources"
     way = "slow" if drift > 0.0 else "fast"
     text = (
-        f"{name}: by the times of arrival its stamps run {way} against {against} by "
+        f"{name}: by arrival time its timestamps run {way} against {against} by "
         f"{word_drift(abs(drift), std)}: {word_duration(abs(drift) * 1e-6 * audit.span_s)} over "
         "the recording"
     )
     if abs(drift) > _FASTEST_PPM:
-        text += "; no crystal drifts like that: a queue that grows or empties, or a steered clock"
+        text += "; no quartz drifts that much: a queue that grows or empties, or a steered clock"
     return [Finding.warning(ReasonCode.DRIFT, name, text, value=drift)]
 
 
@@ -86,8 +86,8 @@ def _floor(
 ) -> list[Finding]:
     if abs(audit.floor_s) > _EPOCH_S:
         text = (
-            f"{name}: its stamps lie {word_duration(abs(audit.floor_s))} "
-            f"{'before' if audit.floor_s > 0.0 else 'after'} their arrival: its clock counts from "
+            f"{name}: its timestamps are {word_duration(abs(audit.floor_s))} "
+            f"{'before' if audit.floor_s > 0.0 else 'after'} their arrival: its clock has "
             "another epoch than the recorder's"
         )
         return [Finding.warning(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=_EPOCH_S)]
@@ -97,9 +97,9 @@ def _floor(
         way = "early" if departs > 0.0 else "late"
         text = (
             f"{name}: its samples arrive {word_measure(abs(departs), audit.floor_std_s)} "
-            f"{'later' if departs > 0.0 else 'sooner'} after their stamps than {who}: the stamps "
-            f"are {way}, or its way takes that much "
-            f"{'longer' if departs > 0.0 else 'less'}. The content decides"
+            f"{'later' if departs > 0.0 else 'sooner'} after their timestamps than {who}: the "
+            f"timestamps are {way}, or its latency is that much "
+            f"{'longer' if departs > 0.0 else 'shorter'}. The content decides"
         )
         if audit.negative:
             text += f"; {_before(audit)}"
@@ -117,8 +117,8 @@ def _floor(
 def _before(audit: ArrivalAudit) -> str:
     verb = "was" if audit.negative == 1 else "were"
     return (
-        f"{word_count(audit.negative, 'sample')} of {audit.samples} {verb} received before they "
-        "were stamped"
+        f"{word_count(audit.negative, 'sample')} of {audit.samples} {verb} received before their "
+        "timestamp"
     )
 
 
@@ -135,7 +135,7 @@ def _fellows(
         return own, f"those of the other {kinds[name]} sources"
     cameras = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == "camera"]
     if kinds[name] != "camera" and len(cameras) >= 2:
-        return cameras, "the pictures of the cameras"
+        return cameras, "the frames of the cameras"
     return [], ""
 
 
@@ -157,7 +157,7 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
         others = len(audit.steps) - 1
         more = f", and {others} more times by less" if others else ""
         text = (
-            f"{name}: the time from stamp to arrival jumps by {word_duration(abs(size))} "
+            f"{name}: the time from timestamp to arrival jumps by {word_duration(abs(size))} "
             f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns{more}: a stepped clock, or a queue"
         )
         findings.append(Finding.warning(ReasonCode.STEP, name, text, value=size))
@@ -166,7 +166,7 @@ def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
             Finding.warning(
                 ReasonCode.JITTER,
                 name,
-                f"{name}: the least time from stamp to arrival wanders by "
+                f"{name}: the shortest time from timestamp to arrival wanders by "
                 f"{word_duration(audit.wander_s)}: a queue that fills and empties, or a steered "
                 "clock",
                 value=audit.wander_s,

@@ -105,7 +105,7 @@ def _judge_companions(case: ClockCase) -> CheckResult:
     other = m.target if m.source == name else m.source
     return unknown(
         name,
-        f"{name} and {other} share a clock but lie "
+        f"{name} and {other} share a clock but are "
         f"{word_measure(m.offset_s or 0.0, m.offset_std_s)} apart ({word_method(m.method)}); "
         f"limit {word_duration(limits.offset_s)}",
         limit=limits.offset_s,
@@ -120,8 +120,8 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
         return unknown(
             name,
-            f"the drift of {name} could not be measured, but the policy limits it to "
-            f"{limit:g} ppm: a longer clip, or more clips of the recording, would show",
+            f"the drift of {name} could not be measured, but the policy limits it to {limit:g} "
+            "ppm: use a longer clip or more clips of the recording",
             limit=limit,
         )
     drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
@@ -147,8 +147,8 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
     if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
         return ()
     text = (
-        f"{name} drifts {word_drift(drift, std)}, more than quartz does: its stamps may be "
-        "made up at a nominal rate, or frames get lost now and then"
+        f"{name} drifts {word_drift(drift, std)}, more than quartz does: its timestamps may be "
+        "synthetic (nominal rate), or frames are lost now and then"
     )
     return (Finding.warning(ReasonCode.DRIFT, name, text, value=drift),)
 
@@ -262,13 +262,13 @@ def _too_uncertain(
         else:
             drift = f"its drift of {word_drift(estimate.drift_ppm, estimate.drift_std_ppm)}"
         return (
-            f"{name} is {measured} in the middle of the clip, but {drift} may take "
-            f"it past the limit of {word_duration(limit)} at an end: a longer clip would show"
+            f"{name} is {measured} in the middle of the clip, but {drift} may take it past the "
+            f"limit of {word_duration(limit)} at one end: use a longer clip"
         )
     needed_s = abs(limit - abs(middle.value_s)) / z
     return (
-        f"{name} is {measured}, too uncertain for the limit of {word_duration(limit)}: a standard "
-        f"error below {word_duration(needed_s)} would tell"
+        f"{name} is {measured}, too uncertain for the limit of {word_duration(limit)}: a "
+        f"standard error below {word_duration(needed_s)} is needed"
     )
 
 
@@ -292,7 +292,7 @@ def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) ->
 
 def _word_hidden(size_s: float, period_s: float | None) -> str:
     """Report that counting timestamps hide an offset, in frames if it is about whole frames."""
-    hidden = "which stamps that count cannot show"
+    hidden = "which counted timestamps cannot show"
     if period_s is None or not period_s > 0.0:
         return f", {hidden}"
     n = round(abs(size_s) / period_s)

@@ -54,14 +54,14 @@ def check_coverage(case: Case) -> Findings:
             text = (
                 f"{name} has no sample in {window}: {clip.sources[holder].uri} runs from "
                 f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. Correct "
-                "start_ns and end_ns, or its uri; a clock of another epoch has to be calibrated."
+                "start_ns and end_ns, or its uri; a clock with another epoch must be calibrated."
             )
             findings.append(_doubt(ReasonCode.EMPTY, name, text, away_s[holder], 0.0))
         elif max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
             text = (
                 f"{name} covers only a part of {window}: {clip.sources[holder].uri} "
-                f"{_word_lack(late_s, early_s)}, and nothing vouches for the rest. Shorten the "
-                "clip (start_ns, end_ns), or find the rest of the recording."
+                f"{_word_lack(late_s, early_s)}, and nothing confirms the rest. Shorten the clip "
+                "(start_ns, end_ns), or find the rest of the recording."
             )
             findings.append(_doubt(ReasonCode.GAP, name, text, max(late_s, early_s), _NEAR_S))
     as_stamped = {
@@ -73,7 +73,7 @@ def check_coverage(case: Case) -> Findings:
         text = (
             f"{window} holds no sample of any source: the nearest, of {nearest}, is "
             f"{word_duration(away_s[nearest])} off. Correct start_ns and end_ns, or leave them "
-            "out: the clip is then what all of its sources cover."
+            "out: the clip is then the overlap of its sources."
         )
         findings.append(
             Finding(code=ReasonCode.EMPTY, message=text, value=away_s[nearest], limit=0.0)

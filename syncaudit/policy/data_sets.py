@@ -13,10 +13,10 @@ from syncaudit.policy.limits import Policy
 __all__ = ["calibration_of", "data_set_row", "is_outside"]
 
 _CURE = (
-    "It is one constant, so one correction takes it out of all clips: `syncaudit apply` with "
+    "It is constant, so one correction removes it from all clips: `syncaudit apply` with "
     "`common_offsets.json` and the manifest, or `--calibration common_offsets.json` when "
-    "validating. Where it is meant, state it as `expected_offset_s`. Then look for a fixed delay "
-    "in the recorder."
+    "validating. If it is intended, state it as `expected_offset_s`. Then look for a fixed "
+    "delay in the recorder."
 )
 # Clips that are named in a sentence.
 _NAMED = 3

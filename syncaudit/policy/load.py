@@ -123,16 +123,14 @@ def policy_from_plain(content: object) -> Policy:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise PolicyError(
-            f"the policy of the summary is not one of this version: {where}: {first['msg']}",
-            hint="Judge the clips anew with 'syncaudit judge'.",
+            f"the policy in the summary does not fit this version: {where}: {first['msg']}",
+            hint="Judge the clips again with 'syncaudit judge'.",
         ) from error
 
 
 def _profile_chain(name: str, seen: tuple[str, ...]) -> list[_PolicyFile]:
     if name not in profile_names():
-        raise PolicyError(
-            f"no profile is called '{name}'", hint=nearest_name(name, profile_names())
-        )
+        raise PolicyError(f"no profile named '{name}'", hint=nearest_name(name, profile_names()))
     _refuse_cycle(name, seen)
     resource = resources.files("syncaudit.policy").joinpath("profiles", f"{name}.toml")
     layer = _parse(resource.read_text(encoding="utf-8"), f"profile {name}")
@@ -146,7 +144,7 @@ def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PolicyError(
-            f"{path}: no such policy file",
+            f"{path}: policy file not found",
             path=str(path),
             hint=f"Shipped profiles: {', '.join(profile_names())}.",
         ) from None
@@ -162,7 +160,7 @@ def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[
         return [*_profile_chain(profile or DEFAULT_PROFILE, ()), layer]
     if profile is not None and layer.extends != profile:
         raise PolicyError(
-            f"{path}: extends '{layer.extends}', but the profile '{profile}' is asked for",
+            f"{path}: extends '{layer.extends}', but the profile '{profile}' was requested",
             path=str(path),
             hint="Name the profile in one place only.",
         )
@@ -216,7 +214,7 @@ def _worded(error: ValidationError, place: str) -> PolicyError:
         )
     if where[0] == "kinds" and len(where) > 1 and where[1] not in set(SourceKind):
         return PolicyError(
-            f"{place}: no kind of source is called '{where[1]}'",
+            f"{place}: no kind of source named '{where[1]}'",
             path=place,
             hint=nearest_name(where[1], [str(kind) for kind in SourceKind]),
         )

@@ -34,7 +34,7 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
         "Copy the file again from the recorder or drop the clip.",
     ),
     PictureFault.GREY: (
-        "are grey where the decoder had nothing to show",
+        "are grey where nothing could be decoded",
         "Copy the file again from the recorder or drop the clip.",
     ),
     PictureFault.HALF: (
@@ -42,8 +42,8 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
         "Copy the file again from the recorder or drop the clip.",
     ),
     PictureFault.SIZE: (
-        "have another size than the first",
-        "Export one size a file.",
+        "differ in size from the first",
+        "Export one size per file.",
     ),
 }
 
@@ -92,7 +92,7 @@ def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Fi
         n = audit.counts.get(fault, 0)
         if not n:
             continue
-        text = f"{uri}: {n} of {word_count(total, 'picture')} {words}: {_places(audit.of(fault))}"
+        text = f"{uri}: {n} of {word_count(total, 'frame')} {words}: {_places(audit.of(fault))}"
         if fault in (PictureFault.UNDECODED, PictureFault.DAMAGED) and audit.first_error:
             text += f" (first: {audit.first_error})"
         limit = limits.damaged_share
@@ -121,15 +121,15 @@ def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
     limit_s = limits.max_frozen_s
     is_long = limit_s is not None and longest.duration_s > limit_s
     if is_long or len(spells) == 1:
-        text = f"{name} shows the same picture {_range(longest)} although time goes on"
+        text = f"{name} shows the same image {_range(longest)} while time goes on"
         if len(spells) > 1:
-            text += f", the longest of {len(spells)} such spells"
+            text += f", the longest of {len(spells)} such intervals"
         findings.append(limited(ReasonCode.DUPLICATE, name, text, longest.duration_s, limit_s))
     share, limit = n / max(1, audit.frames), limits.frozen_share
     is_many = limit is not None and share > limit
     if len(spells) > 1 or is_many:
         text = (
-            f"{name} repeats the picture before in {n} of {word_count(audit.frames, 'frame')} "
+            f"{name} repeats the previous image in {n} of {word_count(audit.frames, 'frame')} "
             f"({percentage(share)}): {_places(spells)}"
         )
         findings.append(limited(ReasonCode.DUPLICATE, name, text, share, limit, word=percentage))
@@ -143,11 +143,11 @@ def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None)
     new_hz = audit.new_share * rate_hz
     latest_s = max(1, math.ceil(1.0 / audit.new_share - 1.1)) / rate_hz
     text = (
-        f"{name} shows at most {new_hz:.3g} new pictures a second, its timestamps say "
-        f"{rate_hz:.3g} frames: the others repeat the picture before. A frame may be up to "
-        f"{word_duration(latest_s)} later than its picture, so offsets measured with this camera "
-        f"hold within ± {word_duration(0.5 * latest_s)}. Record at the camera's own rate, or drop "
-        "the repeats with their timestamps"
+        f"{name} shows at most {new_hz:.3g} new images per second, its timestamps {rate_hz:.3g} "
+        "frames: the others repeat the previous image. A frame may be up to "
+        f"{word_duration(latest_s)} later than its image, so offsets measured with this camera "
+        f"hold within ± {word_duration(0.5 * latest_s)}. Record at the camera's own rate, or "
+        "drop the repeats with their timestamps"
     )
     wanted_hz, tolerance = limits.rate_hz, limits.rate_tolerance
     if wanted_hz is None or tolerance is None:
@@ -184,7 +184,7 @@ def _blank_throughout(
     share = n / max(1, audit.frames)
     text = (
         f"{name} is {_colour(spell.level)} in {n} of {word_count(audit.frames, 'frame')}: it "
-        "shows nothing that could tell its time. Check lens, cable and exposure, or leave it out"
+        "shows nothing to measure its time by. Check lens, cable and exposure, or leave it out"
     )
     if limit is not None and share > limit:
         return limited(ReasonCode.EMPTY, name, text, share, limit, word=percentage)
@@ -204,9 +204,9 @@ def _plain(name: str, audit: PictureAudit) -> list[Finding]:
         (
             PictureFault.COVERED,
             ReasonCode.EMPTY,
-            "shows next to nothing (a covered lens, or darkness)",
+            "shows almost nothing (covered lens or darkness)",
         ),
-        (PictureFault.WHITE, ReasonCode.CORRUPT, "is overexposed all over"),
+        (PictureFault.WHITE, ReasonCode.CORRUPT, "is overexposed everywhere"),
     ):
         if audit.of(fault):
             n = audit.counts[fault]
@@ -220,8 +220,8 @@ def _plain(name: str, audit: PictureAudit) -> list[Finding]:
 def _colour(level: float | None) -> str:
     if level is None or not level < 24.0:
         if level is not None and abs(level - 128.0) < 4.0:
-            return "grey all over"
-        return "of one colour all over"
+            return "entirely grey"
+        return "entirely of one colour"
     return "black" if level >= 1.0 else "black or green (all zero)"
 
 

@@ -108,7 +108,8 @@ def _is_unknown(name: str, verdict: ClipVerdict) -> bool:
 def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
     offset_s = estimate.offset_s or 0.0
     message = (
-        f"{name} passes by its recording: {word_correction(offset_s, estimate.offset_std_s)}{whole}"
+        f"{name} passes on the evidence of its recording: "
+        f"{word_correction(offset_s, estimate.offset_std_s)}{whole}"
     )
     return Finding.warning(ReasonCode.OFFSET, name, message, value=offset_s)
 

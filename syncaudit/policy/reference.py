@@ -28,8 +28,8 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
         finding = _stated_suspect(solution, reference, tolerance_s, case.z)
         if finding is None:
             text = (
-                f"{reference}, the stated reference, may itself be the one that is wrong: "
-                "consensus would correct it rather than the others"
+                f"{reference}, the stated reference, may itself be wrong: consensus would "
+                "correct it rather than the others"
             )
             return [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
         text, value = finding
@@ -48,7 +48,7 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
             f"{reference} was trusted"
         )
         if len(agreeing) > len(solution.suspects):
-            text += ". Sources of one kind may be off alike, by one computer that stamps them all"
+            text += ". Sources of one kind may share an error if one computer timestamps them all"
         return [Finding.warning(ReasonCode.OFFSET, sources[0] if sources else None, text)]
     return []
 
@@ -103,9 +103,8 @@ def _stated_suspect(
     value_s = -median(_offset(clock) for clock in agreeing.values())
     std_s = median(_std(clock) for clock in agreeing.values())
     text = (
-        f"{reference}, the stated reference, is {word_correction(value_s, std_s)} "
-        f"against the consensus of {len(agreeing)} others; more likely "
-        "it is the one that is wrong"
+        f"{reference}, the stated reference, is {word_correction(value_s, std_s)} against the "
+        f"consensus of {len(agreeing)} others; more likely it is wrong itself"
     )
     return text, value_s
 

@@ -123,18 +123,15 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
-            f"its timestamps are a counter (stamp_kind), index{rate}: they give the order and the "
-            "rate, not the times of capture"
+            f"its timestamps are a counter (stamp_kind), index{rate}: they give the order and "
+            "the rate, not the capture times"
         )
     elif audit.is_synthetic:
-        text = (
-            f"its timestamps lie exactly on index{rate}: they were made up afterwards and prove "
-            "nothing"
-        )
+        text = f"its timestamps equal index{rate} exactly: they are synthetic and prove nothing"
     elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
-            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: "
-            "their stamp_kind is 'counter', but they may be times of capture"
+            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which a counter does "
+            "not: their stamp_kind is 'counter', but they may be capture times"
         )
     else:
         return []
@@ -307,7 +304,7 @@ def _weighed(
     least, most = (value * math.sqrt(share) for share in (witness.least, witness.most))
     if most <= limit:
         text = (
-            f"{text}. By the content it samples unevenly, and its timestamps are good to "
+            f"{text}. By its content it samples unevenly, and its timestamps are accurate to "
             f"{word_duration(most)}"
         )
         return [Finding.warning(ReasonCode.JITTER, name, text, value=value, limit=limit)]
@@ -316,7 +313,7 @@ def _weighed(
         return [defect(ReasonCode.JITTER, name, text, value=value, limit=limit)]
     doubt = (
         f"{name}: nothing shows whether its sampling or its timestamps are uneven. Record motion "
-        "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
+        "that a gyroscope also measures, or timestamp at capture (hardware trigger, PTP)"
     )
     return [
         Finding.warning(ReasonCode.JITTER, name, text, value=value, limit=limit),

@@ -91,9 +91,9 @@ def judge_transcript(
     ):
         return result
     text = (
-        f"{name} is {word_correction(value_s, std_s)} against {audio}, "
-        f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
-        "does that by convention"
+        f"{name} is {word_correction(value_s, std_s)} against {audio}, more than the usual "
+        f"{word_duration(warning)}: state 'expected_offset_s' if that is a convention of its "
+        "aligner"
     )
     return CheckResult(
         verdict=result.verdict,
@@ -131,8 +131,8 @@ def _refused(name: str, audio: str, m: PairMeasurement) -> CheckResult:
     if m.diagnostics.get("is_foreign"):
         words = "words" if m.diagnostics.get("is_words") else "phones"
         text = (
-            f"the {words} of {name} are not what is spoken in {audio}, or their times do not hang "
-            f"together: {m.why}"
+            f"the {words} of {name} are not what is spoken in {audio}, or their times are "
+            f"inconsistent: {m.why}"
         )
         return CheckResult(
             verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),)

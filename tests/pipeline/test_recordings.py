@@ -57,7 +57,7 @@ def test_a_parked_clip_passes_by_its_neighbours():
     recording = pool([0.001, None, 0.001, 0.001])
     assert verdicts(recording) == ["pass"] * 4
     told = [w.message for w in recording.verdicts[1].warnings if w.source == "cam"]
-    assert any("passes by its recording" in message for message in told)
+    assert any("passes on the evidence of its recording" in message for message in told)
     assert recording.verdicts[1].sources["cam"].recording.offset_s == pytest.approx(0.001, abs=2e-3)
 
 

@@ -45,7 +45,7 @@ def test_late_wrist_camera_is_found_behind_perfect_stamps(late):
     assert str(late.verdict) == "reject"
     assert [(str(r.code), r.source) for r in late.reasons] == [("offset", "wrist")]
     assert abs(late.sources["wrist"].offset_s + 4 / 30.0) < TOLERANCE_S
-    assert "about 4 frame periods, which stamps that count cannot show" in late.reasons[0].message
+    assert "about 4 frame periods, which counted timestamps cannot show" in late.reasons[0].message
 
 
 def test_all_others_pass_and_counters_stay_a_warning(late):

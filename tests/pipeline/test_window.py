@@ -217,7 +217,7 @@ def test_a_source_that_covers_a_part_of_the_window_is_not_vouched_for(clip) -> N
     (reason,) = verdict.reasons
     assert (reason.source, reason.code) == ("can", ReasonCode.GAP)
     assert "ends 3.0" in reason.message
-    assert "nothing vouches for the rest" in reason.message
+    assert "nothing confirms the rest" in reason.message
 
 
 def test_a_window_in_whole_seconds_is_covered(clip) -> None:

@@ -91,7 +91,7 @@ def test_too_uncertain_says_what_would_tell() -> None:
     assert reason_codes(result) == [("unobservable", "cam_rear")]
     assert result.reasons[0].message == (
         "cam_rear is 8 ± 3 ms early, too uncertain for the limit of 10 ms: a standard error "
-        "below 1.02 ms would tell"
+        "below 1.02 ms is needed"
     )
 
 

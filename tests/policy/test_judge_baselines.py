@@ -71,8 +71,8 @@ def test_camera_far_from_the_baseline_of_commands_is_blamed_itself() -> None:
 @pytest.mark.parametrize(
     ("offset_s", "words"),
     [
-        (-0.138, ": about 4 frame periods, which stamps that count cannot show"),
-        (-0.050, ", which stamps that count cannot show"),
+        (-0.138, ": about 4 frame periods, which counted timestamps cannot show"),
+        (-0.050, ", which counted timestamps cannot show"),
     ],
 )
 def test_offset_behind_a_counter_is_told_in_frames(offset_s: float, words: str) -> None:

@@ -44,7 +44,7 @@ def test_one_clock_whose_sources_disagree_is_inconsistent() -> None:
         "limit 10 ms"
     )
     assert source_verdicts(result) == {"cam": "unverified", "imu": "unverified"}
-    assert "cam and imu share a clock but lie 35.0 ± 0.3 ms apart" in result.warnings[0].message
+    assert "cam and imu share a clock but are 35.0 ± 0.3 ms apart" in result.warnings[0].message
 
 
 def test_one_clock_with_a_source_that_nobody_measured() -> None:

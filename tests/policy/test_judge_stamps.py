@@ -197,8 +197,8 @@ def test_the_part_of_the_stamps_is_what_counts() -> None:
         result = judge_measured(with_share(share), stamps={"cam_rear": stamp_audit(jitter_s=0.010)})
         assert result.verdict == verdict
     assert result.warnings[0].message == (
-        "cam_rear jitters by 10 ms (one sigma); limit 5 ms. By the content it samples unevenly, "
-        "and its timestamps are good to 4.73 ms"
+        "cam_rear jitters by 10 ms (one sigma); limit 5 ms. By its content it samples unevenly, "
+        "and its timestamps are accurate to 4.73 ms"
     )
 
 
@@ -207,8 +207,8 @@ def test_jitter_of_unknown_origin_is_unverified(measured: Sequence[PairMeasureme
     result = judge_measured(measured, stamps={"cam_rear": JITTERING})
     assert result.verdict is Verdict.UNVERIFIED
     assert [finding.message for finding in result.reasons] == [
-        "cam_rear: nothing shows whether its sampling or its timestamps are uneven. Record motion "
-        "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
+        "cam_rear: nothing shows whether its sampling or its timestamps are uneven. Record "
+        "motion that a gyroscope also measures, or timestamp at capture (hardware trigger, PTP)"
     ]
     assert [finding.message for finding in result.warnings] == [
         "cam_rear jitters by 10.5 ms (one sigma); limit 5 ms"
@@ -236,14 +236,13 @@ def test_irregular_sampling_is_a_warning() -> None:
 def test_made_up_stamps_prove_nothing() -> None:
     result = judge_measured(stamps={"cam_rear": stamp_audit(rate_hz=30.0, is_synthetic=True)})
     assert result.warnings[0].message == (
-        "cam_rear: its timestamps lie exactly on index / 30 Hz: they were made up afterwards "
-        "and prove nothing"
+        "cam_rear: its timestamps equal index / 30 Hz exactly: they are synthetic and prove nothing"
     )
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = judge_measured(stamps={"cam_rear": stamp_audit(is_synthetic=True)}, sources=counter)
     assert [finding.message for finding in admitted.warnings] == [
-        "cam_rear: its timestamps are a counter (stamp_kind), index / 12 Hz: they give the order "
-        "and the rate, not the times of capture"
+        "cam_rear: its timestamps are a counter (stamp_kind), index / 12 Hz: they give the "
+        "order and the rate, not the capture times"
     ]
 
 
@@ -251,8 +250,8 @@ def test_a_counter_that_jitters_is_questioned() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     result = judge_measured(stamps={"cam_rear": stamp_audit(jitter_s=0.002)}, sources=counter)
     assert [finding.message for finding in result.warnings] == [
-        "cam_rear: its timestamps jitter by 2 ms, which no counter does: their stamp_kind is "
-        "'counter', but they may be times of capture"
+        "cam_rear: its timestamps jitter by 2 ms, which a counter does not: their stamp_kind is "
+        "'counter', but they may be capture times"
     ]
     told = stamp_audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))
     assert len(judge_measured(stamps={"cam_rear": told}).warnings) == 1

@@ -159,7 +159,7 @@ def test_units_are_converted_in_one_place(tmp_path: Path) -> None:
         ("[kinds.camera]\noffset_m = 3\n", r"unknown key 'kinds.camera.offset_m'.*'offset_ms'"),
         ("[sources.x]\njiter_ms = 3\n", r"unknown key 'sources.x.jiter_ms'.*'jitter_ms'"),
         ("[baselines.s]\noffset = 3\n", r"baselines.s"),
-        ("[kinds.camra]\noffset_ms = 3\n", r"no kind of source is called 'camra'.*'camera'"),
+        ("[kinds.camra]\noffset_ms = 3\n", r"no kind of source named 'camra'.*'camera'"),
         ("[kinds.imu]\noffset_ms = -1\n", r"kinds.imu.offset_ms is -1, expected greater than 0"),
         ("[kinds.imu]\noffset_ms = 'ten'\n", r"kinds.imu.offset_ms is 'ten', expected a valid num"),
         ("[kinds.imu]\njitter_ms = 'no'\n", r"jitter_ms is 'no', expected a valid number or 'off'"),
@@ -171,9 +171,9 @@ def test_units_are_converted_in_one_place(tmp_path: Path) -> None:
         ("kinds = 3\n", r"kinds is 3, expected a valid dictionary"),
         ("x = [\n", r"not valid TOML"),
         ("x = " + "[" * 50_000, r"not valid TOML"),
-        ("extends = 'driven'\n", r"no profile is called 'driven'.*'driving'"),
+        ("extends = 'driven'\n", r"no profile named 'driven'.*'driving'"),
         ("extends = 'policy.toml'\n", r"extend each other in a circle"),
-        ("extends = 'gone.toml'\n", r"no such policy file.*driving"),
+        ("extends = 'gone.toml'\n", r"policy file not found.*driving"),
     ],
 )
 def test_mistakes_are_worded(tmp_path: Path, text: str, match: str) -> None:
@@ -184,13 +184,13 @@ def test_mistakes_are_worded(tmp_path: Path, text: str, match: str) -> None:
 
 
 def test_unknown_profile_suggests_the_nearest() -> None:
-    with pytest.raises(PolicyError, match=r"no profile is called 'drivin'.*Did you mean 'driving'"):
+    with pytest.raises(PolicyError, match=r"no profile named 'drivin'.*Did you mean 'driving'"):
         load_policy(profile="drivin")
 
 
 def test_profile_named_twice_must_agree(tmp_path: Path) -> None:
     path = write(tmp_path, 'extends = "strict"\n')
-    with pytest.raises(PolicyError, match="extends 'strict', but the profile 'vla' is asked for"):
+    with pytest.raises(PolicyError, match="extends 'strict', but the profile 'vla' was requested"):
         load_policy(path, profile="vla")
 
 

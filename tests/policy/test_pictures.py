@@ -33,9 +33,9 @@ def judged(audit: PictureAudit, limits: Limits, rate_hz: float | None = 30.0):
 @pytest.mark.parametrize(
     ("share", "words", "late"),
     [
-        (0.5, "at most 15 new pictures a second", "up to 33.3 ms later"),
-        (1 / 3, "at most 10 new pictures a second", "up to 66.7 ms later"),
-        (0.8, "at most 24 new pictures a second", "up to 33.3 ms later"),
+        (0.5, "at most 15 new images per second", "up to 33.3 ms later"),
+        (1 / 3, "at most 10 new images per second", "up to 66.7 ms later"),
+        (0.8, "at most 24 new images per second", "up to 33.3 ms later"),
     ],
 )
 def test_a_camera_slower_than_its_file_is_told_with_what_it_does_to_times(share, words, late):
@@ -65,7 +65,7 @@ def test_a_camera_that_goes_blank_is_defective():
 def test_a_camera_that_is_blank_throughout_holds_no_evidence():
     finding = judged(blank(0, 99), load_policy().limits("cam", "camera"))
     assert (finding.code, finding.severity) == (ReasonCode.EMPTY, Severity.DOUBT)
-    assert "grey all over in 100 of 100 frames" in finding.message
+    assert "entirely grey in 100 of 100 frames" in finding.message
 
 
 def test_a_policy_may_reject_a_blank_camera():

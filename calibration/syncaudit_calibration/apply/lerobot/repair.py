@@ -85,12 +85,12 @@ def _data_set(clips: Sequence[Clip]) -> Source:
     if dataset is None or others:
         raise UsageError(
             "the clips are not the episodes of one LeRobot data set",
-            hint="Give the manifest of it that 'syncaudit manifest lerobot' or 'validate' wrote.",
+            hint="Name the manifest of it that 'syncaudit manifest lerobot' or 'validate' wrote.",
         )
     if len({_number_of(clip) for clip in clips}) < len(clips):
         raise UsageError(
             "several clips are cut from the same episode",
-            hint="Give a manifest with one clip per episode, as 'syncaudit manifest' writes it.",
+            hint="Name a manifest with one clip per episode, as 'syncaudit manifest' writes it.",
         )
     if is_url(dataset):
         raise UsageError("is not a local folder", path=dataset, hint="Download the data set first.")
