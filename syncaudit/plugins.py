@@ -53,7 +53,7 @@ def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:
         except BaseException as error:  # third-party code may raise anything
             raise _unusable(kind, point, f"cannot be imported ({error!r})") from error
         if not isinstance(added, kind) or added.name in found:
-            raise _unusable(kind, point, f"is no {kind.__name__} with a name of its own")
+            raise _unusable(kind, point, f"is not a {kind.__name__} with its own name")
         found[added.name] = added
     return tuple(found.values())
 

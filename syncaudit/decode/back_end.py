@@ -79,7 +79,9 @@ class BackEnd(ABC):
             with closing(self.decoded(part)) as frames:
                 for pts, luma in frames:
                     if pts not in wanted[tally.n_decoded : tally.n_decoded + 1]:
-                        raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
+                        raise UnfitError(
+                            f"frame {part.begin + tally.n_decoded} has another timestamp"
+                        )
                     tally.n_decoded += 1
                     yielded += 1
                     yield Picture(
@@ -110,7 +112,7 @@ class BackEnd(ABC):
         except StreamReadError as error:
             raise UnfitError("the file cannot be opened") from error  # the CPU gives details
         if listed.pts is None or listed.damage is not None:
-            raise UnfitError("the container does not list its frames, or breaks off")
+            raise UnfitError("the container does not list its frames, or is truncated")
         why = self._unavailable_reason_of(header)
         if why is not None:
             raise UnfitError(why)

@@ -55,7 +55,7 @@ def choose_decoder(
             hint=nearest_name(asked, [AUTO, *decoders]),
         )
     if asked == "cpu":
-        return DecoderChoice(asked=asked, took=asked, why="asked for")
+        return DecoderChoice(asked=asked, took=asked, why="requested")
     if asked != AUTO:
         why = decoders[asked]().unavailable_reason() if is_here else None
         if why is not None:
@@ -63,7 +63,7 @@ def choose_decoder(
                 f"decoder '{asked}' cannot be used here: {why}",
                 hint="Leave --decoder out, or see 'syncaudit doctor'.",
             )
-        return DecoderChoice(asked=asked, took=asked, why="asked for")
+        return DecoderChoice(asked=asked, took=asked, why="requested")
     passed_over, blind = [], []
     for name, make in decoders.items():
         if name == "cpu":
@@ -77,5 +77,5 @@ def choose_decoder(
             return DecoderChoice(asked=asked, took=name, why="it decodes samples as the CPU does")
         passed_over.append(f"{name}: {why}")
     if blind:
-        passed_over.append(f"{' and '.join(blind)} conceal damage: name one to use it")
+        passed_over.append(f"{' and '.join(blind)} conceal damage: select one explicitly to use it")
     return DecoderChoice(asked=asked, took="cpu", why="; ".join(passed_over) or "the only one")

@@ -96,7 +96,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
     return StreamReadError(
         f"FFmpeg cannot open it ({_reason(error)})"
         if is_listed
-        else "it is not a container of video or sound (playlists are not followed)",
+        else "it is not a video or audio container (playlists are not followed)",
         code="unreadable",
         path=path,
         hint="Expected a video or audio file such as mp4, mkv, mov, avi, webm or raw H.264; "
@@ -134,7 +134,7 @@ def video_stream(container: InputContainer, stream: int, path: str) -> VideoStre
     found = container.streams.video
     if not 0 <= stream < len(found):
         raise StreamReadError(
-            f"it has {len(found)} video stream(s), stream {stream} was asked for",
+            f"it has {len(found)} video stream(s), stream {stream} was requested",
             code="unreadable" if not found else "manifest",
             path=path,
             hint="Streams are counted from 0; correct 'stream' or 'uri' of the camera.",
@@ -161,7 +161,7 @@ def audio_stream(container: InputContainer, path: str) -> AudioStream:
         raise StreamReadError(
             "it has no audio track" if not found else "its audio codec is not known to FFmpeg",
             path=path,
-            hint="Name a file with sound, or leave the source out of the manifest.",
+            hint="Name a file with audio, or leave the source out of the manifest.",
         )
     return found[0]
 

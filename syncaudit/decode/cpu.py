@@ -190,7 +190,7 @@ def _decoded(
         except StopIteration:
             break
         except failures as error:
-            tally.note_error(f"{name}: the file breaks off: {error}")
+            tally.note_error(f"{name}: the file is truncated: {error}")
             break
         pts = packet.pts
         if pts is not None and pts in span and packet.size and not packet.is_discard:

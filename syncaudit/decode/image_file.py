@@ -22,7 +22,7 @@ def image_bytes(path: str) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise OSError("is not a regular file")
     if status.st_size > IMAGE_BYTES:
-        raise OSError(f"holds {status.st_size >> 20} MiB, too much for an image")
+        raise OSError(f"holds {status.st_size >> 20} MiB, too large for an image")
     return Path(path).read_bytes()
 
 
@@ -30,7 +30,7 @@ def image_error(error: Exception) -> str:
     """Describe why OpenCV does not decode an image."""
     if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is allocated
         return (
-            f"it claims more pixels than the {IMAGE_PIXELS >> 20} million that are decoded; "
-            "if it does have them, store it smaller"
+            f"it claims more than {IMAGE_PIXELS >> 20} million pixels, the most that are "
+            "decoded; if it has them, store it smaller"
         )
     return one_line(error)

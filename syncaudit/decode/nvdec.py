@@ -270,7 +270,7 @@ def _check(nvc: Any, header: VideoHeader) -> None:
 
 def _check_format(nvc: Any, frame: Any) -> None:
     if frame.format != nvc.Pixel_Format.NV12:
-        raise UnfitError(f"its frames come as {frame.format}")
+        raise UnfitError(f"its frames are output as {frame.format}")
 
 
 @cache
@@ -299,5 +299,5 @@ def _library() -> Any:
             "pip install 'syncaudit[nvdec]'"
         ) from error
     except Exception as error:
-        raise UnfitError(f"there is no NVIDIA driver for video ({first_line(error)})") from error
+        raise UnfitError(f"no NVIDIA video driver ({first_line(error)})") from error
     return PyNvVideoCodec

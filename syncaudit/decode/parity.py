@@ -39,7 +39,7 @@ class Agreement:
         """Return why videos of a codec are left to the CPU, or None."""
         if self.general is not None:
             return self.general
-        return self.by_codec.get(codec, f"there is no sample of {codec} to compare it by")
+        return self.by_codec.get(codec, f"no {codec} sample to compare it with")
 
 
 def compare_with_cpu(back_end: BackEnd) -> Agreement:
@@ -78,7 +78,7 @@ def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | 
             for frame, (pts, plane) in zip(frames, theirs, strict=False):
                 decoded = Picture(frame.index, plane)
                 if pts != part.pts[n_frames]:
-                    return f"frame {n_frames} of a sample has another time"
+                    return f"frame {n_frames} of a sample has another timestamp"
                 if decoded.shape != frame.shape:
                     return f"a sample has {decoded.shape} pixels, not {frame.shape}"
                 if not _is_equal(decoded, frame, levels):

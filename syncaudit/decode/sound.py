@@ -105,7 +105,7 @@ def refuse_endless(path: str, n_samples: int) -> None:
     """Reject audio with more samples than are ever decoded at once."""
     if n_samples > SOUND_SAMPLES:
         raise StreamReadError(
-            f"holds more than {SOUND_SAMPLES} samples of sound (6 hours at 48 kHz)",
+            f"holds more than {SOUND_SAMPLES} samples of audio (6 hours at 48 kHz)",
             path=path,
-            hint="Cut the recording into hours.",
+            hint="Split the recording into hours.",
         )

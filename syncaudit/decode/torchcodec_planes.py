@@ -83,7 +83,7 @@ def _on_device(batch: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Plane]]:
 
 def _luma(frame: Any) -> Any:
     if frame.pixel_format not in _PIXEL_FORMATS:
-        raise UnfitError(f"its frames come as {frame.pixel_format}")
+        raise UnfitError(f"its frames are output as {frame.pixel_format}")
     # Copied, because planes are views of FFmpeg's memory, which may not outlive the arrays.
     return frame.planes[0].clone()
 
@@ -100,5 +100,5 @@ def _library() -> tuple[Any, Any]:
         ) from error
     # Without them the import succeeds, since it reads images too, but the first video fails.
     if not getattr(_core.ops, "_FFMPEG_AVAILABLE", True):
-        raise UnfitError("torchcodec finds no shared libraries of FFmpeg; install FFmpeg")
+        raise UnfitError("torchcodec finds no FFmpeg shared libraries; install FFmpeg")
     return torch, decoders

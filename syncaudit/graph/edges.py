@@ -165,7 +165,7 @@ _Used = tuple[int, PairMeasurement, int, int]
 def _clock(source: str, clock_of_source: Mapping[str, str]) -> str:
     if source not in clock_of_source:
         raise UsageError(
-            f"a measurement names the source '{source}', which has no clock",
+            f"a measurement refers to the source '{source}', which has no clock",
             source=source,
             hint=nearest_name(source, clock_of_source),
         )

@@ -168,7 +168,7 @@ def _stated(reference: str | None, clock_of_source: Mapping[str, str]) -> str | 
     if reference in clock_of_source:
         return clock_of_source[reference]
     raise UsageError(
-        f"the reference '{reference}' is no clock of the clip",
+        f"the reference '{reference}' is not a clock of the clip",
         hint=nearest_name(reference, clocks),
     )
 

@@ -62,7 +62,7 @@ class ClockMap:
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} is {value}, expected a finite number")
         if self.drift_ppm and self.at_ns is None:
-            raise ValueError("a drift needs at_ns, the stamp at which the offset holds")
+            raise ValueError("a drift needs at_ns, the timestamp at which the offset holds")
 
     @property
     def is_nothing(self) -> bool:
@@ -146,7 +146,7 @@ class ClockMap:
         """
         given = np.asarray(time_ns)
         if given.dtype.kind not in "iu":
-            raise TypeError(f"stamps must be integer nanoseconds, got {given.dtype}")
+            raise TypeError(f"timestamps must be integer nanoseconds, got {given.dtype}")
         stamps = given.astype(np.int64)
         offset_ns = Fraction(self.offset_s) * 10**9
         whole = min(max(round(offset_ns), -(2**62)), 2**62)

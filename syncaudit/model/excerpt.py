@@ -150,7 +150,7 @@ class SignalExcerpt:
         )
         figures = (found.apart_s, found.step_s, found.peak, begin_s, end_s)
         if len(source) != len(target) or len(source) < 2 or not all(map(math.isfinite, figures)):
-            raise ValueError("source and target are not as many samples, or a figure is not finite")
+            raise ValueError("source and target differ in length, or a value is not finite")
         if found.step_s <= 0.0 or not begin_s < end_s:
-            raise ValueError("the excerpt has no length")
+            raise ValueError("the excerpt has zero length")
         return found

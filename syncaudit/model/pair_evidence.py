@@ -187,7 +187,7 @@ def evidence_from_json(item: Mapping[str, Any]) -> PairEvidence:
     if "residuals" in item:
         times, residuals = (b64decode(item[key], validate=True) for key in ("times", "residuals"))
         if len(times) != len(residuals) or len(times) % _FLOAT_BYTES:
-            raise ValueError("times and residuals are not as many numbers")
+            raise ValueError("times and residuals differ in length")
         return EventResiduals(
             n_events=int(item["n_events"]),
             rms_s=_finite(item["rms_s"]),
@@ -204,7 +204,7 @@ def evidence_from_json(item: Mapping[str, Any]) -> PairEvidence:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no figure")
+        raise ValueError(f"{value} is not a number")
     return float(value)
 
 

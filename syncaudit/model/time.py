@@ -47,14 +47,14 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> Floats:
     """
     stamps = np.asarray(time_ns)
     if stamps.dtype.kind not in "iu":
-        raise TypeError(f"stamps must be integer nanoseconds, got {stamps.dtype}")
+        raise TypeError(f"timestamps must be integer nanoseconds, got {stamps.dtype}")
     # The difference of two int64 may overflow, that of Python's integers does not.
     ends = (int(stamps.min()), int(stamps.max())) if stamps.size else ()
     reach_s = 1e-9 * max((abs(end - epoch_ns) for end in ends), default=0)
     if reach_s > MAX_SPAN_S:
         raise OverflowError(
-            f"stamps reach {reach_s:.3g} s from the epoch {epoch_ns} ns, more than 30 days: a "
-            "wrong unit?"
+            f"timestamps reach {reach_s:.3g} s from the epoch {epoch_ns} ns, more than 30 days: "
+            "a wrong unit?"
         )
     seconds = (stamps.astype(np.int64, copy=False) - np.int64(epoch_ns)).astype(np.float64)
     seconds *= 1e-9

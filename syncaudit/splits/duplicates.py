@@ -179,9 +179,9 @@ def _fingerprint(video: Video) -> Fingerprint | str:
     try:
         stream = read_source(video.source, video.clip.sources[video.source], video.clip.base_uri)
         if not isinstance(stream, CameraStream):
-            return "is no camera"
+            return "is not a camera"
         made = fingerprint_of(stream, video.clip)
-        return made if made.times_s.size else "holds no frame"
+        return made if made.times_s.size else "holds no frames"
     except SyncAuditError as error:
         return str(error)
 

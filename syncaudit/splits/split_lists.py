@@ -42,10 +42,9 @@ def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]])
         missing = sorted(set(wanted) - by_id.keys())
         if missing:
             raise UsageError(
-                f"lists {len(missing)} clips that the manifest does not hold, such as "
-                f"'{missing[0]}'",
+                f"lists {len(missing)} clips that are not in the manifest, such as '{missing[0]}'",
                 path=name,
-                hint="Name the manifest that these clips are from.",
+                hint="Name the manifest of these clips.",
             )
         found.append(Split(name=name, clips=[by_id[clip_id] for clip_id in wanted]))
     return found
@@ -68,8 +67,8 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
     found = _splits_by_names(clips)
     if len(found) < 2:
         raise UsageError(
-            "one split was named, and it is no data set that states several itself",
-            hint="Name two splits or more; or shards or folders called train..., val..., test...",
+            "one split was named, and it is not a data set with several of its own",
+            hint="Name at least two splits, or shards or folders named train..., val..., test...",
         )
     return found
 

@@ -99,13 +99,13 @@ def refuse_foreign(
 def _cure(path: Path) -> str:
     """Return what to do about a file that is not recognised as ours."""
     if _noted(path) is not None:
-        return f"It was changed since: keep what you changed elsewhere. {_FORCE}"
+        return f"It was changed since: save your changes elsewhere. {_FORCE}"
     with suppress(OSError), path.open("rb") as file:
         if Signature.MANIFEST.fits(file.read(HEAD_BYTES)):
             return (
-                f"It is a manifest without a note of who wrote it in '{_NOTES}': yours, or one "
-                "that an older version of syncaudit imported. In that case overwrite it with "
-                "--force; from then on it is known. Otherwise name another file."
+                f"It is a manifest without a record of its origin in '{_NOTES}': yours, or one "
+                "that an older version of syncaudit imported. If so, overwrite it with --force; "
+                "from then on its origin is known. Otherwise name another file."
             )
     return _FORCE
 
@@ -163,7 +163,7 @@ def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False)
     if not os.path.lexists(folder) or is_forced:
         return
     if not folder.is_dir():
-        raise UsageError("is no folder", path=str(folder), hint=_FORCE)
+        raise UsageError("is not a folder", path=str(folder), hint=_FORCE)
     names = {path.name for path in folder.iterdir()}
     if names and marker not in names:
         raise UsageError(
@@ -181,9 +181,9 @@ def make_parent(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"cannot be written: its folder cannot be made ({error.strerror})",
+            f"cannot be written: its folder cannot be created ({error.strerror})",
             path=str(path),
-            hint="Choose another place with --out.",
+            hint="Choose another path with --out.",
         ) from error
 
 

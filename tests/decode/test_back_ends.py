@@ -135,7 +135,7 @@ def test_times_of_a_variable_rate_are_the_same(
     [
         ("a.mp4", "libx264", "yuv422p", "yuv422p, not 8-bit 4:2:0"),
         ("a.mp4", "libx264", "yuv420p10le", "yuv420p10le, not 8-bit 4:2:0"),
-        ("a.mp4", "mpeg4", "yuv420p", "no sample of mpeg4"),
+        ("a.mp4", "mpeg4", "yuv420p", "no mpeg4 sample"),
         ("a.h264", "libx264", "yuv420p", "does not list its frames"),
     ],
 )
@@ -216,9 +216,9 @@ def test_frames_that_do_not_come_are_decoded_by_the_cpu(encode: Encode) -> None:
     ("faults", "why"),
     [
         ({"level_error": {"h264": 1}}, "it does not decode as the CPU does (frame 0 of a sample"),
-        ({"late_by": 1}, "frame 0 of a sample has another time"),
+        ({"late_by": 1}, "frame 0 of a sample has another timestamp"),
         ({"unsupported": {"H264"}}, "the GPU does not decode H.264"),
-        ({"pixel_format": fake.Pixel_Format.P016}, "its frames come as Pixel_Format.P016"),
+        ({"pixel_format": fake.Pixel_Format.P016}, "its frames are output as Pixel_Format.P016"),
         ({"end_at": 0}, "0 of the 8 frames of a sample were decoded"),
         ({"is_absent": True}, "the GPU does not answer (cuInit failed: no CUDA-capable device"),
     ],

@@ -31,7 +31,7 @@ class Stub:
 def test_auto_is_the_cpu_as_long_as_no_other_tells_damage() -> None:
     choice = choose_decoder("auto")
     assert (choice.took, choice.settings) == ("cpu", {})
-    assert choice.why == "nvdec and torchcodec conceal damage: name one to use it"
+    assert choice.why == "nvdec and torchcodec conceal damage: select one explicitly to use it"
     assert choice.to_json() == {"asked": "auto", "took": "cpu", "why": choice.why}
 
 
@@ -44,7 +44,10 @@ def test_auto_takes_one_that_gives_the_same_verdicts() -> None:
 def test_auto_says_why_it_took_none() -> None:
     decoders = {"cpu": Stub, "a": lambda: Stub(why="no GPU"), "b": lambda: Stub(tells_damage=False)}
     choice = choose_decoder("auto", decoders=decoders)
-    assert (choice.took, choice.why) == ("cpu", "a: no GPU; b conceal damage: name one to use it")
+    assert (choice.took, choice.why) == (
+        "cpu",
+        "a: no GPU; b conceal damage: select one explicitly to use it",
+    )
     assert choose_decoder("auto", decoders={"cpu": Stub}).why == "the only one"
 
 

@@ -170,7 +170,7 @@ def test_what_is_no_video_is_refused_at_once(
 
 
 def test_missing_stream_number_is_refused(encode: Encode) -> None:
-    with pytest.raises(StreamReadError, match=r"1 video stream\(s\), stream 3 was asked for"):
+    with pytest.raises(StreamReadError, match=r"1 video stream\(s\), stream 3 was requested"):
         iter_luma(FrameFiles(paths=(str(encode("a.mp4")),), stream=3))
 
 

@@ -21,4 +21,4 @@ def test_picture_that_claims_too_many_pixels_is_refused_in_words() -> None:
     content = b"\x89PNG\r\n\x1a\n" + body + _chunk(b"IEND", b"")
     with pytest.raises(cv2.error) as caught:
         cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_GRAYSCALE)
-    assert "more pixels than the 256 million" in image_error(caught.value)
+    assert "more than 256 million pixels" in image_error(caught.value)

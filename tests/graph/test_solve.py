@@ -50,12 +50,12 @@ def test_single_clock_with_two_sources_is_a_loop_that_must_close() -> None:
 
 
 def test_unknown_reference_suggests_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"'imo' is no clock of the clip.*Did you mean 'imu'"):
+    with pytest.raises(UsageError, match=r"'imo' is not a clock of the clip.*Did you mean 'imu'"):
         solve([], ["cam", "imu"], reference="imo")
 
 
 def test_unknown_source_of_a_measurement_is_refused() -> None:
-    with pytest.raises(UsageError, match="names the source 'gps', which has no clock"):
+    with pytest.raises(UsageError, match="refers to the source 'gps', which has no clock"):
         solve([pair("gps", "imu", 0.0)], ["cam", "imu"])
 
 

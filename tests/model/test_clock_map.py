@@ -105,5 +105,5 @@ def test_wrong_figures_are_refused() -> None:
         ClockMap(offset_s=0.0, drift_ppm=1.0)
     with pytest.raises(ValueError, match="step_s is nan"):
         ClockMap(step_s=float("nan"))
-    with pytest.raises(TypeError, match="stamps must be integer nanoseconds"):
+    with pytest.raises(TypeError, match="timestamps must be integer nanoseconds"):
         ClockMap(offset_s=0.0).apply(np.array([1.5]))

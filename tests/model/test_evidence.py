@@ -41,7 +41,7 @@ def rotation(n=3, **changed):
 
 @pytest.mark.parametrize("times_s", [(1.0, 1.0), (1.0, 0.5)])
 def test_times_of_an_activity_increase(times_s):
-    with pytest.raises(ValueError, match="times_s must increase strictly"):
+    with pytest.raises(ValueError, match="times_s must be strictly increasing"):
         activity(times_s=times_s)
 
 

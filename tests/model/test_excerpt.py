@@ -74,10 +74,10 @@ def test_nothing_is_kept_of_nothing(values):
 @pytest.mark.parametrize(
     ("key", "value", "match"),
     [
-        ("source", "AAAA", "not as many"),
+        ("source", "AAAA", "differ in length"),
         ("peak", float("nan"), "not finite"),
-        ("step_s", 0.0, "no length"),
-        ("tells_s", [1.0, 1.0], "no length"),
+        ("step_s", 0.0, "zero length"),
+        ("tells_s", [1.0, 1.0], "zero length"),
     ],
 )
 def test_an_edited_excerpt_is_refused(key, value, match):

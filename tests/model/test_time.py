@@ -48,7 +48,7 @@ def test_thirty_days_are_allowed():
 
 
 def test_float_stamps_are_refused():
-    with pytest.raises(TypeError, match="stamps must be integer nanoseconds, got float64"):
+    with pytest.raises(TypeError, match="timestamps must be integer nanoseconds, got float64"):
         seconds_since([1.5], 0)
 
 

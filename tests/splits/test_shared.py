@@ -110,7 +110,7 @@ def test_splits_that_are_none_are_told(splits: dict[str, str], words: str, tmp_p
 
 
 def test_clips_of_no_data_set_have_no_splits() -> None:
-    with pytest.raises(UsageError, match="Name two splits"):
+    with pytest.raises(UsageError, match="Name at least two splits"):
         splits_stated([clip("a")])
 
 
@@ -118,7 +118,7 @@ def test_shards_and_folders_are_told_by_their_names() -> None:
     names = ("train-000000/a", "train-000001/b", "val-000000/c", "readme/d", "trained/e")
     found = splits_stated([clip(name) for name in names])
     assert {split.name: len(split.clips) for split in found} == {"train": 2, "val": 1}
-    with pytest.raises(UsageError, match="states several itself"):
+    with pytest.raises(UsageError, match="several of its own"):
         splits_stated([clip("train-0/a"), clip("b")])
 
 

@@ -146,7 +146,7 @@ def test_links_folders_and_pipes_are_refused(tmp_path):
         with pytest.raises(UsageError, match="cannot be written: it is"):
             check_target(tmp_path / name, is_forced=True)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         check_target(tmp_path / "file" / "a")
 
 

@@ -51,11 +51,11 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for a pipe
     except ValueError as error:
-        raise UnusualFileError("no name that a file has") from error
+        raise UnusualFileError("not a file name") from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise UnusualFileError("no regular file")
+            raise UnusualFileError("not a regular file")
         size, at, movie = status.st_size, 0, b""
         window, begin = os.pread(file, _HEAD_BYTES, 0), 0
         for n_seen in range(MAX_TOP_BOXES):
@@ -74,12 +74,12 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
                 if len(movie) != stop - start:
                     movie = os.pread(file, stop - start, start)
                 if len(movie) != stop - start:
-                    raise UnusualFileError("it breaks off")
+                    raise UnusualFileError("it is truncated")
             at = stop
     finally:
         os.close(file)
     if at != size or not movie:
-        raise UnusualFileError("it breaks off, or holds no movie")
+        raise UnusualFileError("it is truncated, or holds no movie")
     return movie, size
 
 
@@ -94,7 +94,7 @@ def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, i
         if length == 1:
             (length,), begin = _LENGTH.unpack_from(data, place + 8), 16
     except struct.error as error:
-        raise UnusualFileError(f"a box that breaks off at {at}") from error
+        raise UnusualFileError(f"a truncated box at {at}") from error
     if length < begin or at + length > limit:
         raise UnusualFileError(f"a box of {length} bytes at {at}")
     return kind, at + begin, at + length

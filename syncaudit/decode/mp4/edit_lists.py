@@ -34,7 +34,7 @@ def edit_shift(
     pause, rows = 0, _rows(content)
     for duration, _, rate in rows:
         if rate != 0x10000 or duration <= 0:
-            raise UnusualFileError("edits that change the speed, or last for ever")
+            raise UnusualFileError("edits that change the speed or have no end")
     if len(rows) == 2 and rows[0][1] == -1:
         pause, rows = _rescaled(rows[0][0], timescale, movie_timescale), rows[1:]
     if len(rows) != 1 or rows[0][1] < 0:
@@ -44,7 +44,7 @@ def edit_shift(
     first, last = (times.min(), times.max()) if is_reordered else (times[0], times[-1])
     is_whole = times[0] == start == first and last < stop and keys.size and least(keys) == 0
     if not is_whole or (is_reordered and _ends_early(times, steps, keys, stop)):
-        raise UnusualFileError("edits that cut frames off")
+        raise UnusualFileError("edits that cut off frames")
     return pause - start
 
 
@@ -60,7 +60,7 @@ def _rows(content: bytes) -> list[tuple[int, int, int]]:
     """Return duration, start and speed of every edit, for both versions of the box."""
     layout = _LONG_EDIT if content[:1] == b"\x01" else _EDIT
     if len(content) != 8 + number(content, 4) * layout.size:
-        raise UnusualFileError("an edit list that is not as long as it claims")
+        raise UnusualFileError("an edit list shorter than it claims")
     return list(layout.iter_unpack(content[8:]))
 
 

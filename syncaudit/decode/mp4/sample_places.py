@@ -44,16 +44,16 @@ def _check_chunks(track: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> No
             raise UnusualFileError("two tables of chunks")
         offsets = track.column(b"stbl/co64", _I8)
         if any_of(offsets < 0):
-            raise UnusualFileError("samples beyond all files")
+            raise UnusualFileError("samples beyond any file")
     else:
         offsets = track.column(b"stbl/stco", _U4)
     firsts, in_chunk, descriptions = track.table(b"stbl/stsc", _U4, 3)
     n_in_runs = np.concatenate((firsts[1:], (offsets.size + 1,))) - firsts
     if firsts.size == 0 or firsts[0] != 1 or any_of((n_in_runs < 1) | (descriptions != 1)):
-        raise UnusualFileError("chunks out of order, or of several descriptions")
+        raise UnusualFileError("chunks out of order, or with several descriptions")
     # As floats, so that absurd counts do not overflow.
     if any_of(in_chunk < 1) or float(n_in_runs @ in_chunk.astype(np.float64)) != sizes.size:
-        raise UnusualFileError("chunks do not hold the samples")
+        raise UnusualFileError("chunks that do not hold the samples")
     counts = in_chunk.repeat(n_in_runs)
     chunk_bytes = np.add.reduceat(sizes, counts.cumsum() - counts)
     if any_of(offsets > file_bytes - chunk_bytes):

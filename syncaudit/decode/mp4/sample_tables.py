@@ -115,7 +115,7 @@ def _timescale(header: bytes) -> int:
         raise UnusualFileError("an unknown version of the media header")
     units = number(header, at)
     if not 0 < units < 2**31:
-        raise UnusualFileError(f"{units} units a second")
+        raise UnusualFileError(f"{units} units per second")
     return units
 
 
@@ -127,7 +127,7 @@ def _frames_of(
     # Sizes are stated twice; if they differ, the stream itself must be checked.
     stated = track.content(b"trak/tkhd")[-8:]
     if stated != _STATED_SIZE.pack(width_px << 16, height_px << 16):
-        raise UnusualFileError("pixels that are not square, or a wrong size")
+        raise UnusualFileError("non-square pixels, or a wrong size")
     steps = _steps(track, n_samples)
     times = np.zeros(steps.size, np.int64)
     np.add.accumulate(steps[:-1], out=times[1:])
@@ -171,7 +171,7 @@ def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     runs = track.table(b"stbl/stts", _I4, 2)
     steps = _expanded(runs, n_samples)
     if any_of(runs <= 0) and (any_of(steps[:-1] <= 0) or steps[-1] < 0):
-        raise UnusualFileError("steps of nothing, or negative ones")
+        raise UnusualFileError("zero or negative steps")
     return steps
 
 
@@ -181,10 +181,10 @@ def _frame_size(description: bytes) -> tuple[int, int]:
         raise UnusualFileError(f"sample entry {description[12:16]!r}")
     inner, parameters = Boxes(description, _VISUAL_ENTRY_BYTES), _CODECS[description[12:16]]
     if parameters is not None and parameters not in inner:
-        raise UnusualFileError("no parameters of the codec")
+        raise UnusualFileError("no codec parameters")
     size = number(description, 40)
     if not size >> 16 or not size & 0xFFFF:
-        raise UnusualFileError("no picture size")
+        raise UnusualFileError("no image size")
     return size >> 16, size & 0xFFFF
 
 
@@ -192,7 +192,7 @@ def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
     """Return the value of every sample from runs, shape (2, n_runs): count, value."""
     counts, values = runs[0], runs[1]
     if np.add.reduce(counts) != n_samples or least(counts) < 1:  # n_samples is positive
-        raise UnusualFileError("a table that is not of all samples")
+        raise UnusualFileError("a table that does not cover all samples")
     each: NDArray[np.int64] = values.repeat(counts)
     return each
 

@@ -69,7 +69,7 @@ class Activity:
         """Check and freeze the arrays."""
         arrays.freeze_columns(self, "times_s")
         if self.times_s.size > 1 and float(np.min(np.diff(self.times_s))) <= 0.0:
-            raise ValueError("times_s must increase strictly")
+            raise ValueError("times_s must be strictly increasing")
         arrays.freeze_matrices(self, "values", n=self.times_s.size)
 
 
