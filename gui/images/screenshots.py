@@ -136,7 +136,7 @@ def _draw_pages(kept: Path, folder: Path) -> None:
     shutil.copy(plots / "bands_cam_rear.png", folder / "bands.png")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        sys.stderr.write("no Chromium here: report.png stays as it was\n")
+        sys.stderr.write("no Chromium found: report.png is unchanged\n")
         return
     judging = (*command, "validate", MANIFEST, "--out", str(out), "--fail-on", "never")
     subprocess.run(judging, cwd=ROOT, check=True)  # noqa: S603  # fixed

@@ -15,11 +15,14 @@ __all__ = ["view"]
 def view(
     clip_or_manifest: Annotated[
         str | None,
-        typer.Argument(help="Manifest, data set, or output folder of a run; none: the start page."),
+        typer.Argument(
+            help="Manifest, data set or output folder of a run; default: the start page."
+        ),
     ] = None,
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to open.")] = None,
     rules: Annotated[
-        Path | None, typer.Option("--rules", help="Naming rules for the data set, as 'manifest'.")
+        Path | None,
+        typer.Option("--rules", help="Naming rules for the data set, as for 'manifest'."),
     ] = None,
     verdicts: Annotated[
         Path | None,
@@ -29,14 +32,14 @@ def view(
         Path | None, typer.Option("--labels", help="Label file; default: beside what is opened.")
     ] = None,
     at: Annotated[
-        float | None, typer.Option("--at", help="Put the cursor here, seconds.", metavar="T")
+        float | None, typer.Option("--at", help="Cursor position, seconds.", metavar="T")
     ] = None,
     span: Annotated[
-        float | None, typer.Option("--span", help="Show this many seconds.", metavar="S", min=0.001)
+        float | None, typer.Option("--span", help="Span shown, seconds.", metavar="S", min=0.001)
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Source to select.")] = None,
     corrected: Annotated[
-        bool, typer.Option("--corrected", help="Draw corrected clocks, raw ones as ghosts.")
+        bool, typer.Option("--corrected", help="Draw corrected clocks, with the raw ones dotted.")
     ] = False,
     blind: Annotated[
         bool, typer.Option("--blind", help="Hide verdicts until their clips are labelled.")
@@ -51,10 +54,10 @@ def view(
         str | None, typer.Option("--profile", help="Policy profile of the audits.")
     ] = None,
     theme: Annotated[
-        Literal["dark", "light"] | None, typer.Option("--theme", help="Default: as last time.")
+        Literal["dark", "light"] | None, typer.Option("--theme", help="Default: as last used.")
     ] = None,
     shot: Annotated[
-        Path | None, typer.Option("--shot", help="Write the window to this PNG and end.")
+        Path | None, typer.Option("--shot", help="Save the window to this PNG and exit.")
     ] = None,
     size: Annotated[
         str, typer.Option("--size", help="Size of the image, with @2 for twice the pixels.")

@@ -122,7 +122,7 @@ def test_newest_request_wins(tmp_path, camera_of):
 def test_frames_behind_a_short_file_say_so(tmp_path, camera_of):
     picture = camera_of(write_barcodes(tmp_path / "v.mp4", 10)).exact(12)
     assert picture.pixels is None
-    assert "the file ends at 10" in picture.error
+    assert "the file has 10 frames" in picture.error
 
 
 def test_no_video_says_why(tmp_path, camera_of):

@@ -132,7 +132,7 @@ def test_ctrl_q_quits_and_saves_a_note(qtbot, open_window, barcode_folder, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("n_all", "words"), [(0, "looking at the signals"), (9, "decoding frames  3 of 9")]
+    ("n_all", "words"), [(0, "examining the signals"), (9, "decoding frames  3 of 9")]
 )
 def test_audit_of_no_frames_decodes_none(qtbot, n_all, words):
     panel = AuditPanel()

@@ -125,7 +125,7 @@ def test_typed_note_is_saved_for_its_clip_on_leaving(qtbot, window, tmp_path, le
 def test_dragged_nudge_says_what_moves_with_it(window, monkeypatch):
     monkeypatch.setattr(window.session, "clock_mates", lambda _: ("cam1", "cam2"))
     window.decisions.drag_nudge("cam1", 0.004, False)
-    words = "cam1 nudged by +4.0 ms, and cam2 of the same clock"
+    words = "cam1 nudged by +4.0 ms, and cam2 on the same clock"
     assert window.panels.transport.message.text() == words
     window.decisions.drag_nudge("cam1", 0.005, True)
     assert window.panels.transport.message.text() == words.replace("4", "5")
@@ -252,7 +252,7 @@ def test_labels_are_announced_and_undone(window, tmp_path):
     key(window, "Ctrl+Shift+Z")
     assert window.session.labels.of("first").label is Label.ACCEPT
     key(window, "A")
-    assert window.panels.transport.message.text() == "label of first taken back (Ctrl+Z: undo)"
+    assert window.panels.transport.message.text() == "label of first removed (Ctrl+Z: undo)"
     lines = (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()
     saved = [json.loads(line)["label"] for line in lines]
     assert saved == ["accept", "reject", "accept", None, "accept", None]

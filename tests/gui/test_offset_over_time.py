@@ -87,7 +87,7 @@ def test_agreement_is_seen_within_three_limits(judged):
     low, high = judged.panels.evidence.plot.viewRange()[0]
     reach = 5e3 * curve(0.025).step_s  # of such a coarse curve: five of its steps
     assert (low, high) == pytest.approx((5.0 - reach, 5.0 + reach), abs=0.1)
-    assert "tolerated" in label(judged)
+    assert "tolerance" in label(judged)
 
 
 def test_drift_is_drawn_over_time(judged):

@@ -98,7 +98,7 @@ def test_panel_without_a_curve_says_why(panel):
     )
     show(panel, pair)
     assert not panel.plot.isVisible()
-    assert "there is nothing to compare" in panel.words.text()
+    assert "nothing to compare" in panel.words.text()
     show(panel, replace(pair, accepted=False, why="the tier is silent"))
     assert "Refused: the tier is silent." in panel.words.text()
 

@@ -122,7 +122,7 @@ class CameraThread:
             why = f"frame {request.index} cannot be decoded"
             n_frames = frames.n_frames
             if n_frames is not None and request.index >= n_frames:
-                why = f"there is a stamp for frame {request.index}, but the file ends at {n_frames}"
+                why = f"frame {request.index} has a timestamp, but the file has {n_frames} frames"
             self._hand_over(request, None, request.index, error=why)
         self._look_ahead(frames, request)
 

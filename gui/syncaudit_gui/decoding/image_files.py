@@ -57,7 +57,7 @@ class ImageFrames:
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
         if pixels is None:
-            what = "no image that OpenCV knows" if data else "the file is empty (0 bytes)"
+            what = "not an image that OpenCV can read" if data else "the file is empty (0 bytes)"
             raise StreamReadError(what, path=path)
         yield index, np.asarray(pixels, dtype=np.uint8)
 

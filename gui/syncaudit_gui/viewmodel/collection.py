@@ -197,7 +197,7 @@ def _verdict_file(path: Path) -> Path:
     file = path / VERDICTS if path.is_dir() else path
     if not file.is_file():
         raise UsageError(
-            "there is no verdicts.jsonl",
+            "holds no verdicts.jsonl",
             path=str(path),
             hint="Expected the output folder of 'syncaudit validate'.",
         )

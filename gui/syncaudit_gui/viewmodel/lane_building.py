@@ -87,7 +87,7 @@ def build_lanes(
         stream = streams.get(name)
         own = [] if stream is None else _lanes_of(clip, stream, streams, epoch_ns)
         if not own:
-            why = why_missing.get(name, "nothing in it")
+            why = why_missing.get(name, "it is empty")
             own = [MissingLane(source=name, title=name, why=why)]
         lanes += own
     return tuple(lanes)

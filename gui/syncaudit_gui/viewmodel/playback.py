@@ -47,7 +47,7 @@ class PlayClock:
     def position(self, now_s: float, limits: TimeRange, loop: TimeRange | None = None) -> float:
         """Return the current position, which wraps at a loop's end and stops at the clip's end."""
         if self._since is None:
-            raise RuntimeError("the clock does not run")
+            raise RuntimeError("the clock is not running")
         time_s = self._at(now_s)
         if loop is not None and loop.span_s > 0.0 and time_s >= loop.stop_s:
             time_s = loop.start_s + (time_s - loop.start_s) % loop.span_s
@@ -59,6 +59,6 @@ class PlayClock:
 
     def _at(self, now_s: float) -> float:
         if self._since is None:
-            raise RuntimeError("the clock does not run")
+            raise RuntimeError("the clock is not running")
         then_s, from_s = self._since
         return from_s + (now_s - then_s) * self.speed

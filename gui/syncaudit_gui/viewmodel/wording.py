@@ -94,10 +94,10 @@ def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
     if can_audit:
         return "Audit the clip to see the curve behind these figures."
     if pair.method == "speech" and "margin" not in pair.diagnostics:
-        return "The aligner put this text in time, so its offset is 0: there is nothing to compare."
+        return "The aligner timed this text, so its offset is 0: nothing to compare."
     if pair.method == "flash":
-        return "No events of both are left to be compared."
-    return f"One side of '{pair.method}' is too short, still or silent: there is no curve."
+        return "No common events are left to compare."
+    return f"One side of '{pair.method}' is too short, still or silent: no curve."
 
 
 def word_time(time_s: float, *, digits: int = 3) -> str:

@@ -11,8 +11,8 @@ __all__ = ["AuditPanel"]
 
 _WORDS = {
     "read": "reading the sources",
-    "align": "putting the text in time",
-    "stamps": "looking at the stamps",
+    "align": "aligning the text",
+    "stamps": "checking the timestamps",
     "decode": "decoding frames",
     "detect": "decoding frames",
     "estimate": "measuring pairs",
@@ -57,5 +57,5 @@ class AuditPanel(Panel):
             if progress.stage in ("decode", "detect"):
                 words += f"  {progress.n_frames} of {progress.n_all}"
         elif progress.stage in ("decode", "detect"):
-            words = "looking at the signals"
+            words = "examining the signals"
         self.words.setText(words)

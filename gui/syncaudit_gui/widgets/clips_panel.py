@@ -60,7 +60,7 @@ class _ClipTable(CellModel):
                 return _TITLES[section]
             return f"{_TITLES[section]} {'▾' if batch.is_descending else '▴'}".strip()
         if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return f"Sort by {_SORT_WORDS[section]}; again: the other way round, as in the file."
+            return f"Sort by {_SORT_WORDS[section]}; again: reversed, then as in the file."
         if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
             return QtCore.Qt.AlignmentFlag.AlignLeft
         return None

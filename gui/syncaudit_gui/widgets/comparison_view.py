@@ -161,7 +161,7 @@ class ComparisonView(QtWidgets.QWidget):
             left += 22 + metrics.horizontalAdvance(name) + 16
         state = "corrected" if self._place >= 0.5 else "as timestamped"
         if not found.is_seen_raw:
-            state = f"corrected; raw it lies {word_duration(abs(found.offset_s))} away"
+            state = f"corrected; the raw one is {word_duration(abs(found.offset_s))} away"
         painter.setPen(theme.color("dim"))
         room = QtCore.QRectF(left, 2, self.width() - left - SIDE_PX, HEAD_PX)
         elided = metrics.elidedText(

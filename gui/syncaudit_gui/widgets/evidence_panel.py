@@ -63,10 +63,12 @@ class EvidencePanel(Panel):
         self.words.setWordWrap(True)
         self.words.setProperty("role", "dim")
         self.measure = QtWidgets.QPushButton("audit")
-        self.measure.setToolTip("audit this clip: turn rates of cameras and flashes are drawn then")
+        self.measure.setToolTip(
+            "audit this clip: it also draws flashes and the turn rates of cameras"
+        )
         self.measure.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.measure.clicked.connect(self.audit_wanted)
-        tips = ("", "", f"What is to be added to the source's stamps; {PLUS_MINUS}.", "")
+        tips = ("", "", f"Add this to the source's timestamps; {PLUS_MINUS}.", "")
         self.table = CellTable(("against", "method", "pair offset ms", ""), tips)
         self.view = plain_table(self.table, "measurements")
         self.view.clicked.connect(lambda index: self._choose(index.row()))
@@ -137,12 +139,12 @@ class EvidencePanel(Panel):
             sign = "baseline" if pair.is_baseline_only else ""
         else:
             figure, color, sign = "refused", theme.dim, ""
-        tip = pair.why or f"{pair.source} → {pair.target}: add this to stamps of {pair.source}"
+        tip = pair.why or f"{pair.source} → {pair.target}: add to timestamps of {pair.source}"
         return (
             Cell(other, color, tip),
             Cell(pair.method, theme.dim, tip),
             Cell(figure, color, tip, is_number=True),
-            Cell(sign, theme.dim, "Holds physics of the vehicle: judged against others of it."),
+            Cell(sign, theme.dim, "Includes vehicle physics: judged against a policy baseline."),
         )
 
     def _draw(self) -> None:
@@ -158,9 +160,7 @@ class EvidencePanel(Panel):
             is_old = not any(pair.evidence for pair in self._all_pairs)
             words = word_no_plot(pair, can_audit=self._can_audit and is_old)
         elif pair is None and not words and self._source:
-            words = (
-                "Nothing was measured on it." if self._judged is not None else "Not audited yet."
-            )
+            words = "Nothing was measured." if self._judged is not None else "Not audited yet."
         seen = ""
         if self._course is not None:
             seen = ""  # no single offset agrees

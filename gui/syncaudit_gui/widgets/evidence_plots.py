@@ -75,7 +75,7 @@ def draw_agreement(
     margin = 0.12 * max(top - least, LEAST_DEPTH)
     plot.setYRange(min(least, top - LEAST_DEPTH) - margin, top + margin, padding=0)
     over = "ms from the estimate" if zero_s else "pair offset, ms"
-    tolerated = "" if tolerated_s is None or zero_s else "; shaded: tolerated"
+    tolerated = "" if tolerated_s is None or zero_s else "; shaded: tolerance"
     plot.setLabel("bottom", f"agreement over {over}{tolerated}", color=theme.dim)
 
 
@@ -129,7 +129,7 @@ def draw_course(plot: pg.PlotWidget, theme: Theme, course: OffsetCourse) -> None
     margin = 0.06 * (high - low)
     plot.setXRange(float(course.times_s[0]), float(course.times_s[-1]), padding=0)
     plot.setYRange(low - margin, high + margin, padding=0)
-    tolerated = "" if course.limit_s is None else "; shaded: tolerated"
+    tolerated = "" if course.limit_s is None else "; shaded: tolerance"
     plot.setLabel("bottom", f"offset in ms, over s of the clip{tolerated}", color=theme.dim)
 
 

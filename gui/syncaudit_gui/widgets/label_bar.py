@@ -36,7 +36,7 @@ class LabelBar(Panel):
             button = QtWidgets.QPushButton(words)
             button.setCheckable(True)
             button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-            button.setToolTip(f"{label} ({label[0].upper()}); again takes it back")
+            button.setToolTip(f"{label} ({label[0].upper()}); again removes it")
             button.clicked.connect(partial(self._give, label))
             line.addWidget(button, 1)
             self.buttons[label] = button

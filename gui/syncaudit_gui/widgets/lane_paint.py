@@ -106,15 +106,15 @@ class LanePainter:
         if ends_s is None:
             return ""
         if not isinstance(lane, TierLane) and lane.pyramid.extremes() is None:
-            return "? none of its samples is a finite number"
+            return "? none of its samples is finite"
         clock, limits = self.model.map_of(lane.source), self.model.limits
         first_s, last_s = (clock.at(time_s) for time_s in ends_s)
         if first_s < limits.stop_s and last_s >= limits.start_s:
             return ""
         is_late = first_s >= limits.stop_s
         away_s = first_s - limits.stop_s if is_late else limits.start_s - last_s
-        words = f"? its stamps lie {word_duration(away_s)} {'later' if is_late else 'earlier'}"
-        return words if self.model.is_corrected else f"{words}; corrected clocks (C) may bring them"
+        words = f"? its timestamps are {word_duration(away_s)} {'later' if is_late else 'earlier'}"
+        return words if self.model.is_corrected else f"{words}; corrected clocks (C) may show them"
 
     def _words(self, words: str, room: QtCore.QRectF, color: str) -> None:
         if not words:
@@ -131,5 +131,5 @@ def _why_no_turning(model: ClipModel) -> str:
     if model.turning:
         return ""
     if model.judgement is None:
-        return "no gyroscope; what cameras see of it is known after an audit"
-    return "no source measures how fast it turns"
+        return "no gyroscope; the turn rates of cameras are known after an audit"
+    return "no source measures the turn rate"

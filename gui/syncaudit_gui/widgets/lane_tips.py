@@ -27,8 +27,8 @@ MOST_LABELS = 4
 # Items within this distance of the mouse count as hovered.
 NEAR_PX = 8.0
 _NO_AUDIO = (
-    "Its audio could not be read: times count from the start that the manifest states for it, "
-    "or else from that of the clip."
+    "Its audio could not be read: times count from its start in the manifest, or else from the "
+    "start of the clip."
 )
 
 

@@ -40,7 +40,7 @@ class Ruler(QtWidgets.QWidget):
         self._theme: Theme = DARK
         self._held_s: float | None = None
         self.setFixedHeight(TIMES_PX + OVERVIEW_PX)
-        self.setToolTip("the whole clip, its events, and the part that is seen: drag it")
+        self.setToolTip("the whole clip, its events and the visible part: drag it")
         lanes.refreshed.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:

@@ -18,9 +18,9 @@ __all__ = ["SourcesPanel"]
 MOST_ROWS = 12
 _TIPS = (
     "",
-    f"What is to be added to the stamps: positive means early; {PLUS_MINUS}.",
-    f"Drift of the clock in parts per million; {PLUS_MINUS}. 1 ppm is 3.6 ms an hour.",
-    "What you added by hand, in ms (, and .)",
+    f"Add this to the timestamps: positive means early; {PLUS_MINUS}.",
+    f"Drift of the clock in parts per million; {PLUS_MINUS}. 1 ppm is 3.6 ms per hour.",
+    "Added by hand, in ms (, and .)",
 )
 
 
@@ -37,7 +37,7 @@ class SourcesPanel(Panel):
         self.corrected = QtWidgets.QPushButton("correct (C)")
         self.corrected.setCheckable(True)
         self.corrected.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.corrected.setToolTip("Draw everything by corrected clocks (C; hold for a glance)")
+        self.corrected.setToolTip("Draw everything on corrected clocks (C; hold for a glance)")
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
         self.ghost = QtWidgets.QLabel("dotted: raw")
@@ -122,10 +122,10 @@ class SourcesPanel(Panel):
             return Cell("–", dim), Cell("")
         stream = model.streams[name]
         if judged.reference is not None and stream.clock == judged.reference:
-            tip = f"Reference time is read from this clock.{_word_step(estimate)[1]}"
+            tip = f"This clock gives reference time.{_word_step(estimate)[1]}"
             return Cell(f"reference{_word_step(estimate)[0]}", dim, tip), Cell("")
         if not estimate.is_observable or estimate.offset_s is None:
-            tip = estimate.why_unmeasured or "nothing to measure it by"
+            tip = estimate.why_unmeasured or "nothing to measure it against"
             return Cell("unobservable", dim, f"{name}: {tip}."), Cell("")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."

@@ -150,7 +150,7 @@ class Actions:
         if self._is_clip_focused:
             self._decisions.give_label(label)
         else:
-            self._panels.transport.announce("to label it by keys, click the clip first")
+            self._panels.transport.announce("to label by keys, click the clip first")
 
     def enlarge(self, camera: str = "") -> None:
         """Enlarge a camera, or show all again."""

@@ -179,7 +179,7 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         if start.selected in session.model.selectable:
             window.display.select(start.selected)
         else:
-            window.panels.transport.announce(f"there is no source '{start.selected}' in this clip")
+            window.panels.transport.announce(f"no source '{start.selected}' in this clip")
     if start.at_s is not None:
         window.display.move_to(start.at_s)
     if start.span_s is not None:
@@ -254,6 +254,6 @@ def _check_screen() -> None:
     has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if is_linux and not has_screen and not os.environ.get("QT_QPA_PLATFORM"):
         raise UsageError(
-            "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set)",
+            "no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)",
             hint="Log in with 'ssh -X', or write an image with --shot window.png.",
         )

@@ -74,7 +74,7 @@ class DecisionController:
         words = f"{source} nudged by {word_nudge(opened.model.nudges_s.get(source, 0.0))} ms"
         mates = opened.session.clock_mates(source)[1:]
         if mates:
-            words += f", and {', '.join(mates)} of the same clock"
+            words += f", and {', '.join(mates)} on the same clock"
         if opened.session.is_hidden(self._work.clip_id):
             words += "; C shows it once you have labelled the clip"
         self._transport.announce(words)
@@ -89,7 +89,7 @@ class DecisionController:
         if self._is_saved(lambda: session.label(label, note)):
             is_given = session.labels.of(session.clip_id) is not None
             given = f"{session.clip_id} labelled {label}"
-            words = given if is_given else f"label of {session.clip_id} taken back"
+            words = given if is_given else f"label of {session.clip_id} removed"
             self._transport.announce(f"{words} (Ctrl+Z: undo)")
         self._clips.refresh()
         if session.is_blind:

@@ -125,7 +125,7 @@ class OpeningController(QtCore.QObject):
         panels.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
         if collection.is_apart:
             panels.transport.announce(
-                f"nothing can be written here: labels are kept in {collection.labels_path}",
+                f"this folder is not writable: labels are kept in {collection.labels_path}",
                 stays=True,
             )
         panels.clips.table.is_hidden = session.is_hidden
@@ -246,6 +246,6 @@ def _session_of(
 
 def _why_not_there(session: Session, clip_id: str) -> str:
     if session.batch.find(clip_id) is not None:
-        return f"there is a verdict on '{clip_id}', but no manifest row beside it"
+        return f"there is a verdict on '{clip_id}', but no manifest row for it"
     near = nearest_name(clip_id, [row.clip_id for row in session.collection.rows[:1000]])
-    return f"there is no clip '{clip_id}'. {near}".strip()
+    return f"no clip '{clip_id}'. {near}".strip()

@@ -59,7 +59,7 @@ class SoundOutput(QtCore.QObject):
         form.setChannelCount(1)
         form.setSampleFormat(self._multimedia.QAudioFormat.SampleFormat.Int16)
         if not device.isFormatSupported(form):
-            return f"silent: the sound device does not take {lane.audio.rate_hz:.0f} Hz"
+            return f"silent: the sound device does not support {lane.audio.rate_hz:.0f} Hz"
         self._buffer = QtCore.QBuffer()
         self._buffer.setData(bytes_from(lane, model, time_s))
         self._buffer.open(QtCore.QIODevice.OpenModeFlag.ReadOnly)
