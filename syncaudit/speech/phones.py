@@ -142,7 +142,7 @@ def write(
     writer = TIER_WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UsageError(
-            f"'{path.suffix}' is not a file ending that can be written",
+            f"'{path.suffix}' is not a file suffix that can be written",
             path=str(path),
             hint=f"Known: {', '.join(TIER_WRITERS)}.",
         )
@@ -188,7 +188,7 @@ def _read_tier(path: str | Path, name: str | None) -> Tier:
         name = next(iter(tiers)) if len(tiers) == 1 else phones[0] if len(phones) == 1 else None
     if name is None or name not in tiers:
         raise UsageError(
-            f"has no tier '{name}'" if name else f"has {len(tiers)} tiers and none is named",
+            f"has no tier '{name}'" if name else f"has {len(tiers)} tiers and none is selected",
             path=str(path),
             hint=nearest_name(name or "", tiers),
         )

@@ -132,7 +132,7 @@ def test_result_that_nothing_vouches_for_is_unverified(
     out = tmp_path / "out.TextGrid"
     result = run_command("align", mary, "mary rolled the barrel", "--out", out, "--aligner", "mfa")
     assert result.exit_code == 4
-    assert "nothing can vouch for it" in result.output
+    assert "nothing confirms it" in result.output
     assert out.exists()
 
 
@@ -194,7 +194,7 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
         (["absent.wav", "hello", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "absent.lab", "--out", "a.TextGrid"], "file not found"),
         (["talk.wav", "hello", "--out", "a.json", "--aligner", "mfb"], "Did you mean 'mfa'?"),
-        (["talk.wav", "hallo", "--out", "a.json", "--lang", "xx"], "knows English words only"),
+        (["talk.wav", "hallo", "--out", "a.json", "--lang", "xx"], "has English words only"),
         ([".", "--out", "tiers"], "holds no sound with a text beside it"),
         ([".", "hello", "--out", "tiers"], "texts are read from the files beside its sounds"),
     ],
@@ -232,11 +232,11 @@ def test_tiers_are_picked_by_name(tmp_path: Path) -> None:
         speech.read_phones(path, "phonez")
     tiers = {name: {"entries": [[0, 1, "a"]]} for name in ("anna", "bob")}
     path.write_text(json.dumps({"tiers": tiers}))
-    with pytest.raises(UsageError, match=r"has 2 tiers and none is named.*anna, bob"):
+    with pytest.raises(UsageError, match=r"has 2 tiers and none is selected.*anna, bob"):
         speech.read_phones(path)
     with pytest.raises(StreamReadError, match="file not found"):
         speech.read_phones(tmp_path / "absent.TextGrid")
-    with pytest.raises(UsageError, match=r"'\.doc' is not a file ending"):
+    with pytest.raises(UsageError, match=r"'\.doc' is not a file suffix"):
         speech.write(tmp_path / "a.doc", [("ə", 0.0, 0.5)])
 
 

@@ -172,13 +172,13 @@ def remarks_on_unknown(name: str, words: Tier, phones: Tier) -> tuple[str, ...]:
     unknown = [one.label for one in words.intervals if _is_unknown(one, phones)]
     if len(unknown) == len(words.intervals):
         raise AlignmentError(
-            f"{name}: the dictionary knows none of the words, so their times say nothing",
+            f"{name}: the dictionary has none of the words, so their times mean nothing",
             hint="Check the language, or give a dictionary that has them.",
         )
     if not unknown:
         return ()
     listed = ", ".join(dict.fromkeys(unknown))
-    return (f"the dictionary lacks {listed}: their places are rough",)
+    return (f"the dictionary lacks {listed}: their positions are approximate",)
 
 
 def _is_unknown(word: Interval, phones: Tier) -> bool:

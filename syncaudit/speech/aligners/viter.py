@@ -48,12 +48,12 @@ class ViterAligner:
             path = os.environ.get(variable, "")
             if not path:
                 return UsageError(
-                    "viter has no model of its own",
-                    hint=f"Name a model of MFA (.zip) or viter in {MODEL_VARIABLE} and its "
+                    "viter has no built-in model",
+                    hint=f"Name an MFA (.zip) or viter model in {MODEL_VARIABLE} and its "
                     f"dictionary in {DICTIONARY_VARIABLE}.",
                 )
             if not Path(path).exists():
-                return UsageError(f"{variable} is '{path}', which is not there")
+                return UsageError(f"{variable} is '{path}', which does not exist")
         return None
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:

@@ -33,7 +33,7 @@ def parse_csv(uri: str, text: str) -> Parsed:
     try:
         rows = list(csv.reader(text.splitlines(), delimiter=delimiter))
     except csv.Error as error:
-        raise broken(uri, f"is no CSV ({error})") from error
+        raise broken(uri, f"is not CSV ({error})") from error
     names = [name.strip().lower() for name in rows[0]] if rows else []
     start, stop = _find(names, _STARTS), _find(names, _STOPS)
     length, label = _find(names, _LENGTHS), _find(names, _LABELS)

@@ -26,7 +26,7 @@ def parse_eaf(uri: str, text: str) -> Parsed:
     try:
         root = ElementTree.fromstring(text.encode("utf-8"))  # noqa: S314  # no entities, see above
     except (ElementTree.ParseError, ValueError, LookupError, RecursionError) as error:
-        raise broken(uri, f"is no XML ({error})") from error
+        raise broken(uri, f"is not XML ({error})") from error
     if root.tag != "ANNOTATION_DOCUMENT":
         raise broken(uri, f"is not an ELAN file (its root is <{root.tag[:40]}>)")
     medium = root.find(".//MEDIA_DESCRIPTOR")

@@ -29,7 +29,7 @@ def parse_json(uri: str, text: str) -> Parsed:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise broken(uri, f"is no JSON ({str(error)[:100]})") from error
+        raise broken(uri, f"is not JSON ({str(error)[:100]})") from error
     if isinstance(data, dict) and isinstance(data.get("tiers"), dict):
         return Parsed(
             tiers=tuple(_entries(uri, name, tier) for name, tier in data["tiers"].items())

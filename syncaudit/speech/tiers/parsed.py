@@ -51,7 +51,7 @@ def seconds(uri: str, where: str, value: object) -> float:
             found = math.nan
         if math.isfinite(found):
             return found
-    raise broken(uri, f"{where}: {str(value)[:40]!r} is no time in seconds")
+    raise broken(uri, f"{where}: {str(value)[:40]!r} is not a time in seconds")
 
 
 def grouped(rows: Iterable[tuple[str, Interval]]) -> tuple[Tier, ...]:

@@ -29,7 +29,7 @@ def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
         TypeError,
         ValueError,
     ) as error:
-        raise broken(uri, f"is no {form.upper()} ({one_line(error)})") from error
+        raise broken(uri, f"is not {form.upper()} ({one_line(error)})") from error
     if not len(found):
         raise broken(uri, f"holds no {form.upper()} subtitle such as '00:00:01,000 --> ...'")
     segments = tuple(

@@ -35,9 +35,7 @@ def parse_textgrid(uri: str, text: str) -> Parsed:
     if not tokens.string("the header").startswith("ooTextFile") or (
         tokens.string("the header") != "TextGrid"
     ):
-        raise broken(
-            uri, "is not a TextGrid (its header is another)", hint="Save it from Praat as text."
-        )
+        raise broken(uri, "is not a TextGrid (wrong header)", hint="Save it from Praat as text.")
     tokens.number("xmin")
     tokens.number("xmax")
     if tokens.flag("tiers?") == "<absent>":
@@ -75,7 +73,7 @@ class _Tokens:
     def _next(self, group: int, what: str, where: str) -> str:
         match = next(self._tokens, None)
         if match is None:
-            raise broken(self.uri, f"the TextGrid breaks off in {where}")
+            raise broken(self.uri, f"the TextGrid is truncated in {where}")
         if match.lastindex != group:
             raise broken(self.uri, f"{where}: expected {what}, found {match.group()[:40]}")
         return match.group(group)
@@ -92,5 +90,5 @@ class _Tokens:
     def count(self, where: str) -> int:
         text = self._next(3, "a count", where)
         if not text.isdecimal() or len(text) > 9:
-            raise broken(self.uri, f"{where}: '{text}' is no count")
+            raise broken(self.uri, f"{where}: '{text}' is not a count")
         return int(text)

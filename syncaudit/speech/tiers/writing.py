@@ -66,7 +66,7 @@ def _ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  #
             for field in (name, tier.name, item.label):
                 if len(field.split()) != 1:
                     raise UsageError(
-                        f"CTM cannot hold '{field}': it has blanks",
+                        f"CTM cannot hold '{field}': it contains spaces",
                         hint="Write a TextGrid or JSON.",
                     )
             start, length = _number(item.start_s), _number(item.stop_s - item.start_s)
@@ -111,7 +111,7 @@ def _without_gaps(tier: Tier, stop_s: float) -> list[Interval]:
             raise UsageError(
                 f"a TextGrid cannot hold '{item.label}' at {start_s:g} to {end_s:g} s in tier "
                 f"'{tier.name}': intervals need a length and must not overlap",
-                hint="Write JSON, which holds anything.",
+                hint="Write JSON, which has no such limits.",
             )
         if start_s > reached_s:
             found.append(Interval(start_s=reached_s, stop_s=start_s, label=""))

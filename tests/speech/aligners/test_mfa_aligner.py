@@ -79,8 +79,8 @@ def test_outcomes_stay_with_their_files(mfa: Any, utterance: Make) -> None:
     mfa.set(textgrids={"u000001": HELLO, "u000003": "broken"})
     found = MfaAligner().align([utterance(name=f"talk{k}") for k in range(4)])
     assert [isinstance(one, Alignment) for one in found] == [False, True, False, False]
-    assert refusal(found[0]) == "talk0: mfa said that all went well, but wrote no alignment"
-    assert "talk3: what mfa wrote is broken" in refusal(found[3])
+    assert refusal(found[0]) == "talk0: mfa reported success but wrote no alignment"
+    assert "talk3: the output of mfa is broken" in refusal(found[3])
 
 
 def test_models_of_the_user_are_seen(
@@ -98,9 +98,9 @@ def test_models_of_the_user_are_seen(
     [
         (
             {"code": 1, "say": "NoAlignmentsError: There were no alignments"},
-            r"could align nothing \(exit code 1\): NoAlignmentsError: There were no alignments",
+            r"could not align anything \(exit code 1\): NoAlignmentsError: There were no",
         ),
-        ({"code": 2}, r"was called wrongly, or lacks a file or model \(exit code 2\)"),
+        ({"code": 2}, r"was called incorrectly, or lacks a file or model \(exit code 2\)"),
         ({"code": 5}, r"failed \(exit code 5\)"),
         ({"code": -9}, r"was killed \(signal 9\)"),
     ],
@@ -119,7 +119,7 @@ def test_endless_run_is_ended(mfa: Any, utterance: Make, monkeypatch: pytest.Mon
     monkeypatch.setattr("syncaudit.speech.aligners.mfa.aligner._PATIENCE_PER_S", 0.0)
     mfa.set(sleep_s=60)
     (found,) = MfaAligner().align([utterance()])
-    assert "gave no answer within 0 s and was ended" in refusal(found)
+    assert "did not finish within 0 s and was stopped" in refusal(found)
 
 
 def test_success_without_known_words_is_refused(mfa: Any, utterance: Make) -> None:
@@ -128,11 +128,11 @@ def test_success_without_known_words_is_refused(mfa: Any, utterance: Make) -> No
     spn = [(0.5, 0.9, "spn"), (0.9, 1.4, "spn")]
     mfa.set(textgrids={"*": textgrid(WORDS, spn)})
     (found,) = MfaAligner().align([utterance()])
-    assert "the dictionary knows none of the words" in refusal(found)
+    assert "the dictionary has none of the words" in refusal(found)
     mfa.set(textgrids={"*": textgrid(WORDS, [PHONES[0], spn[1]])})
     (found,) = MfaAligner().align([utterance()])
     assert isinstance(found, Alignment)
-    assert found.remarks == ("the dictionary lacks world: their places are rough",)
+    assert found.remarks == ("the dictionary lacks world: their positions are approximate",)
 
 
 def test_impossible_times_are_refused(mfa: Any, utterance: Make) -> None:
@@ -165,7 +165,7 @@ def test_real_output_of_unknown_words_is_refused(mfa: Any, utterance: Make, real
     text = (realdata / "mfa_output" / "align.oov.TextGrid").read_text(encoding="utf-8")
     mfa.set(textgrids={"*": text})
     (found,) = MfaAligner().align([utterance(seconds=26.8)])
-    assert "knows none of the words" in refusal(found)
+    assert "has none of the words" in refusal(found)
 
 
 @pytest.mark.realdata
@@ -186,7 +186,7 @@ def test_what_it_cannot_do_is_said(mfa: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert aligner.unavailable_reason("en", is_phones=False) is None
     assert aligner.unavailable_reason("de-AT", is_phones=False) is None
     assert "takes words, not phones" in str(aligner.unavailable_reason("en", is_phones=True))
-    assert "no model of the Montreal Forced Aligner is known for 'xx'" in str(
+    assert "no known Montreal Forced Aligner model for 'xx'" in str(
         aligner.unavailable_reason("xx", is_phones=False)
     )
     monkeypatch.setenv("SYNCAUDIT_MFA_DICTIONARY", "mine.dict")

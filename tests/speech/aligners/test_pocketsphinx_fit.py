@@ -49,8 +49,8 @@ def test_noise_models_explain_nothing() -> None:
     [
         (-12.0, 0.1, None),
         (-32.0, 0.27, None),
-        (-34.0, 0.0, "do not fit the audio (score -34, -33 is the least)"),
-        (-12.0, 0.4, "40% of the audio is left unexplained"),
+        (-34.0, 0.0, "do not fit the audio (score -34, at least -33 is needed)"),
+        (-12.0, 0.4, "40% of the audio is unexplained"),
     ],
 )
 def test_limits_are_told(score: float, unexplained: float, why: str | None) -> None:

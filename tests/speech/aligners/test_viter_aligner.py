@@ -91,7 +91,7 @@ def test_words_are_placed(aligner: ViterAligner, model: Path) -> None:
 def test_unknown_words_are_told(aligner: ViterAligner) -> None:
     (found,) = aligner.align([talk("see zzyzx sea")])
     assert isinstance(found, Alignment)
-    assert found.remarks == ("the dictionary lacks zzyzx: their places are rough",)
+    assert found.remarks == ("the dictionary lacks zzyzx: their positions are approximate",)
     (found,) = aligner.align([talk("zzyzx qwrt")])
     assert isinstance(found, AlignmentError)
 
@@ -123,9 +123,9 @@ def test_what_is_missing_is_said(
 ) -> None:
     assert "takes words, not phones" in str(aligner.unavailable_reason("en", is_phones=True))
     monkeypatch.setenv("SYNCAUDIT_VITER_DICTIONARY", "/nowhere.dict")
-    assert "which is not there" in str(aligner.unavailable_reason("en", is_phones=False))
+    assert "which does not exist" in str(aligner.unavailable_reason("en", is_phones=False))
     monkeypatch.delenv("SYNCAUDIT_VITER_MODEL")
-    assert "no model of its own" in str(aligner.unavailable_reason("en", is_phones=False))
+    assert "no built-in model" in str(aligner.unavailable_reason("en", is_phones=False))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     missing = aligner.unavailable_reason("en", is_phones=False)
     assert isinstance(missing, MissingExtraError)

@@ -92,5 +92,5 @@ def test_overlaps_are_no_textgrid() -> None:
 
 
 def test_blanks_are_no_ctm() -> None:
-    with pytest.raises(UsageError, match=r"CTM cannot hold 'a b': it has blanks"):
+    with pytest.raises(UsageError, match=r"CTM cannot hold 'a b': it contains spaces"):
         TIER_WRITERS[".ctm"]([tier("words", [(0, 1, "a b")])], duration_s=1.0, name="x")

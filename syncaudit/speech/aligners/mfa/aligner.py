@@ -76,7 +76,7 @@ class MfaAligner:
             return self._program
         if None in _models(language):
             return UsageError(
-                f"no model of the Montreal Forced Aligner is known for '{language}'",
+                f"no known Montreal Forced Aligner model for '{language}'",
                 hint=f"Name them in {DICTIONARY_VARIABLE} and {ACOUSTIC_VARIABLE}.",
             )
         return None
@@ -166,21 +166,19 @@ def _put(utterance: Utterance, stem: Path) -> None:
             format="WAV",
         )
     except (soundfile.LibsndfileError, ValueError, TypeError) as error:
-        raise AlignmentError(f"the audio cannot be handed over ({error})") from error
+        raise AlignmentError(f"the audio cannot be passed on ({error})") from error
     stem.with_suffix(".lab").write_text(" ".join(utterance.words) + "\n", encoding="utf-8")
 
 
 def _read(path: Path | None, utterance: Utterance, version: str) -> Alignment:
     """Return its output if it is plausible without the audio."""
     if path is None:
-        raise AlignmentError(
-            f"{utterance.name}: mfa said that all went well, but wrote no alignment"
-        )
+        raise AlignmentError(f"{utterance.name}: mfa reported success but wrote no alignment")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
         tiers = TIER_FORMATS[".textgrid"](path.name, text).tiers
     except StreamReadError as error:
-        raise AlignmentError(f"{utterance.name}: what mfa wrote is broken: {error}") from error
+        raise AlignmentError(f"{utterance.name}: the output of mfa is broken: {error}") from error
     words, phones = aligned_tiers(
         utterance.name, _intervals(tiers, "words"), _intervals(tiers, "phones")
     )

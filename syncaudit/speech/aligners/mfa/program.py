@@ -18,8 +18,8 @@ __all__ = ["COMMAND_VARIABLE", "MfaProgram", "find_mfa"]
 
 COMMAND_VARIABLE = "SYNCAUDIT_MFA"
 INSTALL = (
-    "Install it with: conda create -n aligner -c conda-forge montreal-forced-aligner; it is then "
-    f"found by itself, or name it in the environment variable {COMMAND_VARIABLE}."
+    "Install it with: conda create -n aligner -c conda-forge montreal-forced-aligner; it is "
+    f"then found automatically, or name it in the environment variable {COMMAND_VARIABLE}."
 )
 _ROOT_VARIABLE = "MFA_ROOT_DIR"
 # Its start-up alone takes seconds, `conda run` as much again.
@@ -64,7 +64,7 @@ class MfaProgram:
         environment = {**os.environ, _ROOT_VARIABLE: str(root)}
         code, said = _call([*self.command, *arguments], environment, timeout_s)
         if code is None:
-            raise AlignmentError(f"mfa gave no answer within {timeout_s:.0f} s and was ended")
+            raise AlignmentError(f"mfa did not finish within {timeout_s:.0f} s and was stopped")
         if code:
             raise AlignmentError(f"mfa {arguments[0]} {_words(code)}{_last_words(said)}")
 
@@ -77,7 +77,7 @@ def find_mfa() -> MfaProgram | UsageError:
         version = _version(command)
         if version is None:
             return UsageError(
-                f"{COMMAND_VARIABLE} is '{stated}', which does not answer to 'version'",
+                f"{COMMAND_VARIABLE} is '{stated}', which does not answer 'version'",
                 hint=INSTALL,
             )
         return MfaProgram(command=command, version=version)
@@ -141,8 +141,8 @@ def _words(code: int) -> str:
     if code < 0:
         return f"was killed (signal {-code})"
     meanings = {
-        1: "could align nothing",
-        2: "was called wrongly, or lacks a file or model",
+        1: "could not align anything",
+        2: "was called incorrectly, or lacks a file or model",
         127: "cannot be started",
     }
     return f"{meanings.get(code, 'failed')} (exit code {code})"

@@ -61,7 +61,7 @@ class PocketsphinxAligner:
             return MissingExtraError("pocketsphinx", extra="speech", purpose="Alignment")
         if not is_phones and language.lower().partition("-")[0] != "en":
             return UsageError(
-                f"pocketsphinx knows English words only, not those of '{language}'",
+                f"pocketsphinx has English words only, not those of '{language}'",
                 hint="Give phones instead of words, or use the Montreal Forced Aligner.",
             )
         return None
@@ -74,12 +74,12 @@ class PocketsphinxAligner:
         sound = _sound_for_model(utterance)
         spoken, guessed = self._spoken(utterance)
         if not spoken:
-            raise AlignmentError(f"{utterance.name}: the text holds nothing that is spoken")
+            raise AlignmentError(f"{utterance.name}: the text holds no spoken words")
         entries = self._search.place(sound, [one.variants for one in spoken])
         if entries is None:
             raise AlignmentError(
-                f"{utterance.name}: the text cannot be laid over the audio at all",
-                hint="It is too long for it, or another one.",
+                f"{utterance.name}: the text cannot be aligned to the audio at all",
+                hint="It is too long, or of another recording.",
             )
         fit = fit_of([placed for _, parts in entries for placed in parts])
         refusal = fit.refusal()
@@ -151,8 +151,8 @@ def _given(utterance: Utterance) -> Iterator[_Spoken]:
     strange = sorted({s for s, cmu in zip(flat, known, strict=True) if cmu is None})
     if strange:
         raise AlignmentError(
-            f"{utterance.name}: no phone is known as {', '.join(strange)}",
-            hint="Expected IPA or ARPAbet with blanks between the phones.",
+            f"{utterance.name}: unknown phones: {', '.join(strange)}",
+            hint="Expected IPA or ARPAbet with spaces between the phones.",
         )
     rest = iter([phones or () for phones in known])
     labels = utterance.words or ("",) * len(utterance.phones)

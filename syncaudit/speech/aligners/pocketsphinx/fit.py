@@ -77,14 +77,15 @@ class Fit:
         """Return why the text is rejected, or None."""
         if self.score < _LEAST_SCORE:
             return (
-                f"its sounds do not fit the audio (score {self.score:.0f}, {_LEAST_SCORE:.0f} is "
-                "the least): another text, another language, or too much noise"
+                f"its sounds do not fit the audio (score {self.score:.0f}, at least "
+                f"{_LEAST_SCORE:.0f} is needed): another text, another language, or too much "
+                "noise"
             )
         if self.unexplained > _MOST_UNEXPLAINED:
             return (
-                f"{self.unexplained:.0%} of the audio is left unexplained, at most "
-                f"{_MOST_UNEXPLAINED:.0%} may be: words are missing in the text, or there is too "
-                "much noise"
+                f"{self.unexplained:.0%} of the audio is unexplained, at most "
+                f"{_MOST_UNEXPLAINED:.0%} is allowed: words are missing in the text, or the "
+                "audio is too noisy"
             )
         return None
 
