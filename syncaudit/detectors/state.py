@@ -97,11 +97,11 @@ def why_no_state(stream: SignalStream) -> str:
         span_s = 1e-9 * float(np.ptp(stream.time_ns)) if n else 0.0
         return (
             f"{stream.name} holds {word_count(n, 'sample')} over {span_s:.1f} s: at least "
-            f"{MIN_SAMPLES} are needed, and some seconds of motion"
+            f"{MIN_SAMPLES} are needed, with some seconds of motion"
         )
     return (
-        f"nothing in {stream.name} moves: efforts, switches of fewer than {MIN_VALUES} positions "
-        "and channels that stand still show no motion"
+        f"nothing in {stream.name} moves: efforts, switches with fewer than {MIN_VALUES} "
+        "positions and constant channels show no motion"
     )
 
 

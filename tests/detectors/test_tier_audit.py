@@ -40,8 +40,8 @@ def test_healthy_tier_has_no_findings() -> None:
     ("row", "code", "severity", "words"),
     [
         ((5.0, 4.9, "back"), ReasonCode.BACKWARDS, Severity.DEFECT, "end before they start"),
-        ((5.0, 5.0, "none"), ReasonCode.BAD_TEXT, Severity.WARNING, "take no time"),
-        ((2.5, 2.9, "both"), ReasonCode.BAD_TEXT, Severity.WARNING, "before the one before ends"),
+        ((5.0, 5.0, "none"), ReasonCode.BAD_TEXT, Severity.WARNING, "of zero length"),
+        ((2.5, 2.9, "both"), ReasonCode.BAD_TEXT, Severity.WARNING, "before the previous one ends"),
         ((5.0, 6.6, "looong"), ReasonCode.BAD_TEXT, Severity.WARNING, "longer than 1 s"),
         ((9.8, 10.4, "late"), ReasonCode.LENGTH_MISMATCH, Severity.WARNING, "beyond its audio"),
     ],
@@ -72,7 +72,7 @@ def test_run_of_smallest_phones_tells_where_the_aligner_got_lost() -> None:
 
 def test_unknown_phones_are_listed() -> None:
     (found,) = audit_tier(stream_of(*phones(20), (1.6, 1.7, "☃")), sound(4.0))
-    assert "1 of 21 phones that the IPA does not know ('☃')" in found.message
+    assert "1 of 21 phones that the IPA does not contain ('☃')" in found.message
 
 
 def test_tier_of_nothing_but_silence_is_empty() -> None:

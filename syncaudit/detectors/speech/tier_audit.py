@@ -47,7 +47,7 @@ def audit_tier(stream: TranscriptStream, audio: AudioStream | None) -> list[Find
     if not spoken:
         if any(finding.code is ReasonCode.EMPTY for finding in stream.findings):
             return []
-        text = f"{stream.uri}: tier '{tier.name}' holds no word and no phone. Export it again."
+        text = f"{stream.uri}: tier '{tier.name}' holds no words and no phones. Export it again."
         return [Finding(code=ReasonCode.EMPTY, source=stream.name, message=text)]
     place = f"{stream.uri}: tier '{tier.name}'"
     is_phones = has_phones(tier)
@@ -79,7 +79,7 @@ def _durations(name: str, place: str, intervals: Sequence[Interval]) -> list[Fin
         )
     empty = [i for i in intervals if i.stop_s == i.start_s and not is_silence(i.label)]
     if empty:
-        text = f"{place} has {len(empty)} labels that take no time, the first {_word(empty[0])}."
+        text = f"{place} has {len(empty)} labels of zero length, the first {_word(empty[0])}."
         found.append(_warning(name, text, float(len(empty)), 0.0))
     return found
 
@@ -94,8 +94,8 @@ def _overlaps(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding
         return []
     before, after = pairs[0]
     text = (
-        f"{place} has {len(pairs)} labels that begin before the one before ends, the first "
-        f"{_word(after)} in {_word(before)}. Give every speaker a tier of their own."
+        f"{place} has {len(pairs)} labels that begin before the previous one ends, the first "
+        f"{_word(after)} in {_word(before)}. Give every speaker a separate tier."
     )
     return [_warning(name, text, float(len(pairs)), 0.0)]
 
@@ -112,7 +112,7 @@ def _beyond(
     outside = [i for i in spoken if i.start_s >= end_s or i.stop_s <= 0.0]
     text = (
         f"{place} has {len(beyond)} of {len(spoken)} labels beyond its audio of {end_s:.2f} s, "
-        f"the first {_word(beyond[0])}. Pair it with its own sound file."
+        f"the first {_word(beyond[0])}. Pair it with its own audio file."
     )
     is_defect = len(outside) > MANY * len(spoken)
     return [
@@ -134,8 +134,8 @@ def _words(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
     longest = max(long, key=lambda i: i.stop_s - i.start_s)
     text = (
         f"{place} has {len(long)} words longer than {LONG_WORD_S:g} s, the longest "
-        f"{_word(longest)} with {longest.stop_s - longest.start_s:.2f} s: pauses inside words, or "
-        "an aligner that got lost."
+        f"{_word(longest)} of {longest.stop_s - longest.start_s:.2f} s: pauses inside words, or "
+        "the aligner lost track."
     )
     return [_warning(name, text, longest.stop_s - longest.start_s, LONG_WORD_S)]
 
@@ -150,8 +150,8 @@ def _phones(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
     longest = max(runs, key=len, default=[])
     if len(longest) >= MANY_SMALLEST:
         text = (
-            f"{place} has {len(longest)} phones of {SMALLEST_PHONE_S * 1e3:g} ms or less in a row, "
-            f"from {_word(longest[0])} on: the aligner got lost there."
+            f"{place} has {len(longest)} phones of {SMALLEST_PHONE_S * 1e3:g} ms or less in a "
+            f"row, from {_word(longest[0])} on: the aligner lost track there."
         )
         found.append(_warning(name, text, float(len(longest)), float(MANY_SMALLEST)))
     alphabet, _ = alphabet_of([i.label for i in spoken])
@@ -160,7 +160,7 @@ def _phones(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
         listed = ", ".join(f"'{label}'" for label in list(dict.fromkeys(unknown))[:5])
         text = (
             f"{place} has {len(unknown)} of {len(spoken)} phones that the {alphabet} does not "
-            f"know ({listed}): they count as speech of any kind."
+            f"contain ({listed}): they count as speech of any kind."
         )
         found.append(_warning(name, text, float(len(unknown)), 0.0))
     return found

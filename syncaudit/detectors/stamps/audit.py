@@ -101,7 +101,7 @@ def audit_stamps(
         return replace(base, remarks=tuple(remarks))
     grid = number_samples(steps_s)
     if grid is None:
-        text = "the timestamps never move forward, so they have no rate"
+        text = "the timestamps never increase, so they have no rate"
         remarks.append(StampRemark(code=ReasonCode.RATE, text=text))
         return replace(base, remarks=tuple(remarks))
     audit = _audit_grid(stamps, grid, steps_s, base, remarks)

@@ -160,7 +160,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     tick_s = rounding_s(resolution_ns(stamps), intervals(stamps))
     remarks = list(base.remarks)
     if np.any(np.diff(index) <= 0):
-        remarks.append(_rate_remark("the timestamp table names a sample more than once"))
+        remarks.append(_rate_remark("the timestamp table lists a sample more than once"))
         return replace(base, samples=n, rate_hz=stream.rate_hz, remarks=tuple(remarks))
     floor = max(MIN_STEP_S, 1.5 * tick_s)
     steps = find_level_steps(index, times, min_size_s=floor)

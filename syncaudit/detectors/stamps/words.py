@@ -56,7 +56,8 @@ def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[Stam
     span_ns = int(stamps.max()) - int(stamps.min())
     if span_ns > MAX_SPAN_S * 1e9:
         text = (
-            f"timestamps span {span_ns / 8.64e13:.3g} days: a wrong unit, or timestamps never set"
+            f"timestamps span {span_ns / 8.64e13:.3g} days: a wrong unit, or timestamps that "
+            "were never set"
         )
         out.append(StampRemark(code=ReasonCode.RATE, text=text, is_defect=True))
     return tuple(out)
@@ -82,7 +83,7 @@ def figure_remarks(
     if audit.doubled:
         say(
             ReasonCode.DUPLICATE,
-            f"{audit.doubled} samples more than the clock has periods",
+            f"{audit.doubled} more samples than the clock has periods",
             is_figure=True,
         )
     for (at_ns, size), (interval, _) in zip(audit.steps, ledger.steps, strict=True):
@@ -102,15 +103,15 @@ def figure_remarks(
     if grid.is_bunched:
         say(
             ReasonCode.JITTER,
-            f"timestamps bunch: single intervals do not show the period of {_in_ms(fit.period_s)} "
-            f"({rate:.4g} Hz over the whole recording)",
+            "timestamps come in bursts: single intervals do not show the period of "
+            f"{_in_ms(fit.period_s)} ({rate:.4g} Hz over the whole recording)",
             is_figure=False,
         )
     if audit.buffering_s is not None and audit.buffering_s >= WORTH_A_WORD_S:
         say(
             ReasonCode.JITTER,
-            f"delays are one-sided: timestamps are {_in_ms(audit.buffering_s)} late on average, as "
-            "those taken on arrival behind a buffer are",
+            f"delays are one-sided: timestamps are {_in_ms(audit.buffering_s)} late on average, "
+            "as when taken on arrival after a buffer",
             is_figure=True,
         )
     return out
@@ -127,8 +128,8 @@ def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
     )
     text = (
         f"no regular clock fits the timestamps (intervals of {_in_ms(shortest_s)} to "
-        f"{_in_ms(longest_s)}): variable rate, sampling timed by software, or "
-        "several sources in one column"
+        f"{_in_ms(longest_s)}): variable rate, software-timed sampling, or several sources in "
+        "one column"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
 
@@ -137,8 +138,8 @@ def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
     """Describe stamps that were generated as index / rate."""
     rounding = f" (as far as their rounding to {_in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
     text = (
-        f"all {n} timestamps lie exactly on index / {nominal_hz:.6g} Hz: they "
-        f"were made up afterwards, and synthetic timestamps prove nothing{rounding}"
+        f"all {n} timestamps equal index / {nominal_hz:.6g} Hz exactly: synthetic timestamps "
+        f"prove nothing{rounding}"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
 
@@ -176,8 +177,8 @@ def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[Stam
     if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):
         return []
     text = (
-        f"the container plays {plays_hz:.5g} frames a second, its timestamps {rate_hz:.5g}: "
-        "its presentation times are not times of capture"
+        f"the container plays {plays_hz:.5g} frames a second, its timestamps {rate_hz:.5g}: its "
+        "presentation times are not capture times"
     )
     return [StampRemark(code=ReasonCode.RATE, text=text)]
 
