@@ -148,7 +148,7 @@ def _row(k: int, rng: np.random.Generator) -> dict[str, Any]:
     elif fault < 0.06:
         for source in sources.values():
             source |= {"verdict": "unverified", "observable": False, "offset_s": None}
-        text = "nothing moves that both could see"
+        text = "no motion is visible to both"
         reasons = [_reason("unobservable", name, text, None) for name in ("cam_front", "imu")]
     verdicts = {source["verdict"] for source in sources.values()}
     verdict = next((v for v in ("reject", "unverified") if v in verdicts), "pass")
@@ -225,7 +225,7 @@ def _pair(name: str, source: dict[str, Any]) -> dict[str, Any]:
         "offset_s": source["offset_s"],
         "offset_std_s": source["offset_std_s"],
         "accepted": source["observable"],
-        "why": None if source["observable"] else "nothing moves that both could see",
+        "why": None if source["observable"] else "no motion is visible to both",
         "is_baseline_only": False,
         "diagnostics": {"rows": 238.0, "gain": 0.98, "explained": 0.99, "runner_up": 84.9},
     }

@@ -103,9 +103,7 @@ def _both_ways(
     if fit is not None and measured.drift_ppm is not None:
         fit = fit_delay(back, driver, start_s=fit.offset_s, with_drift=True, known=fit)
     if fit is None:
-        return measured.withdrawn(
-            "measured from the target's side, nothing moves that both could see"
-        )
+        return measured.withdrawn("seen from the target's side, no motion is visible to both")
     drift = 1e-6 * (measured.drift_ppm or 0.0)
     apart_s = fit.offset_s + delay_s + drift * (fit.anchor_s + fit.offset_s - at_s)
     if abs(apart_s) <= MAX_APART_Z * math.hypot(std_s, fit.offset_std_s):

@@ -188,7 +188,7 @@ def _word_units(relation: _Relation) -> str:
     if not relation.units:
         return ""
     return (
-        f"its unit is not stated and so taken to be {' or '.join(relation.units)}: state it in "
+        f"its unit is not stated and is assumed to be {' or '.join(relation.units)}: state it in "
         "the DBC, or convert the column"
     )
 

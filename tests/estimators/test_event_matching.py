@@ -103,7 +103,7 @@ def test_events_in_common_by_chance_are_refused():
 
 def test_too_few_events_are_refused_with_their_number():
     few = match_events(_instants(np.arange(2.0)), _instants(np.arange(9.0) ** 1.5, "b"))
-    assert few.why == "a has 2 events, needed 3"
+    assert few.why == "a has 2 events; at least 3 are needed"
 
 
 def test_three_sharp_irregular_events_are_enough():

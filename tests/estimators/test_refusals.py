@@ -63,7 +63,7 @@ def test_strong_signal_is_not_too_weak():
 def test_buried_signal_is_too_weak():
     why = why_too_weak(fit_of(2, other=shaking(900)))
     assert "too little common motion" in why
-    assert "needed 50" in why
+    assert "at least 50" in why
 
 
 def test_bands_of_one_delay_agree():
@@ -79,7 +79,7 @@ def test_gain_of_the_whole_triple():
 @pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(-5840.0, 600.0), (13464.0, 2000.0)])
 def test_drift_that_no_clock_has_is_refused(drift_ppm, std_ppm):
     why = why_no_clock({"drift_ppm": drift_ppm, "drift_std_ppm": std_ppm}, most_ppm=5000.0)
-    assert "no clock runs wrong by more than 5000 ppm" in why
+    assert "no clock is off by more than 5000 ppm" in why
 
 
 @pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(4000.0, 300.0), (9000.0, 4000.0), (0.0, 1.0)])

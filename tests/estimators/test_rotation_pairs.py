@@ -44,7 +44,7 @@ def test_camera_pair_without_eight_frames_is_refused():
     motion = shaking(23)
     found = measure_camera_camera(camera(motion, 23), camera(motion, 23, seconds=0.6))
     assert not found.accepted
-    assert found.why == "too few frames in a row to interpolate"
+    assert found.why == "too few consecutive frames to interpolate"
 
 
 def test_pauses_of_the_target_camera_are_gaps():
@@ -110,7 +110,7 @@ def test_yaw_rate_needs_frames_in_a_row():
     yaw = imu(motion, 27, quantity=Quantity.YAW_RATE, name="can")
     found = measure_yaw_camera(yaw, camera(shaking(27), 27, seconds=0.6))
     assert not found.accepted
-    assert found.why == "too few frames in a row to interpolate"
+    assert found.why == "too few consecutive frames to interpolate"
 
 
 # Numbers instead of the code's constants: the bias from images is at least 0.1 ms, and at least

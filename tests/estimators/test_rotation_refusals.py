@@ -122,7 +122,7 @@ def test_best_delay_at_the_edge_is_refused():
 def test_too_few_frames():
     found = measured(19, cam={"seconds": 2.0})
     assert not found.accepted
-    assert found.why == "only 23 usable increments, needed 30"
+    assert found.why == "only 23 usable increments; at least 30 are needed"
     assert found.diagnostics["rows"] == 23
 
 

@@ -155,7 +155,7 @@ def test_silence_is_refused():
     source, target, _ = pair_of(16, offset_s=0.0, seconds=4.0)
     assert "b is silent" in refused(source, sound(np.zeros(32_000), 8_000, "b"))
     assert "a is silent" in refused(sound(np.full(32_000, 0.5), 8_000, "a"), target)
-    assert "b holds no sound" in refused(source, sound(np.zeros(0), 8_000, "b"))
+    assert "b holds no audio" in refused(source, sound(np.zeros(0), 8_000, "b"))
     assert refused(source, sound(np.full(32_000, np.nan), 8_000, "b"))
 
 

@@ -74,7 +74,7 @@ def test_acceleration_of_no_stated_unit_is_in_si(quantity, size):
     found = measured(quantity, 4, unit=size)
     assert not found.accepted
     assert "of the expected 1:" in found.why
-    assert "its unit is not stated and so taken to be m/s^2: state it in the DBC" in found.why
+    assert "its unit is not stated and is assumed to be m/s^2: state it in the DBC" in found.why
 
 
 @pytest.mark.parametrize("quantity", [Quantity.YAW_RATE, Quantity.LATERAL_ACCEL, Quantity.SPEED])
@@ -99,7 +99,7 @@ def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
     monkeypatch.setattr(vehicle, "fit_delay", apart)
     found = measured(Quantity.LATERAL_ACCEL, 4)
     assert not found.accepted
-    assert found.why == "standard error 400 ms is too large to be of use, needed 50 ms"
+    assert found.why == "standard error 400 ms is too large to be useful; allowed 50 ms"
     assert found.diagnostics["offset_std_s"] == pytest.approx(0.4, abs=1e-3)
 
 

@@ -96,4 +96,4 @@ def test_alignment_that_is_locally_wrong_does_not_fit(
     tier = tier_of(recordings, "mfa_output/align.multispeaker.TextGrid", "michael - phones")
     pair = measure_tier(tier, audio)
     assert not pair.accepted
-    assert "do not follow the sound" in (pair.why or "")
+    assert "do not follow the audio" in (pair.why or "")

@@ -301,9 +301,9 @@ def step_for_drift(
 def why_either(drift_ppm: float, span_s: float) -> str:
     """Describe why a step explains the change of the delay as well as a drift does."""
     return (
-        f"the delay changes by {1e-3 * drift_ppm * span_s:+.0f} ms through the clip, which a step "
-        f"explains as well as a drift of {drift_ppm:+.0f} ppm, more than quartz makes; a longer "
-        "recording, or more motion, tells"
+        f"the delay changes by {1e-3 * drift_ppm * span_s:+.0f} ms through the clip, explained "
+        f"equally well by a step or a drift of {drift_ppm:+.0f} ppm, more than quartz has; use a "
+        "longer recording or one with more motion"
     )
 
 

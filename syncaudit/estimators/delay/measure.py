@@ -68,7 +68,9 @@ def measure_delay(
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s) if n else 0.0
     if n < MIN_ROWS:
-        return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
+        return refuse(
+            task, middle_s, f"only {n} usable increments; at least {MIN_ROWS} are needed", rows=n
+        )
     lowest_s, highest_s = search_range(task, increments, driver)
     steps = _n_steps(task)
     search = DelaySearch.of(
@@ -110,7 +112,7 @@ def _refine(
         start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
-        return refuse(task, middle_s, "nothing moves that both could see", rows=n)
+        return refuse(task, middle_s, "no motion is visible to both", rows=n)
     step = None if task.is_one_clock else find_step(increments, driver, fit)
     figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + task.epochs_s

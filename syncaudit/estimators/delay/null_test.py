@@ -65,7 +65,7 @@ def why_by_chance(best: float, highest: float, needed: float) -> str | None:
     if best >= needed:
         return None
     return (
-        "chance explains as much: with one side turned round in time the same search reaches a "
-        f"log-likelihood of {highest:.0f}, so that {needed:.0f} are needed, and the best delay has "
-        f"{best:.0f}; longer or more varied motion constrains it better"
+        "no better than chance: with one side reversed in time the same search reaches a "
+        f"log-likelihood of {highest:.0f}, so {needed:.0f} is needed, and the best delay has "
+        f"{best:.0f}; use longer or more varied motion"
     )

@@ -105,9 +105,9 @@ def why_parts_disagree(
         std_s = math.hypot(wider * part.offset_std_s, answer_std_s, WANDER_FLOOR_S)
         if part.span_s >= MIN_PIECE_S and abs(apart_s) > max(MAX_PART_Z * std_s, MIN_APART_S):
             return (
-                f"{part.span_s:.0f} s of it, about {part.anchor_s:.0f} s, say {1e3 * apart_s:+.0f} "
-                f"± {1e3 * std_s:.0f} ms more than all, and neither a step nor a drift explains "
-                "that: lost frames, a gimbal or a stabilised picture"
+                f"{part.span_s:.0f} s of it, about {part.anchor_s:.0f} s, give "
+                f"{1e3 * apart_s:+.0f} ± {1e3 * std_s:.0f} ms more than the whole, and neither a "
+                "step nor a drift explains that: lost frames, a gimbal or a stabilised image"
             )
     return None
 
@@ -129,8 +129,8 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     is_less = share < np.minimum(MIN_GAIN_SHARE, 1.0 - MAX_GAIN_Z * share_std)
     if np.count_nonzero(is_less) >= MIN_LESS:
         return (
-            f"parts of it show {100.0 * share.min():.0f} % of the motion that others show: what "
-            "rides on one rigid body sees all of it always (stabilised picture, gimbal)"
+            f"parts of it show {100.0 * share.min():.0f} % of the motion that others show: "
+            "sources on one rigid body see all of it always (stabilised image, gimbal)"
         )
     line = np.polyfit(times - times.mean(), delays, 1, w=1.0 / std)
     off = delays - np.polyval(line, times - times.mean())
@@ -139,9 +139,9 @@ def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
     if chi2_reduced < MAX_WANDER_CHI2 or not MIN_WANDER_S < scatter_s < MAX_WANDER_S:
         return None
     return (
-        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of it, beside "
-        "any steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
-        "is not that of a clock"
+        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of it beyond any "
+        "steady drift: it depends on the motion, as with a gimbal or stabilised image, and is "
+        "not that of a clock"
     )
 
 

@@ -72,7 +72,7 @@ def why_ambiguous(
     needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share**2 * np.sqrt(0.5 * n_values)
     if gap >= needed and share <= MAX_SECOND_SHARE:
         return None
-    return f"another delay fits almost as well (score {gap:.1f}, needs {needed:.0f})"
+    return f"another delay fits almost as well (score {gap:.1f}; at least {needed:.0f} is needed)"
 
 
 def why_too_weak(fit: DelayFit) -> str | None:
@@ -82,7 +82,7 @@ def why_too_weak(fit: DelayFit) -> str | None:
         return None
     return (
         f"too little common motion: the target explains {100.0 * fit.explained:.0f} % of the "
-        f"variation (signal-to-noise {snr:.0f}, needed {MIN_OUTPUT_SNR:g})"
+        f"variation (signal-to-noise {snr:.0f}, at least {MIN_OUTPUT_SNR:g})"
     )
 
 
@@ -101,7 +101,7 @@ def why_gain_is_off(
     return (
         f"gain {gain:.3g} is outside [{lowest:g}, {highest:g}] of the expected "
         f"{' or '.join(f'{unit:.3g}' for unit in expected)}: the two do not measure the same "
-        f"motion (stabilised picture, gimbal, wrong unit or another quantity){_unit_hint(gain)}"
+        f"motion (stabilised image, gimbal, wrong unit or another quantity){_unit_hint(gain)}"
     )
 
 
@@ -110,7 +110,7 @@ def _unit_hint(gain: float) -> str:
     for unit, which in _OF_DEGREES.items():
         if unit / _SAME_UNIT < gain < unit * _SAME_UNIT:
             return (
-                f". Angles of {which} in degrees would make a gain of {unit:.3g}: if that is it, "
+                f". Angles of {which} in degrees would give a gain of {unit:.3g}: if so, "
                 'state it in the manifest, such as "units": {"gyro": "deg/s"}'
             )
     return ""
@@ -130,8 +130,8 @@ def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None
     if abs(drift_ppm) <= max(most_ppm, DRIFT_Z * std_ppm):
         return None
     return (
-        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock runs wrong by "
-        f"more than {most_ppm:.0f} ppm: what fits is not one motion, or the stamps are made up"
+        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock is off by more "
+        f"than {most_ppm:.0f} ppm: the match is not one motion, or the timestamps are synthetic"
     )
 
 

@@ -114,8 +114,8 @@ class DelayCurve:
         if not self.is_at_edge(self.best()):
             return None
         return (
-            f"the best delay lies at the edge of the search range "
-            f"({self.delays_s[0]:+.3g} to {self.delays_s[-1]:+.3g} s)"
+            f"the best delay is at the edge of the search range ({self.delays_s[0]:+.3g} to "
+            f"{self.delays_s[-1]:+.3g} s)"
         )
 
     def is_at_edge(self, index: int) -> bool:

@@ -120,7 +120,7 @@ def refuse_vague(measured: PairMeasurement) -> PairMeasurement:
     if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
         return measured
     why = (
-        f"standard error {1e3 * std_s:.0f} ms is too large to be of use, needed "
+        f"standard error {1e3 * std_s:.0f} ms is too large to be useful; allowed "
         f"{1e3 * MAX_OFFSET_STD_S:.0f} ms"
     )
     figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}

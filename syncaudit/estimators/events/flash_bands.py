@@ -133,6 +133,6 @@ def why_bands_contradict(edges: FlashEdges) -> str | None:
     return (
         f"the stated exposure of {word_duration(edges.exposure_s)} and line delay of "
         f"{word_duration(edges.line_delay_s)} contradict the flashes: at this line delay the "
-        f"exposure is {word_measure(found_s, std_s)}. Correct what the manifest states of it; "
-        "until then flashes are dated without it, but the camera's turns are not."
+        f"exposure is {word_measure(found_s, std_s)}. Correct the manifest; until then flashes "
+        "are dated without it, but the camera's rotation is not."
     )

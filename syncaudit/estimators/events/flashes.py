@@ -29,8 +29,8 @@ from syncaudit.model import (
 __all__ = ["MESSAGE_STD_S", "METHOD", "measure_flashes", "sent_at_flashes"]
 
 UNKNOWN_LENGTH = (
-    "one source saw the light go on and off, the other half-light, whose latency after the onset "
-    "is unknown: state exposure_s and line_delay_s of both"
+    "one source dates the light going on and off, the other half-light, whose latency after the "
+    "onset is unknown: state exposure_s and line_delay_s of both"
 )
 METHOD = "flash"
 # Part of the standard error that no number of flashes removes (rows, the shape of pulses).

@@ -115,7 +115,9 @@ def match_events(
     for events in (source, target):
         if events.n < MIN_MATCHED:
             return _refused(
-                source, target, f"{events.source} has {events.n} events, needed {MIN_MATCHED}"
+                source,
+                target,
+                f"{events.source} has {events.n} events; at least {MIN_MATCHED} are needed",
             )
     whole, usual = _searches(source, target, max_offset_s)
     if check_periods:
@@ -210,7 +212,7 @@ def _match_within(
         return _refused(source, target, why, figures), hypotheses
     if not search.lowest_s <= best.fit.offset_s <= search.highest_s:
         why = (
-            f"the best offset lies at the edge of the search ({search.lowest_s:+.3g} to "
+            f"the best offset is at the edge of the search ({search.lowest_s:+.3g} to "
             f"{search.highest_s:+.3g} s)"
         )
         return _refused(source, target, why, figures), hypotheses
@@ -263,8 +265,8 @@ def _refused(
 
 def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> EventMatch:
     why = (
-        f"offset known only modulo {word_duration(period_s)}: the events of {name} come "
-        "periodically; use an irregular train"
+        f"offset known only modulo {word_duration(period_s)}: the events of {name} are periodic; "
+        "use an irregular train"
     )
     return replace(_refused(source, target, why), period_s=period_s)
 

@@ -90,7 +90,7 @@ def estimate_knocks(
     start = max(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
     stop = min(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
     if stop - start < 1.0:
-        why = f"the stamps have only {max(0.0, stop - start):.2f} s in common"
+        why = f"the timestamps have only {max(0.0, stop - start):.2f} s in common"
         return refuse(source.epoch_ns, why)
     at_ns = source.epoch_ns + round(0.5 * (start + stop) * 1e9)
     a, b = find_onsets(source, source_clicks), find_onsets(target, target_clicks)
@@ -140,15 +140,15 @@ def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | 
     why = None
     if height < MIN_HEIGHT:
         why = (
-            "the knocks of both do not agree at any offset: the best stands "
-            f"{height:.1f} deviations out, needed are {MIN_HEIGHT:g}"
+            f"the knocks of both agree at no offset: the best is {height:.1f} deviations high; "
+            f"at least {MIN_HEIGHT:g} are needed"
         )
     elif min(best, 2 * n_lags - best) * GRID_S <= 2.0 * blur:
-        why = f"the best offset, {offset:.3f} s, lies at the edge of the search (±{max_offset:g} s)"
+        why = f"the best offset, {offset:.3f} s, is at the edge of the search (±{max_offset:g} s)"
     elif runner > MAX_RUNNER_UP * height:
         why = (
-            f"ambiguous: a second offset fits {100.0 * runner / height:.0f} % as well as the best "
-            f"({offset:.3f} s); the knocks repeat themselves"
+            f"ambiguous: a second offset fits {100.0 * runner / height:.0f} % as well as the "
+            f"best ({offset:.3f} s); the knocks repeat"
         )
     likeness = np.clip(curve / most, 0.0, 1.0)
     return _Lobe(
@@ -179,8 +179,8 @@ def _matched(
     figures = figures | {"knocks": float(differences.size)}
     if differences.size < MIN_EVENTS:
         why = (
-            f"{differences.size} knocks coincide at the best offset ({offset:.3f} s), needed are "
-            f"{MIN_EVENTS}"
+            f"{differences.size} knocks coincide at the best offset ({offset:.3f} s); at least "
+            f"{MIN_EVENTS} are needed"
         )
         return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, why, figures)
     level = _robust_mean(differences)
@@ -197,8 +197,8 @@ def _matched(
     reason = None
     if share < 0.3:
         reason = (
-            f"only {n} knocks, {100.0 * share:.0f} % of those that both could share, coincide "
-            f"at the best offset ({level:.3f} s)"
+            f"only {n} knocks, {100.0 * share:.0f} % of those that both can share, coincide at "
+            f"the best offset ({level:.3f} s)"
         )
     return PairMeasurement(
         source=source.source,

@@ -178,7 +178,7 @@ def measure_camera_camera(
         ),
     )
     if driver is None:
-        return refuse(task, float(source.start_s[0]), "too few frames in a row to interpolate")
+        return refuse(task, float(source.start_s[0]), "too few consecutive frames to interpolate")
     return measure_delay(task, from_rotation(source), driver)
 
 
@@ -218,7 +218,7 @@ def measure_yaw_camera(
     )
     driver = _summed(camera)
     if driver is None or yaw.quantity is not Quantity.YAW_RATE:
-        return refuse(task, float(yaw.times_s[0]), "too few frames in a row to interpolate")
+        return refuse(task, float(yaw.times_s[0]), "too few consecutive frames to interpolate")
     signal = integrate_samples(yaw.times_s, yaw.values, is_smooth=False)
     return measure_delay(task, from_integral(signal, width_s=period_s), driver)
 

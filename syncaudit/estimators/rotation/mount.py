@@ -70,14 +70,14 @@ def why_not_fixed(fit: DelayFit) -> str | None:
     if mount_chi2 >= band_chi2:
         shares = np.sum(mixing * turned, axis=1) / np.sum(turned**2, axis=1)
         return (
-            f"the camera is not fixed to the gyroscope: its turns are {scale:.2f} times as large, "
-            f"and about its axes (right, down, ahead) {shares[0]:.2f}, {shares[1]:.2f} and "
-            f"{shares[2]:.2f} of what a rigid mount makes them {allowed}: gimbal or stabilised "
-            "picture; use a recording without"
+            f"the camera is not fixed to the gyroscope: its rotations are {scale:.2f} times as "
+            f"large, and about its axes (right, down, forward) {shares[0]:.2f}, {shares[1]:.2f} "
+            f"and {shares[2]:.2f} of what a rigid mount gives {allowed}: gimbal or stabilised "
+            "image; use a recording without"
         )
     return (
-        f"the picture shows {slow:.2f} of the gyroscope's slow motion but {fast:.2f} of its fast "
-        f"one {allowed}: a filter lies in between, as in a stabilised picture, whose delay is not "
+        f"the image shows {slow:.2f} of the gyroscope's slow motion but {fast:.2f} of its fast "
+        f"one {allowed}: a filter is in between, as with image stabilisation, whose delay is not "
         "that of a clock; use a recording without"
     )
 
@@ -100,8 +100,9 @@ def why_not_turned(fit: DelayFit) -> str | None:
     if share >= MIN_COMMON:
         return None
     return (
-        f"turned in any way, the one shows {100.0 * share:.0f} % of the other's rotation, needed "
-        f"{100.0 * MIN_COMMON:.0f} %: the two are not fixed to one body, or noise hides its motion"
+        f"in any orientation, one shows {100.0 * share:.0f} % of the other's rotation; at least "
+        f"{100.0 * MIN_COMMON:.0f} % is needed: the two are not fixed to one body, or noise "
+        "hides its motion"
     )
 
 

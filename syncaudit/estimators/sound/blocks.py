@@ -223,7 +223,7 @@ def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
     block_s = n / rate
     n_blocks = int(min(MAX_BLOCKS, span // block_s))
     if n_blocks < MIN_BLOCKS:
-        return Refusal(why=f"{span:.2f} s of common sound are too few", figures={})
+        return Refusal(why=f"{span:.2f} s of common audio is too short", figures={})
     starts = pair.start_s + (span - block_s) * np.arange(n_blocks) / (n_blocks - 1)
     order = np.argsort(np.abs(starts + block_s / 2.0 - coarse.at_s), kind="stable")
     found: list[CrossSpectrum] = []

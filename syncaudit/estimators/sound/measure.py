@@ -203,13 +203,11 @@ def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float)
         )
     if unclear_s > MAX_UNCLEAR * (unclear_s + blocks.times_s.size / blocks.tried_s.size * span_s):
         return (
-            f"for {unclear_s:.0f} s the sounds agree at no single offset: the clock steps again "
-            "and again, or the sound repeats itself"
+            f"for {unclear_s:.0f} s the sounds agree at no single offset: the clock steps "
+            "repeatedly, or the sound repeats"
         )
     if abs(line.level_s) > pair.max_offset_s:
-        return (
-            f"the offset, {line.level_s:.3f} s, lies outside the search (±{pair.max_offset_s:g} s)"
-        )
+        return f"the offset, {line.level_s:.3f} s, is outside the search (±{pair.max_offset_s:g} s)"
     return None
 
 

@@ -84,7 +84,7 @@ class SoundPair:
         """Put two sounds on one axis, or return why that is impossible."""
         for stream in (a, b):
             if stream.rate_hz <= 0.0 or stream.samples.size == 0:
-                return f"{stream.name} holds no sound"
+                return f"{stream.name} holds no audio"
             x = stream.samples[:: max(1, stream.samples.size // 1_000_000)]
             if not np.any(np.isfinite(x) & (x != x[0])):
                 return f"{stream.name} is silent"
@@ -98,8 +98,8 @@ class SoundPair:
         )
         if stop - start < 1.0 or overlap < -max_offset_s:
             return (
-                f"the stamps of {a.name} and {b.name} do not overlap within "
-                f"{max_offset_s:g} s ({overlap:.3g} s in common)"
+                f"the timestamps of {a.name} and {b.name} do not overlap within {max_offset_s:g} "
+                f"s ({overlap:.3g} s in common)"
             )
         return cls(
             a=a,

@@ -187,21 +187,21 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     agreement = found.agreement(offset)
     if height < MIN_COARSE:
         return Refusal(
-            why=f"no common sound within ± {pair.max_offset_s:g} s: the best peak stands "
-            f"{height:.1f} deviations out of the correlation, needed are {MIN_COARSE:g}",
+            why=f"no common sound within ± {pair.max_offset_s:g} s: the best peak of the "
+            f"correlation is {height:.1f} deviations high; at least {MIN_COARSE:g} are needed",
             figures=figures,
             agreement=agreement,
         )
     if runner > MAX_RUNNER_UP:
         return Refusal(
-            why=f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the "
-            f"best ({offset:.3f} s); the sound repeats itself, or a clock steps",
+            why=f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the best "
+            f"({offset:.3f} s); the sound repeats, or a clock steps",
             figures=figures | {"is_ambiguous": 1.0},
             agreement=agreement,
         )
     if min(best, 2 * n_lags - best) <= 0.002 * rate:
         return Refusal(
-            why=f"the best offset, {offset:.3f} s, lies at the edge of the search "
+            why=f"the best offset, {offset:.3f} s, is at the edge of the search "
             f"(±{pair.max_offset_s:g} s)",
             figures=figures,
             agreement=agreement,

@@ -94,10 +94,10 @@ def measure_speech(
     """
     refuse = partial(PairMeasurement.refused, spoken.source, spoken.audio, METHOD, sound.epoch_ns)
     if not spoken.classes:
-        return refuse("the tier holds no word and no phone")
+        return refuse("the tier holds no words and no phones")
     spoken = _near(spoken, sound, max_offset_s)
     if not spoken.classes:
-        return refuse(f"the tier lies more than {max_offset_s:g} s beyond its audio")
+        return refuse(f"the tier is more than {max_offset_s:g} s beyond its audio")
     span_s = float(spoken.stop_s[-1] - spoken.start_s[0])
     shared_s = min(span_s, sound.hop_s * len(sound.values))
     ratio = fall_ratio(sound)
@@ -123,7 +123,7 @@ def measure_speech(
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
     fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
     if fit is None:
-        why = "too few borders between unlike sounds lie in the sound"
+        why = "too few boundaries between different sounds in the audio"
         return refuse(why, figures, evidence=seen)
     if (why := why_not_followed(spoken, fit.settled)) is not None:
         return refuse(why, figures, evidence=seen)
@@ -187,20 +187,20 @@ def why_not(spoken: SpokenTier, match: Match, shared_s: float, max_offset_s: flo
     heard_s = min(shared_s, match.n_seconds) if is_clear else shared_s
     if heard_s < needed_s or spoken.n_labels < MIN_LABELS:
         return (
-            f"{spoken.n_labels} {what} over {heard_s:.1f} s of sound are too "
-            f"few: at least {MIN_LABELS} over {needed_s:g} s are needed"
+            f"{spoken.n_labels} {what} over {heard_s:.1f} s of audio are too few: at least "
+            f"{MIN_LABELS} over {needed_s:g} s are needed"
         )
     nats = match.gain * FRAMES_HZ * match.n_seconds
     if match.margin < MIN_MARGIN or (match.margin < CERTAIN_MARGIN and nats < MIN_NATS):
         return (
             f"no offset within ± {max_offset_s:g} s stands out: the best beats the next by "
-            f"{match.margin:.1f} robust deviations and explains {max(0.0, nats):.0f} nats; needed "
-            f"{CERTAIN_MARGIN:g}, or {MIN_MARGIN:g} with {MIN_NATS:g} nats"
+            f"{match.margin:.1f} robust deviations and explains {max(0.0, nats):.0f} nats; "
+            f"required: {CERTAIN_MARGIN:g}, or {MIN_MARGIN:g} with {MIN_NATS:g} nats"
         )
     if match.is_at_edge:
         return f"it fits best at the edge of the search, ± {max_offset_s:g} s"
     if match.n_steps > 1:
-        return f"the tier fits the sound piece by piece only: it jumps {match.n_steps} times"
+        return f"the tier fits the audio only piecewise: it jumps {match.n_steps} times"
     return None
 
 
@@ -229,8 +229,8 @@ def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
     if settled >= needed:
         return None
     return (
-        f"its times do not follow the sound: {100.0 * settled:.0f} % of its borders fit best "
-        f"between their neighbours, needed {100.0 * needed:.0f} %"
+        f"its times do not follow the audio: {100.0 * settled:.0f} % of its boundaries fit best "
+        f"between their neighbours; at least {100.0 * needed:.0f} % is needed"
     )
 
 

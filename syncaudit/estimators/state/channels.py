@@ -77,7 +77,7 @@ def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float],
         for n, delay_s, std_s in groups
     )
     return (
-        f"channels lag differently: of those of {target} that follow {source}, {told}: no one "
+        f"channels lag differently: of those of {target} that follow {source}, {told}: no single "
         "offset holds for all"
     )
 

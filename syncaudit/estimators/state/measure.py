@@ -112,17 +112,19 @@ def measure_against(
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:
-        return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
+        return refuse(
+            task, middle_s, f"only {n} usable increments; at least {MIN_ROWS} are needed", rows=n
+        )
     slower_s = max(period_s, period_of(target))
     is_linear = _is_linear(task)
     driver = driver_of(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
     if driver is None:
-        return refuse(task, middle_s, f"{target.source} is too short or stands still", rows=n)
+        return refuse(task, middle_s, f"{target.source} is too short or constant", rows=n)
     lowest_s, highest_s = search_range(task, increments, driver)
     delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
     foretold = search_state(increments, driver, delays_s)
     if foretold is None:
-        unseen = "the two do not overlap in time, or nothing moves that both could see"
+        unseen = "the two do not overlap in time, or no motion is visible to both"
         return refuse(task, middle_s, unseen, rows=n)
     reach_s = 0.5 * (highest_s - lowest_s)
     measured = _refine(task, increments, driver, foretold, target, slower_s, reach_s)
@@ -158,7 +160,7 @@ def _refine(
         "foretold": foretold.share,
     }
     if fit is None:
-        return refuse(task, middle_s, "nothing moves that both could see", **figures)
+        return refuse(task, middle_s, "no motion is visible to both", **figures)
     figures |= {
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
@@ -270,23 +272,23 @@ def _why_not(
 ) -> str | None:
     if foretold.share < MIN_SHARE:
         return (
-            f"too little of what is seen follows the robot: {100.0 * foretold.share:.0f} % is "
-            f"foretold, needed {100.0 * MIN_SHARE:.0f} %"
+            f"too little of the image motion follows the robot: {100.0 * foretold.share:.0f} % "
+            f"is predicted; at least {100.0 * MIN_SHARE:.0f} % is needed"
         )
     why = why_too_weak(fit)
     if why is not None:
         return why
     if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
-        return "the delay that fits best is not the one that foretells best"
+        return "the delay that fits best is not the one that predicts best"
     limit_s = largest_std_s(slower_s)
     if alone_s > limit_s:
         return (
-            f"leaving out fifths of the clip changes the delay by {1e3 * alone_s:.0f} ms, allowed "
-            f"{1e3 * limit_s:.0f} ms: it hangs on single moves"
+            f"leaving out fifths of the clip changes the delay by {1e3 * alone_s:.0f} ms, "
+            f"allowed {1e3 * limit_s:.0f} ms: it depends on single moves"
         )
     if fit.offset_std_s > limit_s:
         return (
-            f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use, needed "
-            f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
+            f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be useful; allowed "
+            f"{1e3 * limit_s:.0f} ms: the robot moves too little or too uniformly"
         )
     return None

@@ -108,9 +108,9 @@ def why_by_chance(chance: Chance, *, is_direct: bool = False) -> str | None:
     if chance.whole + chance.fast <= most and (max(chance.whole, chance.fast) <= MAX_LOG10_EACH):
         return None
     return (
-        "motion that has nothing to do with it fits as well: shifted to other times or turned "
-        f"round, all of it does so once in {_worded(chance.whole)} and its fast part once in "
-        f"{_worded(chance.fast)}; needed once in {_worded(most)} together"
+        "unrelated motion fits as well: shifted or reversed in time, all of it does so once in "
+        f"{_worded(chance.whole)} and its fast part once in {_worded(chance.fast)}; at most once "
+        f"in {_worded(most)} together is allowed"
     )
 
 

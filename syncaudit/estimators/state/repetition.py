@@ -51,8 +51,8 @@ class Repetition:
         cure = "Record motion that does not repeat"
         if self.period_s is None:
             return (
-                f"the motion looks alike at every delay ({much} is foretold at any): it tells "
-                f"no offset. {cure}"
+                f"the motion looks the same at every delay ({much} is predicted at any): it "
+                f"shows no offset. {cure}"
             )
         return (
             f"the motion repeats every {self.period_s:.2g} s ({much} does): the offset is known "

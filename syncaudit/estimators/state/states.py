@@ -134,7 +134,7 @@ def _why_apart(
 def _one_way(task: DelayTask, source: Activity, target: Activity) -> PairMeasurement:
     increments = state_increments(source)
     if increments is None:
-        return refuse(task, 0.0, f"{source.source} is too short or stands still")
+        return refuse(task, 0.0, f"{source.source} is too short or constant")
     return measure_against(task, increments, target, period_of(source))
 
 
@@ -148,12 +148,14 @@ def _joined(
         return refused[-1]
     best, other = ways
     if (best.step_s is None) != (other.step_s is None):
-        return best.withdrawn("seen from one side the delay steps, from the other it does not")
+        return best.withdrawn("the delay steps seen from one side but not from the other")
     offset_s, other_s = best.offset_s or 0.0, other.offset_s or 0.0
     std_s, other_std_s = best.offset_std_s or 0.0, other.offset_std_s or 0.0
     apart_s, apart_std_s = offset_s - other_s, math.hypot(std_s, other_std_s)
     if abs(apart_s) > MAX_PART_Z * apart_std_s:
-        why = f"what either side foretells of the other lies {word_measure(apart_s, apart_std_s)}"
+        why = (
+            f"the predictions of each side from the other are {word_measure(apart_s, apart_std_s)}"
+        )
         return best.withdrawn(f"{why} apart")
     lags_s = max((found.std_s for found in agreements), default=0.0)
     figures = {

@@ -50,6 +50,6 @@ def test_tier_that_does_not_follow_says_how_far() -> None:
     spoken = SimpleNamespace(is_words=True)
     why = why_not_followed(spoken, 0.25)  # type: ignore[arg-type]  # only these fields are read
     assert why is not None
-    assert "25 % of its borders" in why
-    assert f"needed {100.0 * MIN_SETTLED_WORDS:.0f} %" in why
+    assert "25 % of its boundaries" in why
+    assert f"at least {100.0 * MIN_SETTLED_WORDS:.0f} %" in why
     assert why_not_followed(spoken, MIN_SETTLED_WORDS) is None  # type: ignore[arg-type]  # as above

@@ -51,7 +51,7 @@ def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
     monkeypatch.setattr(measure, "_random_std", lambda *_: 1.0)
     pair = measured(1)
     assert not pair.accepted
-    assert "is too large to be of use" in pair.why
+    assert "is too large to be useful" in pair.why
 
 
 def test_slow_cameras_are_measured_too():
@@ -129,7 +129,7 @@ def test_periodic_motion_is_refused():
     )
     pair = measure_camera_state(camera, state)
     assert not pair.accepted
-    assert "the motion looks alike at every delay" in pair.why
+    assert "the motion looks the same at every delay" in pair.why
 
 
 def test_lost_frames_are_a_step():
@@ -147,7 +147,7 @@ def test_arm_at_rest_is_refused():
     state = joints(course)
     still = replace(state, values=np.tile(state.values[:1], (state.values.shape[0], 1)))
     pair = measure_camera_state(pictures(course, 11), still)
-    assert pair.why == "state is too short or stands still"
+    assert pair.why == "state is too short or constant"
 
 
 def test_still_pictures_are_refused():
@@ -167,7 +167,9 @@ def test_too_few_frames_are_refused():
         stop_s=camera.stop_s[:20],
         moves=camera.moves[:20],
     )
-    assert measure_camera_state(few, joints(course)).why == ("only 20 usable increments, needed 30")
+    assert measure_camera_state(few, joints(course)).why == (
+        "only 20 usable increments; at least 30 are needed"
+    )
 
 
 def test_short_state_is_refused_on_either_side():

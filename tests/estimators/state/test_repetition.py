@@ -36,7 +36,7 @@ def test_one_swinging_joint_is_alike_every_half_period():
 def test_steady_turning_is_alike_at_every_delay():
     found = find_repetition(drawn([np.sin, np.cos], 30.0))
     assert found.period_s is None
-    assert "looks alike at every delay" in str(found)
+    assert "looks the same at every delay" in str(found)
 
 
 def test_motion_that_never_comes_back_has_no_period():
