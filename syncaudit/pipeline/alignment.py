@@ -87,9 +87,7 @@ def choose_aligners(
         If it, or every one, cannot be used here; the error names what to install.
     """
     if name != AUTO and name not in ALIGNERS:
-        raise UsageError(
-            f"no aligner is called '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS])
-        )
+        raise UsageError(f"no aligner named '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS]))
     usable: list[Aligner] = []
     reasons: dict[str, SyncAuditError] = {}
     for each in ALIGNERS if name == AUTO else [name]:
@@ -161,7 +159,7 @@ def _judge(
             alignment=result,
             measurement=found,
             is_verified=True,
-            why=f"its own score says that the text fits (not measured: {found.why})",
+            why=f"its own score indicates that the text fits (not measured: {found.why})",
         )
     if utterance.duration_s >= _TELLING_S:
         return AlignmentError(
@@ -212,7 +210,7 @@ def _by_another(
         alignment=result,
         measurement=found,
         is_verified=False,
-        why=f"nothing can vouch for it: {found.why}",
+        why=f"nothing confirms it: {found.why}",
     )
 
 

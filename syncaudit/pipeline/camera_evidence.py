@@ -243,8 +243,8 @@ def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
             code=ReasonCode.LENGTH_MISMATCH,
             source=stream.name,
             message=(
-                f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
-                "Which stamp belongs to which picture is unknown: export both again."
+                f"{stream.uri}: {n_decoded} frames decoded but {n_stamps} timestamps. Which "
+                "timestamp belongs to which frame is unknown: export both again."
             ),
             value=float(n_decoded),
             limit=float(n_stamps),

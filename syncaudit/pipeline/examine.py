@@ -56,8 +56,8 @@ __all__ = ["Examination", "audit", "examine", "rotations_throughout"]
 SCREENED = Finding.warning(
     ReasonCode.UNOBSERVABLE,
     None,
-    "only the stamps were looked at (--screen): whether they are true is unknown. "
-    "Audit the clip without --screen.",
+    "only the timestamps were examined (--screen): whether they are right is unknown. Audit the "
+    "clip without --screen.",
 )
 
 
@@ -258,7 +258,9 @@ def _of_dated(
         if not is_text and assumed & ends:
             pair = replace(pair, is_baseline_only=True)
         if pair.accepted and numbered & ends:
-            pair = pair.withdrawn(f"{min(numbered & ends)} is numbered only: a number is no clock")
+            pair = pair.withdrawn(
+                f"{min(numbered & ends)} is only numbered: frame numbers are not timestamps"
+            )
         yield pair
 
 

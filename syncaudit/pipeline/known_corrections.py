@@ -27,20 +27,20 @@ def check_calibration(calibration: Mapping[str, object]) -> None:
     sources = calibration.get("sources")
     if not isinstance(sources, Mapping):
         raise UsageError(
-            "the calibration holds no 'sources' object",
-            hint="Make it with 'syncaudit calibrate' or see docs/manifest.md.",
+            "the calibration has no 'sources' object",
+            hint="Create it with 'syncaudit calibrate' or see docs/manifest.md.",
         )
     for name, source in sources.items():
         if not isinstance(source, Mapping) or not _is_number(source.get("offset_s"), _MOST_S):
             raise UsageError(
-                f"the calibration states no number 'offset_s' for source '{name}'",
+                f"the calibration has no numeric 'offset_s' for source '{name}'",
                 hint="Every source needs offset_s in seconds.",
             )
         drift_ppm = source.get("drift_ppm")
         if drift_ppm is not None and not _is_number(drift_ppm, _MOST_PPM):
             raise UsageError(
-                f"the calibration's drift_ppm of source '{name}' is no number",
-                hint="Give parts per million, or null where it is unknown.",
+                f"the calibration's drift_ppm of source '{name}' is not a number",
+                hint="Give parts per million, or null if unknown.",
             )
     for where, at_ns in [
         ("the calibration", calibration.get("at_ns")),
@@ -48,8 +48,8 @@ def check_calibration(calibration: Mapping[str, object]) -> None:
     ]:
         if at_ns is not None and (type(at_ns) is not int or not -(2**63) <= at_ns < 2**63):
             raise UsageError(
-                f"at_ns of {where} is no stamp",
-                hint="Give nanoseconds as an integer, or null where it is unknown.",
+                f"at_ns of {where} is not a timestamp",
+                hint="Give nanoseconds as an integer, or null if unknown.",
             )
 
 

@@ -79,9 +79,9 @@ def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -
         way = "after" if late_s > 0.0 else "before"
         away_s = late_s - window.span_s if late_s > 0.0 else early_s - window.span_s
         text = (
-            f"{stream.uri}: all of its stamps lie {way} the clip, the nearest by "
-            f"{word_duration(away_s)}: a file of another clip, or a clock of another epoch. Check "
-            f"the uri of {name}."
+            f"{stream.uri}: all of its timestamps are {way} the clip, the nearest by "
+            f"{word_duration(away_s)}: a file of another clip, or a clock with another epoch. "
+            f"Check the uri of {name}."
         )
         return [Finding.warning(ReasonCode.LENGTH_MISMATCH, name, text, value=away_s, limit=0.0)]
     if isinstance(stream, EventStream):
@@ -109,8 +109,9 @@ def _twins(clip: Clip, streams: Mapping[str, Stream]) -> tuple[Finding, ...]:
             if path != other_path and _digest(path) != _digest(other_path):
                 continue
             text = (
-                f"{one} and {other} hold the same data ({streams[one].uri}, {streams[other].uri}): "
-                "one was copied over the other, or named twice. Check their uris."
+                f"{one} and {other} hold the same data ({streams[one].uri}, "
+                f"{streams[other].uri}): one was copied over the other, or listed twice. Check "
+                "their uris."
             )
             findings.append(Finding.warning(ReasonCode.DUPLICATE, other, text))
     return tuple(findings)

@@ -28,15 +28,15 @@ def find_own_starts(
         ]
         best = min(own, key=lambda pair: pair.offset_std_s or 0.0, default=None)
         if best is None or best.offset_s is None:
-            where, cure = "nothing in the clip states when that was", "State it in the manifest."
+            where, cure = "nothing in the clip states when that is", "State it in the manifest."
         else:
             words = f"its timestamps are {word_correction(best.offset_s, best.offset_std_s)}"
             where = f"{words} against {best.target} ({best.method.replace('_', ' ')})"
-            cure = "Correct them by that, and leave 'is_start_assumed' out."
+            cure = "Correct them by that and remove 'is_start_assumed'."
         yield Finding(
             code=ReasonCode.MANIFEST,
             source=name,
-            message=f"{name} counts from a start of its own: {where}. {cure}",
+            message=f"{name} counts from its own start: {where}. {cure}",
             value=None if best is None else best.offset_s,
             severity=Severity.DOUBT,
         )

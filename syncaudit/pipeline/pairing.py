@@ -76,11 +76,11 @@ def with_range(
     elif figures.get("explained", 0.0) > _FOUND_SHARE and not _has_runner_up(pair):
         return pair
     elif reach_s > 1.01 * max_offset_s:  # clocks of unrelated epochs
-        words = "searched wherever the two may overlap"
+        words = "searched wherever the two can overlap"
     elif reach_s < 0.99 * max_offset_s:
-        words = f"searched ± {reach_s:.2g} s, as far as so short a clip allows"
+        words = f"searched ± {reach_s:.2g} s, as far as a clip this short allows"
     else:
-        words = f"searched ± {max_offset_s:g} s, raise max_offset_s in the policy to look farther"
+        words = f"searched ± {max_offset_s:g} s, raise max_offset_s in the policy to search farther"
     return replace(pair, why=f"{pair.why}; {words}")
 
 

@@ -148,9 +148,9 @@ def refuse_machine_fault(
     fault = machine_fault(error) or machine_fault(_plain_error(path))
     if fault is not None:
         raise MachineError(
-            f"nothing can be said of this clip: {fault} ({str(error).rstrip('.')})",
+            f"this clip cannot be judged: {fault} ({str(error).rstrip('.')})",
             source=source,
-            hint="Fix that and run it again: the clip is then measured again.",
+            hint="Fix that and run again: the clip is then measured again.",
         ) from error
 
 

@@ -110,7 +110,7 @@ def _utterances(clip: Clip, name: str, verdict: Mapping[str, Any] | None) -> lis
     spans = [span for span in _spans(tiers[-1]) if span[0] < end_s]
     if not spans:
         raise SyncAuditError(
-            f"no labelled interval of '{tiers[-1].name}' lies within the {end_s:.1f} s of sound"
+            f"no labelled interval of '{tiers[-1].name}' is within the {end_s:.1f} s of audio"
         )
     state, words = _verdict_words(name, verdict)
     found = []
@@ -141,9 +141,7 @@ def _shown_tiers(transcript: TranscriptStream) -> list[Tier]:
     """Return words above phones of one speaker, or the only tier."""
     timed = [t for t in transcript.tiers if any(not _is_pause(i) for i in t.intervals)]
     if not timed:
-        raise SyncAuditError(
-            "there are no times to look at, only text", hint="Align it first: syncaudit align."
-        )
+        raise SyncAuditError("the text has no times", hint="Align it first: syncaudit align.")
     wanted = next((t for t in timed if t.name == transcript.tier), None)
     finest = wanted or max(timed, key=lambda t: sum(not _is_pause(i) for i in t.intervals))
     kin = [t for t in timed if t is not finest and _speaker(t.name) == _speaker(finest.name)]

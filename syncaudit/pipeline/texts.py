@@ -122,8 +122,8 @@ def _align(
         Finding.warning(
             ReasonCode.UNOBSERVABLE,
             name,
-            f"{name} is text that was aligned here by {made.aligner}: its offset is 0 by "
-            f"construction and says nothing about stamps; what was judged is that the text fits "
+            f"{name} is text aligned here by {made.aligner}: its offset is 0 by construction and "
+            "says nothing about timestamps; only the fit of the text was judged "
             f"({judged.why}).{guessed}",
         )
     )

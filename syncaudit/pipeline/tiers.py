@@ -34,10 +34,10 @@ def measure_tier(
     at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
     spoken = spoken_tier(tier, source=name, audio=audio.name)
     if spoken is None:
-        why = "the tier holds no word and no phone"
+        why = "the tier holds no words and no phones"
         return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
     sound = find_band_energies(audio)
     if sound is None:
-        why = "the sound is silent, shorter than 0.1 s or sampled below 6 kHz"
+        why = "the audio is silent, shorter than 0.1 s or sampled below 6 kHz"
         return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
     return measure_speech(spoken, sound, max_offset_s=max_offset_s)

@@ -75,8 +75,8 @@ def assumed_rate() -> Finding:
     """Return the doubt about a source whose samples are only numbered: its time is a guess."""
     return Finding(
         code=ReasonCode.RATE,
-        message="its samples are numbered, and nothing states a time or a rate: a number is no "
-        "clock. Import it with timestamps, or with its rate (rate_hz in --rules).",
+        message="its samples are numbered, and nothing states a time or a rate: numbers are "
+        "not timestamps. Import it with timestamps, or with its rate (rate_hz in --rules).",
         severity=Severity.DOUBT,
     )
 

@@ -58,7 +58,7 @@ CURES = {
     "backwards": "Keep the order of capture on export; do not let a time server set the clock "
     "backwards while recording.",
     "rate": "State the rate (numbered samples: `rate_hz` in --rules), or correct the sensor's "
-    "setting. A number is no clock: record timestamps.",
+    "setting. Numbers are not timestamps: record timestamps.",
     "unreadable": "Copy the files again; repair those that were never closed.",
     "corrupt": "Copy the files again and compare checksums.",
     "non_finite": "Export again without the invalid samples.",

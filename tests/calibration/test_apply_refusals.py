@@ -74,7 +74,7 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
         ("[]", "line 1 is not a JSON object"),
         ("{}", "is neither a calibration nor verdicts"),
         ('{"version": 2, "sources": {}}', "calibration version 2 is unknown"),
-        ('{"version": 1, "sources": {"trigger": {}}}', "no number 'offset_s'"),
+        ('{"version": 1, "sources": {"trigger": {}}}', "no numeric 'offset_s'"),
         (
             '{"version": 1, "sources": {"trigger": {"offset_s": 1, "drift_ppm": 3}}}',
             "no integer 'at_ns'",

@@ -52,5 +52,5 @@ def test_without_a_rate_nothing_is_decided(root, tmp_path):
     verdict = judged(root, tmp_path, {})
     assert str(verdict.verdict) == "unverified"
     assert {str(reason.code) for reason in verdict.reasons} == {"rate"}
-    assert all("a number is no clock" in reason.message for reason in verdict.reasons)
+    assert all("numbers are not timestamps" in reason.message for reason in verdict.reasons)
     assert not any(pair.accepted for pair in verdict.pairs)

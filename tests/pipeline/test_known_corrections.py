@@ -30,12 +30,12 @@ def imu() -> SignalStream:
 @pytest.mark.parametrize(
     ("calibration", "message"),
     [
-        ({}, "holds no 'sources' object"),
-        ({"sources": []}, "holds no 'sources' object"),
-        ({"sources": {"imu": {}}}, "no number 'offset_s' for source 'imu'"),
-        ({"sources": {"imu": {"offset_s": "0.1"}}}, "no number 'offset_s' for source 'imu'"),
-        ({"sources": {"imu": {"offset_s": math.nan}}}, "no number 'offset_s' for source 'imu'"),
-        ({"sources": {"imu": {"offset_s": True}}}, "no number 'offset_s' for source 'imu'"),
+        ({}, "has no 'sources' object"),
+        ({"sources": []}, "has no 'sources' object"),
+        ({"sources": {"imu": {}}}, "no numeric 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": "0.1"}}}, "no numeric 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": math.nan}}}, "no numeric 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": True}}}, "no numeric 'offset_s' for source 'imu'"),
         ({"sources": {"imu": {"offset_s": 0.0, "drift_ppm": "x"}}}, "drift_ppm of source 'imu'"),
     ],
 )

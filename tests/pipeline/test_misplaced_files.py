@@ -52,7 +52,7 @@ def test_events_of_another_clip_are_told(clip: Folder) -> None:
     del row["start_ns"], row["end_ns"]
     (finding,) = doubts(clip.write(row))
     assert (finding.code, finding.source) == ("length_mismatch", "trigger")
-    assert "all of its stamps lie after the clip" in finding.message
+    assert "all of its timestamps are after the clip" in finding.message
 
 
 def test_one_video_under_two_names_is_told(clip: Folder) -> None:

@@ -52,7 +52,7 @@ def test_a_log_is_found_wherever_it_began(tmp_path):
     assert pair.offset_s == pytest.approx(BEGAN_S, abs=TOLERANCE_S)
     assert verdict.verdict is Verdict.UNVERIFIED
     (said,) = [each.message for each in verdict.reasons if "own" in each.message]
-    assert "log counts from a start of its own: its timestamps are 61.23" in said
+    assert "log counts from its own start: its timestamps are 61.23" in said
     assert "s late against camera (angular rate)" in said
 
 
@@ -65,4 +65,4 @@ def test_a_log_with_a_stated_start_is_sought_near_it(tmp_path):
 def test_a_log_of_another_drive_is_told(tmp_path):
     verdict = audited(tmp_path, moves=False, is_start_assumed=True)
     (said,) = [each.message for each in verdict.reasons if "own" in each.message]
-    assert "nothing in the clip states when that was" in said
+    assert "nothing in the clip states when that is" in said

@@ -31,7 +31,7 @@ def test_good_stamps_do_not_pass(clip: Any, healthy: Any) -> None:
     verdict = clip.audit(is_screen=True)
     assert verdict.verdict is Verdict.UNVERIFIED
     (reason,) = verdict.reasons  # reported once, not for every source again
-    assert "only the stamps were looked at" in reason.message
+    assert "only the timestamps were examined" in reason.message
     assert verdict.pairs == ()
     timing = {name: source.timing for name, source in verdict.sources.items()}
     assert timing == {name: source.timing for name, source in healthy.sources.items()}
@@ -53,7 +53,7 @@ def test_stamps_that_run_backwards_are_rejected(clip: Any) -> None:
     verdict = clip.audit(is_screen=True)
     assert verdict.verdict is Verdict.REJECT
     assert ReasonCode.BACKWARDS in {reason.code for reason in verdict.reasons}
-    assert any("only the stamps" in warning.message for warning in verdict.warnings)
+    assert any("only the timestamps" in warning.message for warning in verdict.warnings)
 
 
 @pytest.mark.usefixtures("no_decoding")
@@ -110,7 +110,7 @@ def test_an_audit_after_a_screen_looks_at_the_pictures(clip: Any, tmp_path: Any)
     assert summary.reused == 0
     assert summary.counts == {"pass": 1, "reject": 0, "unverified": 0}
     row = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
-    assert "only the stamps" not in json.dumps(row)
+    assert "only the timestamps" not in json.dumps(row)
 
 
 @pytest.mark.usefixtures("no_decoding")
@@ -125,4 +125,4 @@ def test_a_recording_of_screened_clips_passes_none(another: Any, tmp_path: Any) 
     )
     assert summary.counts == {"pass": 0, "reject": 0, "unverified": 3}
     for verdict in summary.verdicts():
-        assert any("only the stamps" in reason.message for reason in verdict.reasons)
+        assert any("only the timestamps" in reason.message for reason in verdict.reasons)

@@ -18,7 +18,7 @@ from testkit.streams import activity
 EPOCH_NS = 1_767_225_600_000_000_000
 RATE_HZ = 100.0
 LATE_S = 3.0
-RAISE = "raise max_offset_s in the policy to look farther"
+RAISE = "raise max_offset_s in the policy to search farther"
 
 
 def turning(seconds: float, late_s: float, noise_seed: int, *, seed: int = 1) -> Activity:
@@ -71,7 +71,7 @@ def test_short_clip_says_that_it_limits_the_search() -> None:
     refused = measured(5.0, seconds=8.0, seed=2)
     assert not refused.accepted
     assert refused.why is not None
-    assert refused.why.endswith("; searched ± 3.2 s, as far as so short a clip allows")
+    assert refused.why.endswith("; searched ± 3.2 s, as far as a clip this short allows")
 
 
 def test_what_was_never_searched_names_no_range() -> None:

@@ -75,7 +75,7 @@ def test_long_runs_are_parted(manifest):
     ("changes", "why"),
     [
         ({"uri": "nope.ctm"}, "nope.ctm: file not found"),
-        ({"uri": None, "text": "only words"}, "no times to look at"),
+        ({"uri": None, "text": "only words"}, "the text has no times"),
     ],
 )
 def test_what_cannot_be_shown_is_said(manifest, changes, why):
@@ -88,7 +88,7 @@ def test_what_cannot_be_shown_is_said(manifest, changes, why):
 def test_words_beyond_the_sound_are_said(manifest):
     drawn, problems = draw(manifest(1, ctm="a 1 100.0 0.3 far\n"), 3)
     assert drawn == []
-    assert "within the 20.0 s of sound" in problems[0]
+    assert "within the 20.0 s of audio" in problems[0]
 
 
 def test_verdict_is_shown_in_words(manifest):

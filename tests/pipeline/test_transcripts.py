@@ -215,4 +215,4 @@ def test_one_tier_is_measured_without_a_clip(folder: Path, said: Utterance) -> N
     assert pair.accepted
     assert pair.offset_s == pytest.approx(0.0, abs=TOLERANCE_S)
     empty = measure_tier(Tier(name="none", intervals=()), audio)
-    assert empty.why == "the tier holds no word and no phone"
+    assert empty.why == "the tier holds no words and no phones"

@@ -170,6 +170,6 @@ def test_the_bridge_is_unverified_in_clear_words(tmp_path):
     assert verdict.verdict is Verdict.UNVERIFIED
     told = [reason.message for reason in verdict.reasons if reason.source == "image_0"]
     assert told == [
-        "its samples are numbered, and nothing states a time or a rate: a number is no clock. "
-        "Import it with timestamps, or with its rate (rate_hz in --rules)."
+        "its samples are numbered, and nothing states a time or a rate: numbers are not "
+        "timestamps. Import it with timestamps, or with its rate (rate_hz in --rules)."
     ]
