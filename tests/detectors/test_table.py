@@ -68,5 +68,5 @@ def test_a_detector_of_another_package_finds_evidence(monkeypatch: pytest.Monkey
 
 def test_what_is_no_detector_stops_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     _install(monkeypatch, _slammed)
-    with pytest.raises(UsageError, match=r"the detector of .* is no Detector with a name of its"):
+    with pytest.raises(UsageError, match=r"the detector of .* is not a Detector with its own name"):
         all_detectors()

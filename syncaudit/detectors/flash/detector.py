@@ -324,6 +324,9 @@ class FlashDetector:
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
         middle, reached = 0.5 * (self._size[0] - 1), self._reached
+        # Light that clips or moves is no evidence that a frame shows no flash.
+        undated = set(self._window.candidates).difference(index.tolist())
+        watched = [k for k in self._indices[1:-1] if k not in undated]
         edges = FlashEdges(
             source=stream.name,
             epoch_ns=epoch_ns,
@@ -335,7 +338,7 @@ class FlashDetector:
             band=dated.band[order],
             height_px=self._size[0],
             reached_px=(reached.start - middle, reached.stop - 1 - middle),
-            watched_s=watched_neighbours(self._indices[1:-1], frame_s),
+            watched_s=watched_neighbours(watched, frame_s),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
             half_light_s=half_light_s,

@@ -198,17 +198,21 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     longest_s = _longest_s(evidence)
     if longest_s is None or longest_s < USUAL_EXPOSURE_S - USUAL_EXPOSURE_STD_S:
         return list(evidence)
-    found: list[EventEvidence] = []
-    for item in evidence:
-        is_open = isinstance(item, FlashEdges) and item.half_light_s is None
-        if is_open and item.sense is None and item.exposure_s is None:
-            is_guessed = band_height_px(item) is None and item.exposure_part.any()
-            part = abs(item.stamp_part) + 0.5 * is_guessed
-            rise_std_s = math.hypot(item.rise_std_s, part * longest_s / math.sqrt(3.0))
-            found.append(replace(item, rise_std_s=rise_std_s))
-        else:
-            found.append(item)
-    return found
+    return [
+        _with_open_exposure(item, longest_s)
+        if isinstance(item, FlashEdges)
+        and (item.sense, item.exposure_s, item.half_light_s) == (None, None, None)
+        else item
+        for item in evidence
+    ]
+
+
+def _with_open_exposure(item: FlashEdges, longest_s: float) -> FlashEdges:
+    """Return the evidence with the error of an exposure of any length up to that of the light."""
+    is_guessed = band_height_px(item) is None and item.exposure_part.any()
+    part = abs(item.stamp_part) + 0.5 * is_guessed
+    std_s = part * longest_s / math.sqrt(3.0)
+    return replace(item, rise_std_s=math.hypot(item.rise_std_s, std_s))
 
 
 def _longest_s(evidence: Sequence[EventEvidence]) -> float | None:
