@@ -26,7 +26,7 @@ def test_fleet_lag_is_three_rows_and_the_data_set_loads(tmp_path):
     out = tmp_path / "repaired"
     words = ("apply", tmp_path / "common.json", tmp_path / "m.jsonl", "--as", "lerobot", "-o", out)
     told = run_command(*words, expected=0).stdout
-    assert "3 rows on: 4 ms early remain; 390 of 393 rows stay" in told
+    assert "3 rows later: 4 ms early remain; 390 of 393 rows kept" in told
     loaded = Loaded(out)
     assert len(loaded.rows) == 1461 - 4 * 3
     before, _ = decoded(root / f"videos/chunk-000/{CAMERA}/episode_000003.mp4")

@@ -146,7 +146,7 @@ def test_a_queue_that_grows_is_told(tmp_path):
     # 200 ms in 30 s are 6667 ppm: three quarters of it lie between the quarters' middles.
     assert abs(found["cam2", "jitter"] - 0.15) < 5e-3
     words = [f.message for f in verdict.warnings if f.code == "drift"]
-    assert "no crystal" in words[0]
+    assert "no quartz" in words[0]
 
 
 def test_headers_that_were_never_set_make_receive_stamps(tmp_path):

@@ -112,4 +112,4 @@ def test_a_car_and_its_logger_are_found_400_s_apart(tmp_path):
     (pair,) = verdict.pairs
     assert pair.offset_s == pytest.approx(407.605, abs=0.015)
     assert verdict.verdict is Verdict.UNVERIFIED
-    assert any("racebox counts from a start of its own" in each.message for each in verdict.reasons)
+    assert any("racebox counts from its own start" in each.message for each in verdict.reasons)

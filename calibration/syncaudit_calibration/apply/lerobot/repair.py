@@ -215,7 +215,7 @@ class _Repair:
             return SourceOutcome(source=name, why=why, remarks=known.remarks)
         rows = f"{pairing.n_rows} of {word_count(n_before, 'row')} kept"
         move = pairing.moves[name]
-        way = "on" if move > 0 else "back"
+        way = "later" if move > 0 else "earlier"
         remark = f"each row takes its sample {abs(move):.3g} rows {way}: {remains}; {rows}"
         return SourceOutcome(
             source=name, correction=known.correction, remarks=(remark, *known.remarks)
