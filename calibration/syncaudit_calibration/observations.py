@@ -7,10 +7,10 @@ An observation k of flash f by source s, at ``u`` seconds after the source's anc
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE
 (corrections to the assumed line delay and to the exposure, or to how long a row sees the light), S
-(how much earlier lights seem to go on, and
-later off, in the rows of this camera), J (1 if frames were exposed by an even clock and timestamped
-late or early, 0 if the timestamps are right), L (half-light after onset) and W (length of all
-pulses, if ends of light were seen). All but tau have a prior; it is tight for stated values.
+(how much earlier lights seem to go on, and later off, in the rows of this camera), J (1 if frames
+were exposed by an even clock and timestamped late or early, 0 if the timestamps are right), L
+(half-light after onset) and W (length of all pulses, if ends of light were seen). All but tau have
+a prior; it is tight for stated values.
 """
 
 from __future__ import annotations
@@ -137,12 +137,13 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "late_s",
         )
     }
+    flash: Ints = everything["flash"].astype(np.int64)
     # The instant of a flash is its half-light; if the light lasts, its onset, or its end where
     # ends were not converted to onsets.
     latency = everything["is_onset"] - float(light_lasts(items.values()))
     if seed.length_s is None:
-        shows_end = np.bincount(everything["flash"].astype(np.int64), everything["is_end"]) > 0.0
-        latency = np.where(shows_end[everything["flash"].astype(np.int64)], -latency, latency)
+        shows_end = np.bincount(flash, everything["is_end"]) > 0.0
+        latency = np.where(shows_end[flash], -latency, latency)
     values = {
         "offset": np.ones(source.size),
         "drift": everything["u_s"],
@@ -167,7 +168,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         anchor_ns=anchor_ns,
         unknowns=unknowns,
         source=source,
-        flash=everything["flash"].astype(np.int64),
+        flash=flash,
         frame=everything["frame"].astype(np.int64),
         u_s=everything["u_s"] + half_light_s,
         design=design,
@@ -239,7 +240,7 @@ def _part(
     return _Part(
         flash=flash[used],
         frame=np.arange(index.size),
-        u_s=times - is_end * (seed.length_s or 0.0) - anchor_s,
+        u_s=times - is_end * assumed.get(("length", ""), 0.0) - anchor_s,
         row_px=nothing,
         exposure_part=nothing,
         band_part=nothing,

@@ -8,12 +8,9 @@ from typing import TypeAlias
 import numpy as np
 
 from syncaudit.estimators import knocks, sound, speech
+from syncaudit.estimators.events.exposures import allow_for_light, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.light_length import (
-    allow_for_light,
-    limit_light,
-    settle_exposures,
-)
+from syncaudit.estimators.events.light_length import limit_light
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (

@@ -8,7 +8,15 @@ from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.estimators.events import Instants, instants_of, measure_flashes
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
-from testkit.event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
+from testkit.event_rig import (
+    SPAN_S,
+    WIDTH_S,
+    Clock,
+    camera,
+    irregular_onsets,
+    trigger,
+    without_exposure,
+)
 
 LENGTH_S = 0.03
 LENGTH_ERROR_S = 3e-5
@@ -285,17 +293,8 @@ def test_bands_of_lasting_pulses_are_as_high_as_the_pulse_is_long(seed, stamp_pa
     rng = np.random.default_rng(seed)
     onsets_s = irregular_onsets(rng, 60)
     middles_s = onsets_s + 0.5 * (LENGTH_S - WIDTH_S)
-    unstated = camera(rng, middles_s, name="cam", exposure_s=LENGTH_S, is_stated=False)
-    early_s = stamp_part * (0.002 + unstated.height_px * 4e-5)
-    unstated = dataclasses.replace(
-        unstated,
-        half_light_s=None,
-        half_light_std_s=None,
-        line_delay_s=4e-5,
-        frame_s=unstated.frame_s - early_s,
-        watched_s=unstated.watched_s - early_s,
-        stamp_part=stamp_part,
-    )
+    seen = camera(rng, middles_s, name="cam", exposure_s=LENGTH_S)
+    unstated = without_exposure(seen, exposure_s=0.002, stamp_part=stamp_part)
     known = {"half_light_s": 0.5 * LENGTH_S, "half_light_std_s": 2e-4}
     middles = camera(rng, middles_s, name="middles", rate_hz=25.0, exposure_s=0.004)
     shown_s = onsets_s[rng.random(onsets_s.size) < 0.5]

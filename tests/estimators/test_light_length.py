@@ -4,18 +4,22 @@ import dataclasses
 
 import numpy as np
 import pytest
-from syncaudit_calibration import calibrate_events
 
 from syncaudit.estimators.events import (
     find_light_length,
     instants_of,
     limit_light,
     period_of,
-    settle_exposures,
 )
-from syncaudit.estimators.pairs import measure_light
-from syncaudit.model import ClipEvidence, FlashIntervals, Quantity
-from testkit.event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
+from syncaudit.model import FlashIntervals, Quantity
+from testkit.event_rig import (
+    SPAN_S,
+    WIDTH_S,
+    Clock,
+    camera,
+    irregular_onsets,
+    trigger,
+)
 
 PERIOD_S, OPEN_S = 1 / 24, 0.008
 
@@ -120,72 +124,3 @@ def test_the_grid_of_frames_is_no_period_of_their_flashes():
     rng = np.random.default_rng(9)
     lit, _ = whole_frames(irregular_onsets(rng, 80))
     assert period_of(instants_of(lit), max_offset_s=30.0) is None
-
-
-@pytest.mark.parametrize("length_s", [0.004, 0.03])
-@pytest.mark.parametrize("seed", range(4))
-def test_bands_of_an_unstated_exposure_may_be_as_high_as_the_light_is_long(seed, length_s):
-    rng = np.random.default_rng(seed)
-    onsets_s = irregular_onsets(rng, 60)
-    middles_s = onsets_s + 0.5 * (length_s - WIDTH_S)
-    seen = camera(rng, middles_s, name="unstated", exposure_s=length_s, line_delay_s=7e-5)
-    early_s = 0.5 * (0.002 + seen.height_px * 7e-5)
-    unstated = dataclasses.replace(
-        seen,
-        exposure_s=None,
-        half_light_s=None,
-        half_light_std_s=None,
-        frame_s=seen.frame_s - early_s,
-        stamp_part=0.5,
-    )
-    known = {"half_light_s": 0.5 * length_s, "half_light_std_s": 2e-4}
-    stated = camera(rng, middles_s, name="stated", rate_hz=25.0, exposure_s=length_s)
-    stated = dataclasses.replace(stated, **known)
-    flashes = {"unstated": unstated, "stated": stated}
-    (pair,) = measure_light(ClipEvidence(flashes=flashes), {}, 30.0)
-    assert pair.accepted
-    assert abs(pair.offset_s) < 2.0 * pair.offset_std_s < length_s
-    assert pair.offset_std_s > 0.1 * length_s
-
-
-def trapezoids(rng, onsets_s, *, name, exposure_s, length_s, is_stated=False, **timing):
-    """Return pulses as a detector dates them that takes their ramps for the light."""
-    longer_s, ramp_s = max(exposure_s, length_s), min(exposure_s, length_s)
-    middles_s = onsets_s + 0.5 * (length_s - WIDTH_S)
-    seen = camera(rng, middles_s, name=name, exposure_s=longer_s, **timing)
-    early_s = 0.5 * (exposure_s + seen.height_px * seen.line_delay_s)
-    return dataclasses.replace(
-        seen,
-        exposure_s=exposure_s if is_stated else None,
-        half_light_s=0.5 * ramp_s,
-        half_light_std_s=1e-4,
-        frame_s=seen.frame_s - early_s,
-        watched_s=seen.watched_s - early_s,
-        stamp_part=0.5,
-    )
-
-
-@pytest.mark.parametrize("length_s", [0.001, 0.006])
-@pytest.mark.parametrize("seed", range(3))
-def test_cameras_that_share_a_light_show_their_exposures(seed, length_s):
-    rng = np.random.default_rng(seed)
-    onsets_s = irregular_onsets(rng, 60)
-    exposures_s = {"a": 0.002, "b": 0.004, "c": 0.012}
-    seen = [
-        trapezoids(rng, onsets_s, name=name, exposure_s=exposure_s, length_s=length_s, rate_hz=hz)
-        for (name, exposure_s), hz in zip(exposures_s.items(), (30.0, 25.0, 20.0), strict=True)
-    ]
-    found = calibrate_events(seen, reference="c")
-    for name, source in found.sources.items():
-        assert abs(source.exposure_s - exposures_s[name]) < 3e-4
-        if name != "c":
-            assert abs(source.offset_s) < 2.5 * source.offset_std_s < 1e-3
-
-
-def test_one_camera_alone_does_not_show_its_exposure():
-    rng = np.random.default_rng(1)
-    onsets_s = irregular_onsets(rng, 60)
-    seen = trapezoids(rng, onsets_s, name="a", exposure_s=0.002, length_s=0.006)
-    assert settle_exposures([seen, trigger(rng, onsets_s)])[0] is seen
-    same = [dataclasses.replace(seen, source=name) for name in "ab"]
-    assert all(own.exposure_s is None for own in settle_exposures(same))

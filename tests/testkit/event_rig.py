@@ -113,6 +113,24 @@ def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
     )
 
 
+def without_exposure(seen: FlashEdges, *, exposure_s: float, stamp_part: float) -> FlashEdges:
+    """Return the evidence of a camera that does not state its exposure, as from a reader.
+
+    Its timestamps mark the start (+0.5), middle (0) or end (-0.5) of its frames.
+    """
+    assert seen.line_delay_s is not None
+    early_s = stamp_part * (exposure_s + seen.height_px * seen.line_delay_s)
+    return replace(
+        seen,
+        exposure_s=None,
+        half_light_s=None,
+        half_light_std_s=None,
+        frame_s=seen.frame_s - early_s,
+        watched_s=seen.watched_s - early_s,
+        stamp_part=stamp_part,
+    )
+
+
 def train(times_s: Floats, *, name: str = "trigger", std_s: float = 1e-5) -> EventTrain:
     times_s = np.sort(np.asarray(times_s, dtype=np.float64))
     return event_train(times_s, source=name, std_s=std_s)

@@ -1,5 +1,6 @@
 """Match flashes, strobes, triggers and clicks between sources, and compare their clocks."""
 
+from syncaudit.estimators.events.exposures import settle_exposures
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
 from syncaudit.estimators.events.flashes import (
     MESSAGE_STD_S,
@@ -13,12 +14,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
     sensed_beside,
 )
-from syncaudit.estimators.events.light_length import (
-    find_light_length,
-    limit_light,
-    settle_exposures,
-    shortened,
-)
+from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 
