@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import EventMatch, Instants
+from syncaudit.estimators.events import Corrections, EventMatch, Instants
 
 __all__ = ["ATTACH_S", "ATTACH_SIGMAS", "SPLIT_S", "Map", "associate"]
 
@@ -33,12 +33,12 @@ class Map:
 
     start_s: float = 0.0
     rate: float = 1.0
-    line_s: float = 0.0
+    corrections: Corrections = field(default_factory=Corrections)
     steps: tuple[tuple[float, float], ...] = ()
 
-    def of(self, times_s: Floats, row_px: Floats) -> Floats:
-        """Return the reference times of own times."""
-        times = times_s + row_px * self.line_s
+    def of(self, events: Instants) -> Floats:
+        """Return the reference times of own events."""
+        times = events.at(self.corrections)
         mapped: Floats = self.start_s + self.rate * times
         for at_s, size_s in self.steps:
             mapped = mapped + size_s * (times >= at_s)
@@ -58,7 +58,7 @@ def associate(
     """
     names = list(events)
     base = dict(zip(names, np.cumsum([0] + [events[n].n for n in names[:-1]]), strict=True))
-    times = np.concatenate([maps[n].of(events[n].times_s, events[n].row_px) for n in names])
+    times = np.concatenate([maps[n].of(events[n]) for n in names])
     half = np.concatenate([events[n].half_s for n in names])
     gate = half + ATTACH_S + ATTACH_SIGMAS * np.concatenate([events[n].std_s for n in names])
     owner = np.repeat(np.arange(len(names)), [events[n].n for n in names])

@@ -44,12 +44,11 @@ def closures_of(
         if one not in maps or other not in maps or match.fit is None:
             continue
         a, b = events[one], events[other]
-        off = maps[one].of(a.times_s[match.i], a.row_px[match.i]) - maps[other].of(
-            b.times_s[match.j], b.row_px[match.j]
-        )
-        # Line delays that the pair cannot determine widen the closure error; the bundle will
-        # estimate them.
-        spread = float(np.ptp(off)) if a.line_delay_std_s + b.line_delay_std_s > 0.0 else 0.0
+        off = maps[one].of(a)[match.i] - maps[other].of(b)[match.j]
+        # Line delays and exposures that the pair cannot determine widen the closure error; the
+        # bundle will estimate them.
+        is_known = not any(own.line_delay_std_s or own.exposure_std_s for own in (a, b))
+        spread = 0.0 if is_known else float(np.ptp(off))
         middle = 0.5 * (float(np.max(a.half_s)) + float(np.max(b.half_s))) / math.sqrt(match.n)
         closures.append(
             Closure(

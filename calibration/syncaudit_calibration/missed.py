@@ -105,12 +105,12 @@ def drop_contradicted(
         if fit is None:
             continue
         own = {
-            one: events[one].times_s + events[one].row_px * fit.source_line_s,
-            other: events[other].times_s + events[other].row_px * fit.target_line_s,
+            one: events[one].at(fit.source),
+            other: events[other].at(fit.target),
         }
         line_s = {
-            one: events[one].line_delay_s + fit.source_line_s,
-            other: events[other].line_delay_s + fit.target_line_s,
+            one: events[one].line_delay_s + fit.source.line_delay_s,
+            other: events[other].line_delay_s + fit.target.line_delay_s,
         }
         sure: list[tuple[str, Missed]] = []
         plain: list[Missed] = []

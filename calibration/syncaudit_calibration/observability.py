@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from syncaudit.estimators.events.hypotheses import MAX_LINE_SHARE, MIN_LINE_SHARE
+from syncaudit.estimators.events.pair_fit import MAX_LINE_SHARE, MIN_LINE_SHARE
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.unknowns import Unknown

@@ -6,6 +6,7 @@ A source has the same colour in all plots; errors are in microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import MissingExtraError
-from syncaudit.estimators.events import instants_of
+from syncaudit.estimators.events import Corrections, instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.writing import Signature, check_target, replacing
@@ -181,12 +182,12 @@ def _instants_s(
     source = found.calibration.sources[name]
     evidence = found.evidence[name]
     instants = instants_of(evidence)
-    since_s = instants.times_s + (instants.epoch_ns - found.calibration.at_ns) * 1e-9
+    timing = Corrections()
     if source.line_delay_s is not None:
-        since_s = since_s + instants.row_px * (source.line_delay_s - instants.line_delay_s)
-    if isinstance(evidence, FlashEdges) and evidence.stamp_part and source.line_delay_s is not None:
-        whole_s = (source.exposure_s or 0.0) + evidence.height_px * source.line_delay_s
-        since_s = since_s + evidence.stamp_part * whole_s - evidence.from_stamp_s
+        timing = replace(timing, line_delay_s=source.line_delay_s - instants.line_delay_s)
+    if source.exposure_s is not None:
+        timing = replace(timing, exposure_s=source.exposure_s - instants.exposure_s)
+    since_s = instants.at(timing) + (instants.epoch_ns - found.calibration.at_ns) * 1e-9
     if not is_corrected:
         return np.asarray(since_s), instants.half_s
     own_s = since_s + (found.calibration.at_ns - source.at_ns) * 1e-9

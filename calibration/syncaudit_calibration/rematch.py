@@ -152,7 +152,7 @@ def match_with_all(
     others = [o for o in maps if o != name and sharp[o].n]
     if len(others) < 2:
         return None
-    times = np.concatenate([maps[o].of(sharp[o].times_s, sharp[o].row_px) for o in others])
+    times = np.concatenate([maps[o].of(sharp[o]) for o in others])
     order = np.argsort(times, kind="stable")
     std = np.concatenate([sharp[o].std_s for o in others])[order]
     sense = np.concatenate([sensed_beside(sharp[o], events[name]).senses for o in others])[order]
@@ -178,10 +178,10 @@ def match_with_all(
     np.minimum.at(lowest, group, owner)
     np.maximum.at(highest, group, owner)
     fit = match.fit
-    own_s = events[name].times_s + events[name].row_px * fit.source_line_s
+    own_s = events[name].at(fit.source)
     flashes = merged.take(np.flatnonzero(lowest < highest))  # several saw them
     missed = find_missed(
-        views_of(item, events[name].line_delay_s + fit.source_line_s),
+        views_of(item, events[name].line_delay_s + fit.source.line_delay_s),
         (fit.source_of(flashes.times_s), reach_s(flashes)),
         (own_s, reach_s(events[name])),
         is_whole=isinstance(item, FlashIntervals),
@@ -211,5 +211,5 @@ def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
     return Map(
         start_s=parent.start_s + parent.rate * start,
         rate=parent.rate * rate,
-        line_s=fit.source_line_s if is_source else fit.target_line_s,
+        corrections=fit.source if is_source else fit.target,
     )

@@ -7,7 +7,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.model import FlashIntervals, Quantity
-from testkit.event_rig import Clock, camera, counter, irregular_onsets
+from testkit.event_rig import Clock, camera, counter, irregular_onsets, without_exposure
 from testkit.flash_calibration import errors_of
 
 
@@ -42,6 +42,32 @@ def test_jitter_of_the_stamps_widens_the_errors():
         z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
     assert np.std(z) < 1.4
     assert n_warned >= 12
+
+
+@pytest.mark.parametrize("stamp_part", [0.0, 0.5])
+def test_a_camera_that_states_nothing_and_shows_one_edge_of_each_band_is_calibrated(stamp_part):
+    # Exposed for 14 ms and read out within 6: no frame shows both edges of a band.
+    z = []
+    for seed in range(8):
+        rng = np.random.default_rng(1200 + seed)
+        onsets, clock = irregular_onsets(rng), Clock(offset_s=0.8, drift=-3e-5)
+        timing = {"exposure_s": 0.014, "line_delay_s": 1.25e-5, "rate_hz": 25.0}
+        bare = without_exposure(
+            camera(rng, onsets, name="b", clock=clock, **timing),
+            exposure_s=0.014,
+            stamp_part=stamp_part,
+        )
+        found = calibrate_events(
+            [
+                camera(rng, onsets, name="a", rate_hz=30.0),
+                dataclasses.replace(bare, line_delay_s=None),
+            ]
+        )
+        source = found.sources["b"]
+        assert source.offset_std_s < 2e-4
+        assert abs(source.exposure_s - 0.014) < 4.0 * source.exposure_std_s + 1e-4
+        z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
+    assert np.max(np.abs(z)) < 3.0
 
 
 @pytest.mark.parametrize("is_late", [True, False])

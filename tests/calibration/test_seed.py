@@ -47,6 +47,6 @@ def test_clocks_are_carried_by_instants_where_intervals_match_more():
     links = match_all(events, 30.0)
     assert links.matches["a", "b"].n > links.matches["a", "trigger"].n
     maps = _carry("a", list(events), links, {})
-    at_s = np.array([20.0])
+    middle = instants("any", np.array([20.0]), np.ones(1, dtype=np.int64), np.zeros(1))
     for clock in maps.values():
-        assert abs(clock.of(at_s, np.zeros(1)) - at_s) < 2e-4
+        assert abs(clock.of(middle) - middle.times_s) < 2e-4

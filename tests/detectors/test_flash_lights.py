@@ -130,7 +130,7 @@ def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated)
     stream = camera(180, **timing | {unstated: None})
     found = detected(stream, footage(onsets_s, **case, **timing))
     assert found.sense is not None
-    assert found.rise_std_s >= 0.003
+    assert found.edge_shift_std_s >= 0.003
     found = seen(irregular(0.3), 0.3)
     assert found.edge_shift_std_s < 4e-4
 

@@ -252,3 +252,39 @@ def test_a_read_out_that_nothing_states_lasts_a_frame_period_at_most(onsets, rat
     mean_s, std_s = (edges.height_px * each for each in usual_line_delay(edges))
     assert mean_s + np.sqrt(3.0) * std_s == pytest.approx(longest_s, rel=1e-3)
     assert mean_s - np.sqrt(3.0) * std_s > 0.0
+
+
+@pytest.mark.parametrize("exposure_s", [0.0065, 0.0125])
+@pytest.mark.parametrize("knows_line_delay", [True, False])
+def test_an_unstated_exposure_is_found_where_bands_have_one_edge(exposure_s, knows_line_delay):
+    # Exposed for longer than the readout of 6 ms: no frame shows both edges of a band.
+    z = []
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 31])
+        onsets = irregular_onsets(rng, 50)
+        timing = {"exposure_s": exposure_s, "line_delay_s": 1.25e-5, "rate_hz": 30.0}
+        seen = camera(rng, onsets, name="a", **timing)
+        seen = dataclasses.replace(seen, exposure_s=None)
+        if not knows_line_delay:
+            seen = dataclasses.replace(seen, line_delay_s=None)
+        assert band_height_px(seen) is None
+        found = measure_flashes(seen, trigger(rng, onsets, clock=MOVED))
+        assert found.accepted
+        assert found.offset_std_s < 1e-4
+        z.append((found.offset_s - _true_offset_s(found, Clock(), MOVED)) / found.offset_std_s)
+    assert np.max(np.abs(z)) < 3.0
+
+
+def test_an_exposure_that_one_kind_of_edge_leaves_open_widens_the_error(onsets):
+    rng = np.random.default_rng(32)
+    timing = {"exposure_s": 0.0125, "line_delay_s": 1.25e-5, "rate_hz": 30.0}
+    seen = camera(rng, onsets, name="a", **timing)
+    upper = seen.exposure_part > 0.0
+    columns = ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band")
+    kept = {name: getattr(seen, name)[upper] for name in columns}
+    found = measure_flashes(
+        dataclasses.replace(seen, **kept, exposure_s=None), trigger(rng, onsets, clock=MOVED)
+    )
+    assert found.accepted
+    assert 2e-3 < found.systematic_std_s < 4e-3
+    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 2.0 * found.offset_std_s

@@ -458,3 +458,24 @@ def test_line_delays_that_nothing_states_join_no_unrelated_trains():
         a = _rolling(rng, irregular_onsets(rng), "a", line_delay_s=1e-5)
         b = _rolling(rng, irregular_onsets(rng), "b", line_delay_s=3e-5)
         assert match_events(a, b).why is not None
+
+
+def test_half_light_is_matched_with_onsets_not_with_a_mixture_of_onsets_and_ends():
+    # Half of a light's length before an end, half of it after an onset: a wrong line delay would
+    # explain some of both.
+    n = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 23])
+        onsets = irregular_onsets(rng, 40)
+        is_end = rng.random(40) < 0.4
+        shown = np.sort(rng.choice(40, 20, replace=False))
+        seen = _instants(onsets + 0.0067 * is_end, std_s=1e-4)
+        one = replace(seen, sense=np.where(is_end, -1, 1)).take(shown)
+        half_light = _rolling(rng, onsets + 0.4 + 0.00335, "b", line_delay_s=3e-5)
+        match = match_events(one, replace(half_light, is_onset=False))
+        assert np.all(match.source.sense[match.i] > 0)
+        if match.why is None:
+            n += 1
+            at_s = match.fit.predict(np.array([20.0]))[0]
+            assert abs(at_s - 20.0 - 0.40335) < 4.0 * match.fit.offset_std_s + 1e-4
+    assert n >= 5

@@ -50,8 +50,8 @@ MIN_SWITCHES = 3
 MAX_RAMP = 1.3
 BLURRED_ROWS = 4.0
 # Error where the exposure is not stated and no frame shows both edges of a pulse: the edges date
-# the light itself if it outlasts the exposure, otherwise an instant half an exposure (typically of
-# 8 ms) before or after.
+# the light itself if it outlasts the exposure; otherwise, lights seem to go on half an exposure
+# (typically of 8 ms) before the pulse, and off as long after it.
 UNSTATED_STD_S = 0.004
 # How much earlier lights appear to go on and later to go off, in all edges of a camera: this many
 # of the encoder's errors of an edge, and this many rows (rms over 60 cameras; x264).
@@ -288,13 +288,14 @@ class FlashDetector:
             SHIFT_ROWS,
             self._guess_px(learnt, dated),
         )
+        shift_s = UNSTATED_STD_S if is_guess else shift_px * self._usual_delay_s
         return self._edges(
             dated,
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
-            rise_std_s=UNSTATED_STD_S if is_guess else rise_px * self._usual_delay_s,
-            edge_shift_std_s=shift_px * self._usual_delay_s if lasts and not is_guess else 0.0,
+            rise_std_s=rise_px * self._usual_delay_s,
+            edge_shift_std_s=shift_s if lasts else 0.0,
         )
 
     def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:

@@ -9,6 +9,7 @@ from syncaudit.estimators.events.flashes import (
     sent_at_flashes,
 )
 from syncaudit.estimators.events.instants import (
+    Corrections,
     EventEvidence,
     Instants,
     instants_of,
@@ -21,6 +22,7 @@ from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 __all__ = [
     "MESSAGE_STD_S",
     "METHOD",
+    "Corrections",
     "EventEvidence",
     "EventMatch",
     "Instants",

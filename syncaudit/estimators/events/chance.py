@@ -8,7 +8,12 @@ import numpy as np
 
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis, matched_by
 from syncaudit.estimators.events.instants import Instants
-from syncaudit.estimators.events.pair_fit import PairFit, gates_s, residuals_s
+from syncaudit.estimators.events.pair_fit import (
+    PairFit,
+    gates_s,
+    residuals_s,
+    timing_unknowns,
+)
 from syncaudit.estimators.events.voting import chance_of, evenly_chosen
 from syncaudit.model.arrays import Bools, Floats, Ints
 
@@ -96,14 +101,14 @@ def chance_of_match(
     gates = 2.0 * gates_s(source, target, i, j)
     gate_s, sharpest_s = float(np.mean(gates)), float(np.min(gates))
     kinds = source.senses, target.senses
-    predicted = found.fit.predict(source.times_s, source.row_px)
-    returned = found.fit.source_of(target.times_s + target.row_px * found.fit.target_line_s)
+    predicted = found.fit.predict(source.at(found.fit.source))
+    returned = found.fit.source_of(target.at(found.fit.target))
     shares = _shares(predicted, target.times_s, kinds, i, gates)
     n_trials = max(1.0, range_s / sharpest_s)
     n_trials *= max(1.0, 2e-6 * max_drift_ppm * float(np.ptp(source.times_s)) / sharpest_s)
-    for events in (source, target):
-        row_s = 4.0 * events.line_delay_std_s * float(np.ptp(events.row_px))
-        n_trials *= max(1.0, row_s / sharpest_s)
+    everything = np.arange(source.n), np.arange(target.n)
+    for unknown in timing_unknowns(source, target, *everything):
+        n_trials *= max(1.0, 4.0 * unknown.std_s * float(np.ptp(unknown.lever)) / sharpest_s)
     by_time = np.argsort(j, kind="stable")
     tail = max(
         _tail_of_pairs(predicted, source, target, (i, j), gates),
@@ -146,13 +151,13 @@ def chance_of_intervals(source: Instants, target: Instants, fit: PairFit) -> flo
     if own.n:
         i, j = matched_by(fit, own, target)
         gates = 2.0 * gates_s(own, target, i, j)
-        predicted = fit.predict(own.times_s, own.row_px)
+        predicted = fit.predict(own.at(fit.source))
         tails.append(_tail_of_pairs(predicted, own, target, (i, j), gates))
     if other.n:
         i, j = matched_by(fit, source, other)
         order = np.argsort(j, kind="stable")
         gates = 2.0 * gates_s(source, other, i, j)[order]
-        returned = fit.source_of(other.times_s + other.row_px * fit.target_line_s)
+        returned = fit.source_of(other.at(fit.target))
         tails.append(_tail_of_pairs(returned, other, source, (j[order], i[order]), gates))
     return max(tails, default=1.0)
 

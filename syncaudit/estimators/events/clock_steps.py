@@ -63,8 +63,8 @@ def _next_part(
     anchor_s = 0.5 * float(left.times_s[0] + left.times_s[-1])
     offset_s = float(fit.predict(np.array([anchor_s]))[0]) - anchor_s
     candidates = vote(
-        fit.predict(left.times_s, left.row_px),
-        seen.times_s + seen.row_px * fit.target_line_s,
+        fit.predict(left.at(fit.source)),
+        seen.at(fit.target),
         window_s=window_s,
         lowest_s=-MAX_STEP_S,
         highest_s=MAX_STEP_S,

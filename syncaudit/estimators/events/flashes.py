@@ -16,7 +16,13 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.estimators.events.pair_fit import EventMatch, PairFit, gates_s, residuals_s
+from syncaudit.estimators.events.pair_fit import (
+    N_PLAIN,
+    EventMatch,
+    PairFit,
+    gates_s,
+    residuals_s,
+)
 from syncaudit.model import (
     EventResiduals,
     EventTrain,
@@ -124,9 +130,9 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
         + target.systematic_std_s**2
         + latency_std_s**2
         + counter_std_s**2
-        + _line_delay_part(match) ** 2
+        + _timing_part(match) ** 2
     )
-    random_s = math.sqrt(max(fit.covariance[0, 0] - _line_delay_part(match) ** 2, 1e-18))
+    random_s = math.sqrt(max(fit.covariance[0, 0] - _timing_part(match) ** 2, 1e-18))
     figures = _figures(match)
     drift_std = math.hypot(fit.drift_std, _wander(match, counter_std_s))
     is_useful = drift_std <= 1e-6 * DRIFT_STD_PPM or abs(fit.drift) > DRIFT_Z * drift_std
@@ -190,14 +196,14 @@ def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
     return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S
 
 
-def _line_delay_part(match: EventMatch) -> float:
-    """Return the part of the offset's error that unknown line delays cause."""
+def _timing_part(match: EventMatch) -> float:
+    """Return the part of the offset's error that unknown line delays and exposures cause."""
     if match.fit is None:
         return 0.0
     covariance = match.fit.covariance
-    lines = covariance[2:4, 2:4] + 1e-30 * np.eye(2)
-    cross = covariance[0, 2:4]
-    return math.sqrt(max(0.0, float(cross @ np.linalg.solve(lines, cross))))
+    timing = covariance[2:N_PLAIN, 2:N_PLAIN] + 1e-30 * np.eye(N_PLAIN - 2)
+    cross = covariance[0, 2:N_PLAIN]
+    return math.sqrt(max(0.0, float(cross @ np.linalg.solve(timing, cross))))
 
 
 def _wander(match: EventMatch, counter_std_s: float) -> float:
@@ -226,8 +232,8 @@ def _figures(match: EventMatch) -> dict[str, float]:
     }
     for k, (side, events, change_s) in enumerate(
         (
-            ("source", match.source, fit.source_line_s),
-            ("target", match.target, fit.target_line_s),
+            ("source", match.source, fit.source.line_delay_s),
+            ("target", match.target, fit.target.line_delay_s),
         )
     ):
         if events.line_delay_std_s > 0.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,12 @@ from syncaudit.estimators.events.pair_fit import (
     fit_pair,
     gates_s,
     residuals_s,
+    timing_unknowns,
 )
 from syncaudit.estimators.events.voting import Candidate
 from syncaudit.model.arrays import Bools, Floats, Ints
 
 __all__ = [
-    "MAX_LINE_SHARE",
-    "MIN_LINE_SHARE",
     "MIN_MATCHED",
     "Hypothesis",
     "fit_candidates",
@@ -31,9 +31,8 @@ __all__ = [
 
 # A runner-up needs fewer events to cast doubt than a result needs to be accepted.
 MIN_MATCHED = 3
-# Ratio of the fitted to the usual line delay (18 ms per frame): readouts take 3 to 40 ms.
-MIN_LINE_SHARE = 0.17
-MAX_LINE_SHARE = 2.2
+# Largest number of pairs times combinations of drifts, line delays and exposures that are tried.
+MAX_BALLOTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,27 +63,88 @@ def fit_candidates(
         i, j = _nearest(predicted, target.times_s, apart)
         off_s = np.abs(target.times_s[j] - predicted[i])
         keep = off_s <= gates_s(source, target, i, j, loose_s=1.5 * window_s)
-        i, j = i[keep], j[keep]
-        found: Hypothesis | None = None
-        for loose in (0.6 * window_s, 0.15 * window_s, 0.0):
-            if i.size < MIN_MATCHED:
-                found = None
-                break
-            fit = fit_pair(source, target, i, j, n_iterations=2)
-            i, j = matched_by(fit, source, target, loose)
-            found = Hypothesis(i=i, j=j, fit=fit)
-        if found is None or i.size < MIN_MATCHED:
-            continue
-        fit = fit_pair(source, target, i, j)
-        is_slow = abs(fit.drift) <= max_drift + 3.0 * fit.drift_std
-        if is_slow and _is_plausible(fit, source, target):
-            hypotheses.append(Hypothesis(i=i, j=j, fit=fit))
+        starts = [(i[keep], j[keep])]
+        if any(timing_unknowns(source, target, i, j)):
+            starts.append(_aligned(source, target, predicted, window_s, apart))
+        fits = [_closed_in(source, target, pairs, window_s, max_drift) for pairs in starts]
+        closed = [fit for fit in fits if fit is not None]
+        if closed:
+            hypotheses.append(max(closed, key=lambda fit: fit.i.size))
     hypotheses.sort(key=lambda found: (-found.i.size, found.fit.chi2_reduced))
     distinct: list[Hypothesis] = []
     for found in hypotheses:
         if all(_n_same(found, other) <= 0.5 * found.i.size for other in distinct):
             distinct.append(found)
     return distinct
+
+
+def _closed_in(
+    source: Instants, target: Instants, pairs: tuple[Ints, Ints], window_s: float, max_drift: float
+) -> Hypothesis | None:
+    """Return the fit that starts from these pairs, with gates that close to a few sigmas."""
+    i, j = pairs
+    for loose in (0.6 * window_s, 0.15 * window_s, 0.0):
+        if i.size < MIN_MATCHED:
+            return None
+        fit = fit_pair(source, target, i, j, n_iterations=2)
+        i, j = matched_by(fit, source, target, loose)
+    if i.size < MIN_MATCHED:
+        return None
+    fit = fit_pair(source, target, i, j)
+    is_slow = abs(fit.drift) <= max_drift + 3.0 * fit.drift_std
+    if not is_slow or not _is_plausible(fit, source, target):
+        return None
+    return Hypothesis(i=i, j=j, fit=fit)
+
+
+def _aligned(
+    source: Instants, target: Instants, predicted: Floats, window_s: float, apart: Bools | None
+) -> tuple[Ints, Ints]:
+    """Return the pairs near a candidate that agree most closely, whatever is not stated.
+
+    The window of a candidate includes the uncertainty of unstated line delays and exposures: beside
+    the right pairs it holds chance pairs and other edges of the same lights, and a fit to all of
+    them may end in a compromise. On a grid of drifts, line delays and exposures, the fullest window
+    of the size of the events' own errors wins (Hough transform; Duda & Hart, "Use of the Hough
+    transformation to detect lines and curves in pictures", Commun. ACM 15, 1972,
+    doi:10.1145/361237.361242).
+    """
+    apart_s = target.times_s - predicted[:, None]
+    is_near = np.abs(apart_s) <= 1.5 * window_s
+    i, j = np.nonzero(is_near if apart is None else is_near & ~apart)
+    if i.size < MIN_MATCHED:
+        return i, j
+    lever_s = source.times_s[i] - np.mean(source.times_s[i])
+    drift = 2.0 * window_s / max(float(np.ptp(lever_s)), 1e-9)
+    axes = [(lever_s, -drift, drift)]
+    axes += [
+        (own.lever, own.lowest_s - own.assumed_s, own.highest_s - own.assumed_s)
+        for own in timing_unknowns(source, target, i, j)
+    ]
+    gate_s = float(np.median(gates_s(source, target, i, j)))
+    steps = np.array([(high - low) * float(np.ptp(lever)) for lever, low, high in axes]) / gate_s
+    n_grid = np.prod(np.maximum(steps, 1.0))
+    coarser = min(1.0, (MAX_BALLOTS / i.size / n_grid) ** (1.0 / len(axes)))
+    points = [
+        np.linspace(low, high, int(np.ceil(coarser * n)) + 1)
+        for (_, low, high), n in zip(axes, steps, strict=True)
+    ]
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*points)], axis=1)
+    left_s = apart_s[i, j] - grid @ np.stack([lever for lever, *_ in axes])
+    order = np.argsort(left_s, axis=1)
+    left_s = np.take_along_axis(left_s, order, axis=1)
+
+    def spread_s(n: int) -> Floats:
+        """Return the widths of all windows that hold n pairs."""
+        widths_s: Floats = left_s[:, n - 1 :] - left_s[:, : i.size - n + 1]
+        return widths_s
+
+    widths = range(MIN_MATCHED, i.size + 1)
+    n_fit = bisect_left(widths, True, key=lambda n: bool(spread_s(n).min() > 2.0 * gate_s))
+    n = MIN_MATCHED + n_fit - 1
+    row, first = np.unravel_index(np.argmin(spread_s(n)), spread_s(n).shape)
+    chosen = order[row, first : first + n]
+    return i[chosen], j[chosen]
 
 
 def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float) -> Hypothesis:
@@ -109,15 +169,17 @@ def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float
 
 
 def _is_plausible(fit: PairFit, source: Instants, target: Instants) -> bool:
-    """Return whether the fitted line delays are those of rolling shutters.
+    """Return whether the fitted line delays and exposures are those of cameras.
 
     Without a line delay only frame times are left, and those of two cameras with nearly equal rates
     match wherever frames do: "T = 0" fits anything, without residuals.
     """
+    everything = np.arange(source.n), np.arange(target.n)
     return all(
-        events.line_delay_std_s == 0.0
-        or MIN_LINE_SHARE <= 1.0 + change_s / events.line_delay_s <= MAX_LINE_SHARE
-        for events, change_s in ((source, fit.source_line_s), (target, fit.target_line_s))
+        unknown.lowest_s
+        <= unknown.assumed_s + fit.timing_s[unknown.column - 2]
+        <= unknown.highest_s
+        for unknown in timing_unknowns(source, target, *everything)
     )
 
 
@@ -125,8 +187,7 @@ def matched_by(
     fit: PairFit, source: Instants, target: Instants, loose_s: float = 0.0
 ) -> tuple[Ints, Ints]:
     """Return the pairs that match under a clock map, within their gates plus `loose_s`."""
-    predicted = fit.predict(source.times_s, source.row_px)
-    seen = target.times_s + target.row_px * fit.target_line_s
+    predicted, seen = fit.predict(source.at(fit.source)), target.at(fit.target)
     order = np.argsort(seen, kind="stable")
     apart = opposite_polarity_mask(source, target)
     i, nearest = _nearest(predicted, seen[order], None if apart is None else apart[:, order])

@@ -20,6 +20,7 @@ __all__ = [
     "USUAL_EXPOSURE_S",
     "USUAL_EXPOSURE_STD_S",
     "USUAL_HALF_LIGHT_S",
+    "Corrections",
     "EventEvidence",
     "Instants",
     "instants_of",
@@ -41,11 +42,19 @@ USUAL_EXPOSURE_STD_S = 0.005
 USUAL_HALF_LIGHT_S = 0.0005
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrections:
+    """Corrections, in seconds, of a camera's assumed line delay and exposure."""
+
+    line_delay_s: float = 0.0
+    exposure_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Instants:
     """Events of one source in order of time, each a point or an interval.
 
-    With a different line delay T, the instants are ``times_s + row_px * (T - line_delay_s)``.
+    The instants assume a line delay and an exposure; `at` returns them for others.
 
     Parameters
     ----------
@@ -63,9 +72,12 @@ class Instants:
         Band number of a flash, else the position in the evidence.
     line_delay_s, line_delay_std_s : float
         Assumed line delay and its standard error (0: stated, or no rolling shutter).
+    exposure_part : ndarray, shape (n,), optional
+        Derivative of the instant with respect to the exposure.
+    exposure_s, exposure_std_s : float
+        Assumed exposure and its standard error (0: stated, or visible as the height of bands).
     systematic_std_s : float
-        Error common to all instants: timestamps, the exposure where neither stated nor visible,
-        and the systematic error given in the evidence.
+        Error common to all instants: timestamps, and the systematic error given in the evidence.
     is_onset : bool
         Whether the instants are onsets (or ends, see `sense`) of a light rather than its half-light
         instants.
@@ -84,6 +96,9 @@ class Instants:
     item: Ints
     line_delay_s: float = 0.0
     line_delay_std_s: float = 0.0
+    exposure_part: Floats | None = None
+    exposure_s: float = 0.0
+    exposure_std_s: float = 0.0
     systematic_std_s: float = 0.0
     is_onset: bool = True
     half_light_s: float | None = None
@@ -105,11 +120,26 @@ class Instants:
         """Return the `sense` of each event, 0 where unknown, shape (n,)."""
         return np.zeros(self.n, dtype=np.int64) if self.sense is None else self.sense
 
+    @property
+    def exposure_parts(self) -> Floats:
+        """Return the `exposure_part` of each event, 0 where there is none, shape (n,)."""
+        return np.zeros(self.n) if self.exposure_part is None else self.exposure_part
+
+    def at(self, corrections: Corrections) -> Floats:
+        """Return the instants with a corrected line delay and exposure, shape (n,)."""
+        moved_s: Floats = self.times_s + self.row_px * corrections.line_delay_s
+        return moved_s + self.exposure_parts * corrections.exposure_s
+
     def take(self, which: Ints) -> Instants:
         """Return the events at these positions, in their order."""
         columns = ("times_s", "std_s", "half_s", "row_px", "item")
         taken = {name: getattr(self, name)[which] for name in columns}
-        return replace(self, **taken, sense=None if self.sense is None else self.sense[which])
+        return replace(
+            self,
+            **taken,
+            exposure_part=None if self.exposure_part is None else self.exposure_part[which],
+            sense=None if self.sense is None else self.sense[which],
+        )
 
     def in_order(self) -> Instants:
         """Return the events in order of time."""
@@ -134,7 +164,9 @@ class Instants:
         if self.n == 0:
             return 0.0
         row_s = np.abs(self.row_px) * self.line_delay_std_s
-        return float(np.median(self.half_s + 2.0 * np.hypot(self.std_s, row_s)))
+        part_s = np.abs(self.exposure_parts - np.mean(self.exposure_parts)) * self.exposure_std_s
+        std_s = np.sqrt(self.std_s**2 + row_s**2 + part_s**2)
+        return float(np.median(self.half_s + 2.0 * std_s))
 
 
 def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Instants:
@@ -174,10 +206,10 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
 def sensed_beside(events: Instants, other: Instants) -> Instants:
     """Return events that are to be matched with others, with the sense implied by the others.
 
-    Half-light with a known latency after the onset counts, when matched with onsets, as a light
-    that goes on: its distance from the end of the light is unknown.
+    Half-light counts, when matched with onsets, as a light that goes on: no clock map is consistent
+    with the onsets of some lights and the ends of others.
     """
-    if events.is_onset or not other.is_onset or events.half_light_s is None:
+    if events.is_onset or not other.is_onset:
         return events
     return replace(events, sense=np.ones(events.n, dtype=np.int64))
 
@@ -238,30 +270,28 @@ def _of_edges(edges: FlashEdges) -> Instants:
         if edges.exposure_s is None
         else (edges.exposure_s, 0.0)
     )
-    shift_s = np.zeros(row.size)
+    exposure_part = np.zeros(row.size)
     systematic_s = math.hypot(edges.rise_std_s, edges.edge_shift_std_s)
     if height is not None:
         row = row + part * height[0]
-    elif np.any(part != 0.0):
-        shift_s = part * exposure_s
-        systematic_s = math.hypot(systematic_s, 0.5 * exposure_std_s)
+    else:
+        exposure_part = exposure_part + part
     # From a frame's timestamp to its middle row; intervals between two frames already include it.
     is_sharp = bands.half_s == 0.0
     stamp_part = np.where(is_sharp, edges.stamp_part, 0.0)
     row = row + stamp_part * edges.height_px
     if height is not None and (edges.exposure_s is None or not agree_with_bands(edges, height)):
         row = row + stamp_part * height[0]
-        std_s = math.hypot(height[1], EDGE_SHIFT_PX) * line_delay_s
+        shift_std_s = math.hypot(height[1], EDGE_SHIFT_PX) * line_delay_s
+        systematic_s = math.hypot(systematic_s, edges.stamp_part * shift_std_s)
     else:
-        shift_s = shift_s + stamp_part * exposure_s
-        std_s = exposure_std_s
-    systematic_s = math.hypot(systematic_s, edges.stamp_part * std_s)
+        exposure_part = exposure_part + stamp_part
     return Instants(
         source=edges.source,
         epoch_ns=edges.epoch_ns,
         times_s=bands.frame_s
         - np.where(is_sharp, edges.from_stamp_s, 0.0)
-        + shift_s
+        + exposure_part * exposure_s
         + row * line_delay_s,
         std_s=np.hypot(bands.std_px * line_delay_s, edges.jitter_s),
         half_s=bands.half_s,
@@ -269,6 +299,9 @@ def _of_edges(edges: FlashEdges) -> Instants:
         item=bands.number,
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
+        exposure_part=exposure_part,
+        exposure_s=exposure_s,
+        exposure_std_s=exposure_std_s if exposure_part.any() else 0.0,
         systematic_std_s=systematic_s,
         is_onset=edges.sense is not None,
         half_light_s=edges.half_light_s,

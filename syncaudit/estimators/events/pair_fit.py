@@ -1,25 +1,29 @@
-"""Fit offset, drift, steps and unknown line delays to matched pairs of events."""
+"""Fit offset, drift, steps, unknown line delays and exposures to matched pairs of events."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
-from syncaudit.estimators.events.instants import Instants
+from syncaudit.estimators.events.instants import Corrections, Instants
 from syncaudit.model.arrays import Floats, Ints
 
 __all__ = [
     "DRIFT_PRIOR",
     "GATE_SIGMAS",
+    "MAX_LINE_SHARE",
+    "MIN_LINE_SHARE",
+    "N_PLAIN",
     "EventMatch",
     "OffsetStep",
     "PairFit",
     "fit_pair",
     "gates_s",
     "residuals_s",
+    "timing_unknowns",
 ]
 
 # One-sigma prior on the drift. It is searched to 1000 ppm: two events alone must not give more.
@@ -31,7 +35,12 @@ GATE_FLOOR_S = 1e-4
 # Variance of a uniform interval over the square of half its width.
 UNIFORM = 1.0 / 3.0
 STD_FLOOR_S = 1e-6
-N_PLAIN = 4  # offset, drift and two line delays stand before the steps
+# Ratio of the fitted to the usual line delay (18 ms per frame): readouts take 3 to 40 ms.
+MIN_LINE_SHARE = 0.17
+MAX_LINE_SHARE = 2.2
+# Flashes are filmed by exposures of up to this.
+MAX_EXPOSURE_S = 0.033
+N_PLAIN = 6  # offset, drift, two line delays and two exposures stand before the steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +76,13 @@ class PairFit:
         Source time at which the offset holds.
     offset_s, drift : float
         Estimates, in the times of the two evidences.
-    source_line_s, target_line_s : float
-        Corrections of the assumed line delays.
+    source, target : Corrections
+        Of the assumed line delays and exposures.
     steps : tuple of OffsetStep
         Changes of the offset, in order of time.
-    covariance : ndarray, shape (4 + k, 4 + k)
-        Of offset, drift, the two line delays and k steps; inflated by the reduced chi-square.
+    covariance : ndarray, shape (6 + k, 6 + k)
+        Of offset, drift, the two line delays, the two exposures and k steps; inflated by the
+        reduced chi-square.
     chi2_reduced : float
         Of the weighted residuals.
     n : int
@@ -82,12 +92,18 @@ class PairFit:
     anchor_s: float
     offset_s: float
     drift: float
-    source_line_s: float
-    target_line_s: float
+    source: Corrections
+    target: Corrections
     steps: tuple[OffsetStep, ...]
     covariance: Floats
     chi2_reduced: float
     n: int
+
+    @property
+    def timing_s(self) -> Floats:
+        """Return the corrections in the order of the covariance, shape (4,)."""
+        both = self.source, self.target
+        return np.array([own.line_delay_s for own in both] + [own.exposure_s for own in both])
 
     @property
     def offset_std_s(self) -> float:
@@ -99,12 +115,11 @@ class PairFit:
         """Return the standard error of the drift."""
         return float(np.sqrt(self.covariance[1, 1]))
 
-    def predict(self, source_s: Floats, source_row_px: Floats | float = 0.0) -> Floats:
+    def predict(self, source_s: Floats) -> Floats:
         """Return the target times that correspond to source times."""
-        times = source_s + source_row_px * self.source_line_s
-        predicted: Floats = times + self.offset_s + self.drift * (times - self.anchor_s)
+        predicted: Floats = source_s + self.offset_s + self.drift * (source_s - self.anchor_s)
         for step in self.steps:
-            predicted = predicted + step.size_s * (times >= step.at_s)
+            predicted = predicted + step.size_s * (source_s >= step.at_s)
         return predicted
 
     def source_of(self, target_s: Floats) -> Floats:
@@ -115,6 +130,57 @@ class PairFit:
         for step in self.steps:
             found = np.where(found - step.size_s >= step.at_s, found - step.size_s, found)
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TimingUnknown:
+    """A line delay or an exposure that is not stated.
+
+    Parameters
+    ----------
+    column : int
+        Column in the covariance of a fit.
+    lever : ndarray, shape (n,)
+        Derivative of the source time minus the target time of each pair.
+    assumed_s, std_s : float
+        Assumed value and its standard error.
+    lowest_s, highest_s : float
+        Bounds of what cameras have.
+    """
+
+    column: int
+    lever: Floats
+    assumed_s: float
+    std_s: float
+    lowest_s: float
+    highest_s: float
+
+
+def timing_unknowns(
+    source: Instants, target: Instants, i: Ints, j: Ints
+) -> Iterator[TimingUnknown]:
+    """Yield the line delays and exposures that these pairs of events depend on."""
+    sides = (source, i, 1.0), (target, j, -1.0)
+    for column, (events, at, sign) in enumerate(sides, start=2):
+        if events.line_delay_std_s > 0.0:
+            yield TimingUnknown(
+                column=column,
+                lever=sign * events.row_px[at],
+                assumed_s=events.line_delay_s,
+                std_s=events.line_delay_std_s,
+                lowest_s=MIN_LINE_SHARE * events.line_delay_s,
+                highest_s=MAX_LINE_SHARE * events.line_delay_s,
+            )
+    for column, (events, at, sign) in enumerate(sides, start=4):
+        if events.exposure_std_s > 0.0:
+            yield TimingUnknown(
+                column=column,
+                lever=sign * events.exposure_parts[at],
+                assumed_s=events.exposure_s,
+                std_s=events.exposure_std_s,
+                lowest_s=0.0,
+                highest_s=MAX_EXPOSURE_S,
+            )
 
 
 def gates_s(
@@ -133,8 +199,7 @@ def gates_s(
 
 def residuals_s(fit: PairFit, source: Instants, target: Instants, i: Ints, j: Ints) -> Floats:
     """Return target minus predicted times of the pairs, shape (n,)."""
-    seen = target.times_s[j] + target.row_px[j] * fit.target_line_s
-    difference: Floats = seen - fit.predict(source.times_s[i], source.row_px[i])
+    difference: Floats = target.at(fit.target)[j] - fit.predict(source.at(fit.source)[i])
     return difference
 
 
@@ -150,9 +215,9 @@ def fit_pair(
     """Fit the clock map to pairs by robust least squares.
 
     Uses Cauchy weights; intervals count as their middles, with a third of the square of half their
-    width as variance. A line delay that is not stated is an unknown with a wide prior around the
-    usual value: where the pairs do not determine it, its uncertainty enters the error of the
-    offset.
+    width as variance. A line delay or exposure that is not stated is an unknown with a wide prior
+    around the usual value: where the pairs do not determine it, its uncertainty enters the error of
+    the offset.
 
     Parameters
     ----------
@@ -185,14 +250,10 @@ def fit_pair(
         unknowns.append(N_PLAIN + k)
         prior_std.append(1e3)
     n_clock = len(unknowns)
-    for k, row_px, std_s in (
-        (2, source.row_px[i], source.line_delay_std_s),
-        (3, -target.row_px[j], target.line_delay_std_s),
-    ):
-        if std_s > 0.0:
-            columns.append(row_px)
-            unknowns.append(k)
-            prior_std.append(std_s)
+    for unknown in timing_unknowns(source, target, i, j):
+        columns.append(unknown.lever)
+        unknowns.append(unknown.column)
+        prior_std.append(unknown.std_s)
     prior = np.array(prior_std)
     design = np.stack(columns, axis=1) * prior
     values = target.times_s[j] - source_s
@@ -239,8 +300,8 @@ def fit_pair(
         anchor_s=anchor_s,
         offset_s=float(solved[0]) + centre,
         drift=float(solved[1]),
-        source_line_s=float(solved[2]),
-        target_line_s=float(solved[3]),
+        source=Corrections(line_delay_s=float(solved[2]), exposure_s=float(solved[4])),
+        target=Corrections(line_delay_s=float(solved[3]), exposure_s=float(solved[5])),
         steps=tuple(
             replace(step, size_s=float(solved[k]), std_s=float(np.sqrt(covariance[k, k])))
             for k, step in enumerate(steps, start=N_PLAIN)

@@ -65,8 +65,7 @@ class FlashEdges:
     rise_std_s : float
         Common error that moves all edges the same way: of a light that rises slowly, parts that go
         on early or late may light what this camera sees more than what others see; full light may
-        be guessed, and so may the shape of pulses. Also the error of edges that may belong to
-        pulses after all (`of_pulses`).
+        be guessed, and so may the shape of pulses.
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, the same as None, for edges that a row dates.
@@ -77,7 +76,8 @@ class FlashEdges:
         Standard deviation of that, over all frames.
     edge_shift_std_s : float
         How much earlier a light that goes on and stays may appear, and as much later when it goes
-        off, in all edges alike: by the tone curve, the encoder, or ramps that do not fit any light.
+        off, in all edges alike: by the tone curve, the encoder, or ramps that do not fit any light;
+        by half an exposure where the edges may belong to pulses after all (`of_pulses`).
     """
 
     source: str
