@@ -83,18 +83,18 @@ def sample_clips() -> Mapping[str, SampleClip]:
                 microphone=MicrophoneConfig(),
             ),
             102,
-            "The stamps of cam_rear are 35 ms too early (offset_s = +0.035).",
+            "The timestamps of cam_rear are 35 ms too early (offset_s = +0.035).",
             *("reject", rear, "offset"),
         ),
         "imu_shifted": SampleClip(
             replace(three, imu=ImuConfig(rate_hz=100.0, clock=ClockFault(offset_s=-0.040))),
             103,
-            "The IMU's stamps are 40 ms too late; cameras and CAN agree with one another.",
+            "The IMU's timestamps are 40 ms too late; cameras and CAN agree with one another.",
             *("reject", "imu", "offset"),
         ),
         "can_shifted": stamped(
             replace(three, can=CanConfig(clock=ClockFault(offset_s=-0.080))),
-            "The CAN stamps are 80 ms too late.",
+            "The CAN timestamps are 80 ms too late.",
             *("reject", "can", "offset"),
         ),
         "drifting_camera": stamped(
@@ -104,7 +104,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
         ),
         "jittering_camera": stamped(
             rear_clock(delay_mean_s=0.008),
-            "cam_rear is stamped on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
+            "cam_rear gets its timestamps on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
             *("reject", rear, "jitter"),
         ),
         "clock_step": stamped(
@@ -114,14 +114,14 @@ def sample_clips() -> Mapping[str, SampleClip]:
         ),
         "synthetic_stamps": stamped(
             rear_clock(is_synthetic=True),
-            "The stamps of cam_rear were made up as index / 12 Hz. They happen to be right, "
-            "which only the pictures can show: a warning.",
+            "The timestamps of cam_rear were computed as index / 12 Hz. They happen to be right, "
+            "which only the images can show: a warning.",
             "pass",
         ),
         "dropped_frames": SampleClip(
             with_cameras(two, rear, frames=FrameFault(dropped=(120, 121), drop_mode="slip")),
             104,
-            "cam_rear lost frames 120 and 121 and its stamps run on: from then on every "
+            "cam_rear lost frames 120 and 121 and its timestamps run on: from then on every "
             "frame is two periods late.",
             *("reject", rear, "step"),
         ),
@@ -148,7 +148,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             106,
             "Parked before a lamp that flashes in bursts, for a calibration: cam_rear is "
             "35.1 ms early, cam_rear_left 6 ms late (which is allowed); the CAN strobe counts the "
-            "flashes and a logger stamps them. Natural motion shows nothing of it.",
+            "flashes and a logger timestamps them. Natural motion shows nothing of it.",
             *("reject", rear, "offset"),
         ),
     }

@@ -81,7 +81,7 @@ def test_every_section_is_there_and_fits_every_screen(open_page, path):
                 heads = tab.eval_on_selector_all("h2", "all => all.map(h => h.textContent)")
                 assert heads == [
                     "What is wrong, and what to do",
-                    "Stamps beside content",
+                    "Timestamps and content",
                     "Offsets of each source",
                     "Error budget",
                     "Offsets over time",
