@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
-from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events import Corrections, EventEvidence
 from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX, band_height_px
 from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
@@ -89,7 +89,7 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
             for at_s, _ in seed.maps[name].steps
         )
         if isinstance(item, FlashEdges):
-            found.extend(_of_camera(item, half_light))
+            found.extend(_of_camera(item, half_light, seed.maps[name].corrections))
     if seed.length_s is not None:
         found.append(
             Unknown(kind="length", source="", assumed=seed.length_s, prior_std=LENGTH_PRIOR_S)
@@ -97,7 +97,7 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
     return found
 
 
-def _of_camera(item: FlashEdges, half_light: Unknown) -> list[Unknown]:
+def _of_camera(item: FlashEdges, half_light: Unknown, rough: Corrections) -> list[Unknown]:
     line_delay = _stated("line_delay", item.source, item.line_delay_s, *usual_line_delay(item))
     exposure = _stated(
         "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
@@ -105,7 +105,7 @@ def _of_camera(item: FlashEdges, half_light: Unknown) -> list[Unknown]:
     # Encoders and tone curves move the upper and the lower edge apart, equally in all bands of a
     # camera: this looks like a different exposure and must not bias the flashes.
     least_std_s = EDGE_SHIFT_PX * line_delay.assumed
-    band = _band(item, exposure, line_delay, half_light)
+    band = _band(item, exposure, line_delay, half_light, rough)
     found = [line_delay]
     if band is not None:
         found.append(replace(band, prior_std=max(band.prior_std, least_std_s)))
@@ -129,7 +129,11 @@ def _of_camera(item: FlashEdges, half_light: Unknown) -> list[Unknown]:
 
 
 def _band(
-    item: FlashEdges, exposure: Unknown, line_delay: Unknown, half_light: Unknown
+    item: FlashEdges,
+    exposure: Unknown,
+    line_delay: Unknown,
+    half_light: Unknown,
+    rough: Corrections,
 ) -> Unknown | None:
     """Return how long a row sees the light as an unknown, or None if that is the exposure.
 
@@ -147,8 +151,11 @@ def _band(
     if height is not None:
         seen_s = height[0] * line_delay.assumed
         seen_std_s = height[0] * line_delay.prior_std
-        if seen_s - light_s > 2.0 * np.hypot(seen_std_s, light_std_s):
-            return None
+    else:
+        seen_s = exposure.assumed + rough.exposure_s
+        seen_std_s = rough.exposure_std_s or np.inf
+    if seen_s - light_s > 2.0 * np.hypot(seen_std_s, light_std_s):
+        return None
     apart_s = float(np.hypot(exposure.prior_std, light_std_s))
     z = (light_s - exposure.assumed) / apart_s
     longer, both_s = norm.cdf(z), apart_s * norm.pdf(z)

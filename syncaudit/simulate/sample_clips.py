@@ -104,7 +104,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
         ),
         "jittering_camera": stamped(
             rear_clock(delay_mean_s=0.008),
-            "cam_rear gets its timestamps on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
+            "cam_rear is timestamped on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
             *("reject", rear, "jitter"),
         ),
         "clock_step": stamped(

@@ -28,12 +28,12 @@ sample_data/`; the same library versions give the same bytes. Do not edit by han
 
 - `manifest.jsonl`: all clips (each folder also holds its own one-line manifest).
 - `truth.json`: what is really wrong, by clip and source. `offset_s` is the correction to **add**
-  to a source's timestamps at `at_ns`, the middle of the clip; from reference time `at_ns` of a step on,
-  its `by_s` is added too.
+  to a source's timestamps at `at_ns`, the middle of the clip; from reference time `at_ns` of a
+  step on, its `by_s` is added too.
 - `expected_verdicts.json`: what a perfect audit says, with the guilty source and the reason code.
 
-Clips that differ only in their timestamps share videos by relative URIs; broken clips share the intact
-files of `{origin}`. No manifest row names a `reference`: who is wrong has to be found out.
+Clips that differ only in their timestamps share videos by relative URIs; broken clips share the
+intact files of `{origin}`. No manifest row names a `reference`: who is wrong has to be found out.
 
 | clip | what it shows | verdict |
 | --- | --- | --- |

@@ -30,6 +30,7 @@ from syncaudit.detectors.flash.watched_frames import (
     ONSET_STD_S,
     RISE_SHARE,
     UNSTATED_READOUT_S,
+    UNSTATED_READOUT_SHARE,
     WatchedFrames,
     watched_neighbours,
 )
@@ -267,9 +268,10 @@ class FlashDetector:
         n_bands = np.unique(dated.band).size
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
-        is_known = delay_s is not None or not dated.half_px
         half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)
-        std_s = half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
+        if delay_s is None:
+            half_std_px = math.hypot(half_std_px, UNSTATED_READOUT_SHARE * dated.half_px)
+        std_s = half_std_px * self._usual_delay_s if dated.half_px else ONSET_STD_S
         stays = np.isin(dated.index, self._window.steps)
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:
@@ -292,8 +294,8 @@ class FlashDetector:
         return self._edges(
             dated,
             learnt.whole,
-            half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
-            half_light_std_s=std_s if is_known else None,
+            half_light_s=dated.half_px * self._usual_delay_s,
+            half_light_std_s=std_s,
             rise_std_s=rise_px * self._usual_delay_s,
             edge_shift_std_s=shift_s if lasts else 0.0,
         )
@@ -314,8 +316,8 @@ class FlashDetector:
         dated: DatedRows,
         whole: Mapping[int, int],
         *,
-        half_light_s: float | None,
-        half_light_std_s: float | None,
+        half_light_s: float,
+        half_light_std_s: float,
         rise_std_s: float = 0.0,
         edge_shift_std_s: float = 0.0,
     ) -> FlashEdges:

@@ -23,6 +23,7 @@ __all__ = [
     "ONSET_STD_S",
     "RISE_SHARE",
     "UNSTATED_READOUT_S",
+    "UNSTATED_READOUT_SHARE",
     "WatchedFrames",
     "watched_neighbours",
 ]
@@ -43,6 +44,7 @@ RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
 CUT_SHARE = 0.25
 # Readout where not stated: 3 to 33 ms.
 UNSTATED_READOUT_S = 0.018
+UNSTATED_READOUT_SHARE = 0.45
 # Flashes that clip more than this share of what they light are reported even if none can be timed.
 CLIPPED_SHARE = 0.25
 # Error of the share of a change that a frame shows: local tone curves brighten rows by what lies

@@ -124,7 +124,7 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     return [
         _with_open_exposure(item, longest_s)
         if isinstance(item, FlashEdges)
-        and (item.sense, item.exposure_s, item.half_light_s) == (None, None, None)
+        and (item.sense, item.exposure_s, item.line_delay_s) == (None, None, None)
         else item
         for item in evidence
     ]

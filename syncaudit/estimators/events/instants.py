@@ -44,10 +44,19 @@ USUAL_HALF_LIGHT_S = 0.0005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrections:
-    """Corrections, in seconds, of a camera's assumed line delay and exposure."""
+    """Corrections of a camera's assumed line delay and exposure.
+
+    Parameters
+    ----------
+    line_delay_s, exposure_s : float
+        To add to the assumed values.
+    exposure_std_s : float
+        Standard error of the exposure; 0 where it was not estimated.
+    """
 
     line_delay_s: float = 0.0
     exposure_s: float = 0.0
+    exposure_std_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -296,12 +296,20 @@ def fit_pair(
     )
     solved = np.zeros(size)
     solved[unknowns] = x * prior
+    corrections = [
+        Corrections(
+            line_delay_s=float(solved[k]),
+            exposure_s=float(solved[k + 2]),
+            exposure_std_s=float(np.sqrt(covariance[k + 2, k + 2])),
+        )
+        for k in (2, 3)
+    ]
     return PairFit(
         anchor_s=anchor_s,
         offset_s=float(solved[0]) + centre,
         drift=float(solved[1]),
-        source=Corrections(line_delay_s=float(solved[2]), exposure_s=float(solved[4])),
-        target=Corrections(line_delay_s=float(solved[3]), exposure_s=float(solved[5])),
+        source=corrections[0],
+        target=corrections[1],
         steps=tuple(
             replace(step, size_s=float(solved[k]), std_s=float(np.sqrt(covariance[k, k])))
             for k, step in enumerate(steps, start=N_PLAIN)
