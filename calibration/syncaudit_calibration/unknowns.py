@@ -199,13 +199,17 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     """Return the latency of half-light after onset: one for all sources, as the light is the same.
 
     If some camera sees the light go on and off, and another camera that shows half-light does not
-    determine its length (no line delay is stated), the light is not assumed to be a short flash.
+    determine its length (no line delay is stated), the light is not assumed to be a short flash:
+    ramps are as long as the exposure where that is shorter.
     """
     flashes = [item for item in items if isinstance(item, FlashEdges)]
+    lasts = light_lasts(items)
     known = [
         (item.half_light_s, item.half_light_std_s or 1e-5)
         for item in flashes
-        if item.half_light_s is not None and item.sense is None
+        if item.half_light_s is not None
+        and item.sense is None
+        and (item.line_delay_s is not None or not lasts)
     ]
     if length_s is not None:
         known.append((0.5 * length_s, LENGTH_SHARE * length_s))
@@ -214,7 +218,7 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
             kind="half_light",
             source="",
             assumed=USUAL_HALF_LIGHT_S,
-            prior_std=BAND_HALF_LIGHT_STD_S if light_lasts(items) else USUAL_HALF_LIGHT_S,
+            prior_std=BAND_HALF_LIGHT_STD_S if lasts else USUAL_HALF_LIGHT_S,
         )
     values, std = np.array(known).T
     weights = std**-2.0

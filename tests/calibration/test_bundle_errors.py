@@ -70,6 +70,49 @@ def test_a_camera_that_states_nothing_and_shows_one_edge_of_each_band_is_calibra
     assert np.max(np.abs(z)) < 3.0
 
 
+def _as_light_that_stays(item):
+    """Return one-edged bands as a detector reports them: perhaps those of a light that stays."""
+    return dataclasses.replace(
+        item,
+        sense=np.sign(item.exposure_part).astype(np.int64),
+        exposure_part=np.zeros(item.band.size),
+        half_light_s=0.0,
+        half_light_std_s=1e-4,
+        edge_shift_std_s=0.004,
+    )
+
+
+@pytest.mark.parametrize("stamp_part", [0.0, 0.5])
+@pytest.mark.parametrize("half_light_s", [5e-4, 1.5e-3])
+def test_other_cameras_tell_one_edged_bands_from_lights_that_stay(half_light_s, stamp_part):
+    # Where timestamps need the exposure, bands show it if they outlast the light.
+    z = []
+    for seed in range(6):
+        rng = np.random.default_rng(1300 + seed)
+        onsets, clock = irregular_onsets(rng), Clock(offset_s=0.8, drift=-3e-5)
+        timing = {"exposure_s": 0.016, "line_delay_s": 1.5e-5, "rate_hz": 25.0}
+        long = without_exposure(
+            camera(rng, onsets, name="b", clock=clock, **timing),
+            exposure_s=0.016,
+            stamp_part=stamp_part,
+        )
+        others = [camera(rng, onsets, name=name, rate_hz=24.0) for name in ("a", "c")]
+        light = {"half_light_s": half_light_s, "half_light_std_s": 1.2e-4}
+        found = calibrate_events(
+            [
+                _as_light_that_stays(dataclasses.replace(long, line_delay_s=None)),
+                *(dataclasses.replace(other, **light) for other in others),
+            ]
+        )
+        source = found.sources["b"]
+        assert abs(source.exposure_s - 0.016) < 4.0 * source.exposure_std_s + 1e-4
+        assert source.offset_std_s < 2e-4
+        z.append(
+            errors_of(found, {"a": Clock(), "b": clock, "c": Clock()})["b"][0] / source.offset_std_s
+        )
+    assert np.max(np.abs(z)) < 3.0
+
+
 @pytest.mark.parametrize("is_late", [True, False])
 def test_flashes_tell_late_stamps_from_uneven_exposures(is_late):
     z, shares = [], []

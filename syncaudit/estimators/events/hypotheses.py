@@ -32,7 +32,7 @@ __all__ = [
 # A runner-up needs fewer events to cast doubt than a result needs to be accepted.
 MIN_MATCHED = 3
 # Largest number of pairs times combinations of drifts, line delays and exposures that are tried.
-MAX_BALLOTS = 1_000_000
+MAX_BALLOTS = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,19 +131,18 @@ def _aligned(
     ]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*points)], axis=1)
     left_s = apart_s[i, j] - grid @ np.stack([lever for lever, *_ in axes])
-    order = np.argsort(left_s, axis=1)
-    left_s = np.take_along_axis(left_s, order, axis=1)
+    ordered_s = np.sort(left_s, axis=1)
 
     def spread_s(n: int) -> Floats:
         """Return the widths of all windows that hold n pairs."""
-        widths_s: Floats = left_s[:, n - 1 :] - left_s[:, : i.size - n + 1]
+        widths_s: Floats = ordered_s[:, n - 1 :] - ordered_s[:, : i.size - n + 1]
         return widths_s
 
-    widths = range(MIN_MATCHED, i.size + 1)
-    n_fit = bisect_left(widths, True, key=lambda n: bool(spread_s(n).min() > 2.0 * gate_s))
+    sizes = range(MIN_MATCHED, i.size + 1)
+    n_fit = bisect_left(sizes, True, key=lambda n: bool(spread_s(n).min() > 2.0 * gate_s))
     n = MIN_MATCHED + n_fit - 1
     row, first = np.unravel_index(np.argmin(spread_s(n)), spread_s(n).shape)
-    chosen = order[row, first : first + n]
+    chosen = np.argsort(left_s[row])[first : first + n]
     return i[chosen], j[chosen]
 
 
