@@ -109,9 +109,12 @@ def _aligned(
     transformation to detect lines and curves in pictures", Commun. ACM 15, 1972,
     doi:10.1145/361237.361242).
     """
-    apart_s = target.times_s - predicted[:, None]
-    is_near = np.abs(apart_s) <= 1.5 * window_s
-    i, j = np.nonzero(is_near if apart is None else is_near & ~apart)
+    begin = np.searchsorted(target.times_s, predicted - 1.5 * window_s)
+    n_near = np.searchsorted(target.times_s, predicted + 1.5 * window_s, side="right") - begin
+    i = np.repeat(np.arange(source.n), n_near)
+    j = np.arange(i.size) - np.repeat(np.cumsum(n_near) - n_near - begin, n_near)
+    if apart is not None:
+        i, j = i[~apart[i, j]], j[~apart[i, j]]
     if i.size < MIN_MATCHED:
         return i, j
     lever_s = source.times_s[i] - np.mean(source.times_s[i])
@@ -130,7 +133,7 @@ def _aligned(
         for (_, low, high), n in zip(axes, steps, strict=True)
     ]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*points)], axis=1)
-    left_s = apart_s[i, j] - grid @ np.stack([lever for lever, *_ in axes])
+    left_s = target.times_s[j] - predicted[i] - grid @ np.stack([lever for lever, *_ in axes])
     ordered_s = np.sort(left_s, axis=1)
 
     def spread_s(n: int) -> Floats:
