@@ -67,7 +67,7 @@ def measure_flashes(
     the flashes do not determine it, because they stay on the same rows or because both cameras
     share one frame rate and phase, its uncertainty is part of `offset_std_s` and
     `systematic_std_s` (``diagnostics["source_line_delay_known"]`` is 0 there). The exposure is
-    needed only where no band shows both edges; a usual one then adds to the systematic error.
+    needed only where no band shows both edges, and is fitted in the same way.
 
     If a strobe counter's message is sent because the counter rose, the message dates the flash. If
     it is sent at regular intervals, it only bounds the flash by an interval.

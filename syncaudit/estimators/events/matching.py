@@ -76,7 +76,8 @@ def match_events(
        fit.
     2. All pairs vote on the offset, for every drift of a grid (`vote`); no event is taken to be
        the same as another because of its position in the list.
-    3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
+    3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas; where
+       line delays or exposures are not stated, also from the pairs that agree most closely.
     4. The best must not be chance (`chance_of_match`): its probability must be below 3e-4 over all
        distinct windows of the search, and it must match a tenth of the shorter train. Half of the
        probability is spent on the whole search and half on the maps that the clocks of one
