@@ -124,7 +124,8 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     return [
         _with_open_exposure(item, longest_s)
         if isinstance(item, FlashEdges)
-        and (item.sense, item.exposure_s, item.line_delay_s) == (None, None, None)
+        and (item.sense, item.exposure_s) == (None, None)
+        and not _shows_ramps(item)
         else item
         for item in evidence
     ]
