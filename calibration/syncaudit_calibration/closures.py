@@ -47,8 +47,7 @@ def closures_of(
         off = maps[one].of(a)[match.i] - maps[other].of(b)[match.j]
         # Line delays and exposures that the pair cannot determine widen the closure error; the
         # bundle will estimate them.
-        is_known = not any(own.line_delay_std_s or own.exposure_std_s for own in (a, b))
-        spread = 0.0 if is_known else float(np.ptp(off))
+        spread = 0.0 if a.knows_timing and b.knows_timing else float(np.ptp(off))
         middle = 0.5 * (float(np.max(a.half_s)) + float(np.max(b.half_s))) / math.sqrt(match.n)
         closures.append(
             Closure(

@@ -1,13 +1,22 @@
 """Claimed errors follow jitter and the number of flashes; flash counters date flashes."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
+from syncaudit_calibration.plots import _instants_s
 
 from syncaudit.model import FlashIntervals, Quantity
-from testkit.event_rig import Clock, camera, counter, irregular_onsets, without_exposure
+from testkit.event_rig import (
+    WIDTH_S,
+    Clock,
+    camera,
+    counter,
+    irregular_onsets,
+    without_exposure,
+)
 from testkit.flash_calibration import errors_of
 
 
@@ -44,30 +53,43 @@ def test_jitter_of_the_stamps_widens_the_errors():
     assert n_warned >= 12
 
 
+def _bare_camera(rng, onsets, clock, *, exposure_s, line_delay_s, stamp_part):
+    """Return a camera that states nothing; no frame shows both edges of a band."""
+    timing = {"exposure_s": exposure_s, "line_delay_s": line_delay_s, "rate_hz": 25.0}
+    seen = camera(rng, onsets, name="b", clock=clock, **timing)
+    bare = without_exposure(seen, exposure_s=exposure_s, stamp_part=stamp_part)
+    return dataclasses.replace(bare, line_delay_s=None)
+
+
 @pytest.mark.parametrize("stamp_part", [0.0, 0.5])
 def test_a_camera_that_states_nothing_and_shows_one_edge_of_each_band_is_calibrated(stamp_part):
-    # Exposed for 14 ms and read out within 6: no frame shows both edges of a band.
     z = []
     for seed in range(8):
         rng = np.random.default_rng(1200 + seed)
         onsets, clock = irregular_onsets(rng), Clock(offset_s=0.8, drift=-3e-5)
-        timing = {"exposure_s": 0.014, "line_delay_s": 1.25e-5, "rate_hz": 25.0}
-        bare = without_exposure(
-            camera(rng, onsets, name="b", clock=clock, **timing),
-            exposure_s=0.014,
-            stamp_part=stamp_part,
-        )
-        found = calibrate_events(
-            [
-                camera(rng, onsets, name="a", rate_hz=30.0),
-                dataclasses.replace(bare, line_delay_s=None),
-            ]
-        )
+        timing = {"exposure_s": 0.014, "line_delay_s": 1.25e-5, "stamp_part": stamp_part}
+        bare = _bare_camera(rng, onsets, clock, **timing)
+        found = calibrate_events([camera(rng, onsets, name="a", rate_hz=30.0), bare])
         source = found.sources["b"]
         assert source.offset_std_s < 2e-4
         assert abs(source.exposure_s - 0.014) < 4.0 * source.exposure_std_s + 1e-4
         z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
     assert np.max(np.abs(z)) < 3.0
+
+
+@pytest.mark.parametrize("stamp_part", [0.5, -0.5])
+def test_plots_date_flashes_on_one_clock_whatever_timestamps_mark(stamp_part):
+    rng = np.random.default_rng(1250)
+    onsets, clock = irregular_onsets(rng), Clock(offset_s=0.8, drift=-3e-5)
+    timing = {"exposure_s": 0.014, "line_delay_s": 1.25e-5, "stamp_part": stamp_part}
+    evidence = [camera(rng, onsets, name="a"), _bare_camera(rng, onsets, clock, **timing)]
+    found = SimpleNamespace(
+        calibration=calibrate_events([*evidence, camera(rng, onsets, name="c", rate_hz=30.0)]),
+        evidence={item.source: item for item in evidence},
+    )
+    since_s, _ = _instants_s(found, "b", is_corrected=True)
+    half_light_s = onsets + 0.5 * WIDTH_S - found.calibration.at_ns * 1e-9
+    assert np.max(np.abs(since_s[:, None] - half_light_s).min(axis=1)) < 5e-4
 
 
 def _as_light_that_stays(item):
@@ -90,17 +112,13 @@ def test_other_cameras_tell_one_edged_bands_from_lights_that_stay(half_light_s, 
     for seed in range(6):
         rng = np.random.default_rng(1300 + seed)
         onsets, clock = irregular_onsets(rng), Clock(offset_s=0.8, drift=-3e-5)
-        timing = {"exposure_s": 0.016, "line_delay_s": 1.5e-5, "rate_hz": 25.0}
-        long = without_exposure(
-            camera(rng, onsets, name="b", clock=clock, **timing),
-            exposure_s=0.016,
-            stamp_part=stamp_part,
-        )
+        timing = {"exposure_s": 0.016, "line_delay_s": 1.5e-5, "stamp_part": stamp_part}
+        bare = _bare_camera(rng, onsets, clock, **timing)
         others = [camera(rng, onsets, name=name, rate_hz=24.0) for name in ("a", "c")]
         light = {"half_light_s": half_light_s, "half_light_std_s": 1.2e-4}
         found = calibrate_events(
             [
-                _as_light_that_stays(dataclasses.replace(long, line_delay_s=None)),
+                _as_light_that_stays(bare),
                 *(dataclasses.replace(other, **light) for other in others),
             ]
         )

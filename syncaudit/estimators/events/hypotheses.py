@@ -64,7 +64,7 @@ def fit_candidates(
         off_s = np.abs(target.times_s[j] - predicted[i])
         keep = off_s <= gates_s(source, target, i, j, loose_s=1.5 * window_s)
         starts = [(i[keep], j[keep])]
-        if any(timing_unknowns(source, target, i, j)):
+        if not (source.knows_timing and target.knows_timing):
             starts.append(_aligned(source, target, predicted, window_s, apart))
         fits = [_closed_in(source, target, pairs, window_s, max_drift) for pairs in starts]
         closed = [fit for fit in fits if fit is not None]

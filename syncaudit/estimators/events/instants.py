@@ -130,6 +130,11 @@ class Instants:
         return np.zeros(self.n, dtype=np.int64) if self.sense is None else self.sense
 
     @property
+    def knows_timing(self) -> bool:
+        """Return whether the instants depend on no line delay or exposure that is not stated."""
+        return self.line_delay_std_s == self.exposure_std_s == 0.0
+
+    @property
     def exposure_parts(self) -> Floats:
         """Return the `exposure_part` of each event, 0 where there is none, shape (n,)."""
         return np.zeros(self.n) if self.exposure_part is None else self.exposure_part

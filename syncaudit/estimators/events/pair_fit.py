@@ -296,20 +296,20 @@ def fit_pair(
     )
     solved = np.zeros(size)
     solved[unknowns] = x * prior
-    corrections = [
+    on_source, on_target = (
         Corrections(
             line_delay_s=float(solved[k]),
             exposure_s=float(solved[k + 2]),
             exposure_std_s=float(np.sqrt(covariance[k + 2, k + 2])),
         )
         for k in (2, 3)
-    ]
+    )
     return PairFit(
         anchor_s=anchor_s,
         offset_s=float(solved[0]) + centre,
         drift=float(solved[1]),
-        source=corrections[0],
-        target=corrections[1],
+        source=on_source,
+        target=on_target,
         steps=tuple(
             replace(step, size_s=float(solved[k]), std_s=float(np.sqrt(covariance[k, k])))
             for k, step in enumerate(steps, start=N_PLAIN)
