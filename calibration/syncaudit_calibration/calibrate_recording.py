@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
 from syncaudit.model import CameraStream, Clip, Finding, Severity, Stream
-from syncaudit.pipeline import ClipEvidence, find_events, read_clip
+from syncaudit.model.scan import Scan
+from syncaudit.pipeline import (
+    ClipEvidence,
+    find_events,
+    find_flashes,
+    find_flashes_by_scan,
+    read_clip,
+)
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Limits, judge_pictures
 from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
+from syncaudit_calibration.scans import (
+    Scans,
+    find_scans,
+    word_undecided_scan,
+    word_scans,
+)
 
 __all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
+
+# Directions of reading that are tried where nothing matches what a camera shows if read downwards.
+OTHER_SCANS: Sequence[Scan] = ("up", "right", "left")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,15 +101,18 @@ def calibrate_recording(
     found = find_events(read.streams, stages)
     # One kind of event per source; in case of conflict, flashes of cameras take precedence.
     evidence = {**found.taps, **found.clicks, **found.triggers, **found.flashes}
+    streams = dict(read.streams)
+    scans = _settle_scans(streams, evidence, stages, max_offset_s)
     findings = (*read.findings, *found.findings, *_damage(found))
+    undecided = {name: word_undecided_scan(name) for name in scans.undecided}
     if len(evidence) < 2:
-        raise _too_little(clip, evidence, findings)
+        raise _too_little(clip, evidence, findings, undecided)
     broken = {finding.source: finding.message for finding in findings if finding.source}
-    unlit = {
+    unused = undecided | {
         name: f"no flash was found in {name}: light its view well above its noise, and hold it "
         "still"
-        for name, stream in read.streams.items()
-        if isinstance(stream, CameraStream) and name not in evidence
+        for name, stream in streams.items()
+        if isinstance(stream, CameraStream) and name not in evidence and name not in undecided
     }
     with stages.timed("solve"):
         try:
@@ -104,14 +123,16 @@ def calibrate_recording(
             )
         except CalibrationError as error:
             raise CalibrationError(
-                "; ".join((error.message, *unlit.values())),
+                "; ".join((error.message, *unused.values())),
                 hint=error.hint or NEXT_TIME,
-                refused={**unlit, **error.refused, **broken},
+                refused={**unused, **error.refused, **broken},
             ) from error
-    calibration = with_findings(calibration, unlit, broken)
+    calibration = with_findings(calibration, unused, broken)
+    words = word_scans(scans, calibration.sources)
+    calibration = replace(calibration, warnings=(*calibration.warnings, *words))
     return CalibratedRecording(
         clip=clip,
-        streams=read.streams,
+        streams=streams,
         evidence=evidence,
         calibration=calibration,
         findings=findings,
@@ -119,19 +140,55 @@ def calibrate_recording(
     )
 
 
+def _settle_scans(
+    streams: dict[str, Stream],
+    evidence: dict[str, EventEvidence],
+    stages: Stages,
+    max_offset_s: float,
+) -> Scans:
+    """Look again at cameras that are not read downwards, and leave out those that may not be.
+
+    `streams` and `evidence` are changed.
+    """
+    free = {
+        name: stream
+        for name, stream in streams.items()
+        if isinstance(stream, CameraStream) and stream.scan is None and stream.line_delay_s != 0.0
+    }
+    if not free:
+        return Scans()
+    with stages.timed("solve"):
+        scans = find_scans(evidence, max_offset_s=max_offset_s)
+    lost = [name for name in free if name in scans.apart or name not in evidence]
+    others = [
+        edges for name in lost for edges in find_flashes_by_scan(free[name], OTHER_SCANS, stages)
+    ]
+    if others:
+        with stages.timed("solve"):
+            scans = find_scans(evidence, others, max_offset_s=max_offset_s)
+    for name, scan in scans.found.items():
+        streams[name] = stream = replace(free[name], scan=scan)
+        part, _ = find_flashes(stream, stages)
+        if name in part.flashes:
+            evidence[name] = part.flashes[name]
+    for name in scans.undecided:
+        evidence.pop(name, None)
+    return scans
+
+
 def with_findings(
-    calibration: Calibration, unlit: Mapping[str, str], broken: Mapping[str, str]
+    calibration: Calibration, unused: Mapping[str, str], broken: Mapping[str, str]
 ) -> Calibration:
     """Add data defects to a calibration, as refusals or warnings.
 
-    `calibration`: from events alone. `unlit`: reasons for cameras without flashes. `broken`:
-    findings by source; for a source that was calibrated nevertheless, they become warnings.
+    `calibration`: from events alone. `unused`: reasons for cameras without usable flashes.
+    `broken`: findings by source; for a source that was calibrated nevertheless, they become warnings.
     """
     harmless = [words for name, words in broken.items() if name in calibration.sources]
     refused = {name: why for name, why in broken.items() if name not in calibration.sources}
     return replace(
         calibration,
-        refused={**unlit, **refused, **calibration.refused},
+        refused={**unused, **refused, **calibration.refused},
         warnings=(*calibration.warnings, *harmless),
     )
 
@@ -157,16 +214,22 @@ def _reference(
 
 
 def _too_little(
-    clip: Clip, evidence: Mapping[str, EventEvidence], findings: tuple[Finding, ...]
+    clip: Clip,
+    evidence: Mapping[str, EventEvidence],
+    findings: tuple[Finding, ...],
+    undecided: Mapping[str, str],
 ) -> CalibrationError:
-    blind = [name for name in clip.sources if name not in evidence]
+    blind = [name for name in clip.sources if name not in evidence and name not in undecided]
     seen = f"only {next(iter(evidence))} did" if evidence else "none did"
     broken = "; ".join(finding.message for finding in findings[:3])
+    why = f"at least two sources must detect flashes, but {seen}" + (
+        f" ({broken})" if broken else ""
+    )
     return CalibrationError(
-        f"at least two sources must detect flashes, but {seen}"
-        + (f" ({broken})" if broken else ""),
-        hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}.",
+        "; ".join(undecided.values()) or why,
+        hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}." if blind else NEXT_TIME + ".",
         refused={
+            **undecided,
             **dict.fromkeys(blind, "no flash, strobe, trigger, click or tap was found"),
             **{finding.source: finding.message for finding in findings if finding.source},
         },

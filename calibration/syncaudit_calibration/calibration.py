@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import seconds_since
+from syncaudit.model.scan import Scan
 from syncaudit_calibration.closures import Closure
 
 __all__ = ["CalibratedFlash", "CalibratedSource", "CalibratedStep", "Calibration", "error_budget"]
@@ -72,6 +73,8 @@ class CalibratedSource:
         Steps of the clock, in time order.
     line_delay_s, line_delay_std_s, exposure_s, exposure_std_s : float, optional
         For cameras only.
+    scan : str, optional
+        Direction in which a camera's images are read; None: not stated, and assumed to be down.
     flashes_seen : int
         Number of flashes that it shares with other sources.
     residual_rms_s : float
@@ -102,6 +105,7 @@ class CalibratedSource:
     line_delay_std_s: float | None = None
     exposure_s: float | None = None
     exposure_std_s: float | None = None
+    scan: Scan | None = None
 
     def to_json(self, at_ns: int) -> dict[str, object]:
         """Return the fields of formats.md section 4, and further results."""
@@ -122,6 +126,8 @@ class CalibratedSource:
         }
         if self.at_ns != at_ns:
             row["at_ns"] = self.at_ns
+        if self.scan is not None:
+            row["scan"] = self.scan
         if self.steps:
             row["steps"] = [asdict(step) for step in self.steps]
         return row

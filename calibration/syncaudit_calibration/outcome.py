@@ -200,6 +200,7 @@ def _source(
         line_delay_std_s=line_delay_std_s,
         exposure_s=exposure_s,
         exposure_std_s=exposure_std_s,
+        scan=item.scan if isinstance(item, FlashEdges) else None,
     )
 
 

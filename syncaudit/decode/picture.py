@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import features
+from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
 
 __all__ = ["Picture", "Plane", "white_of"]
 
@@ -131,6 +132,14 @@ class Picture:
         """Return some columns of the frame."""
         luma = np.ascontiguousarray(self.luma[:, part])
         return Picture(self.index, luma, white=self.white)
+
+    def scanned(self, scan: Scan | None) -> Picture:
+        """Return the frame with its lines as rows, in the order in which they were read."""
+        if scan in (None, "down"):
+            return self
+        across, down = SCAN_DIRECTIONS[scan]
+        luma = (self.luma.T if across else self.luma)[:: across + down]
+        return Picture(self.index, np.ascontiguousarray(luma), white=self.white)
 
     def block_sums(self, n_blocks: int, every: int = 1) -> NDArray[np.int32]:
         """Return sums along rows in blocks of columns, as `features.block_sums`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from syncaudit.model.field_names import field_names
 from syncaudit.model.lens import Distortion
+from syncaudit.model.scan import Scan
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -110,7 +111,9 @@ class CameraSpec(_AnySpec):
     video holds several. `pictures` is the column of a Parquet file (`uri`) that holds the encoded
     images, `picture_rows` the half-open range of its rows that belongs to the clip.
     `is_start_assumed` means that `start_ns` is not stated anywhere: whoever wrote the row assumed
-    it.
+    it. `scan` is the direction across the stored images in which a rolling shutter reads one line
+    after another; images that were rotated by 180 degrees after readout are read `up`. None is
+    unknown, and taken as `down`.
     """
 
     kind: Literal["camera"] = "camera"
@@ -127,6 +130,7 @@ class CameraSpec(_AnySpec):
     stamp_at: StampAt = "mid_exposure_mid_row"
     line_delay_s: float | None = None
     exposure_s: float | None = None
+    scan: Scan | None = None
     fov_deg: float | None = None
     focal_px: float | None = None
     distortion: Distortion | None = None

@@ -12,6 +12,7 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
 from syncaudit.model.lens import Distortion
+from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
 
 __all__ = [
     "Arrivals",
@@ -206,7 +207,7 @@ class CameraStream(Stream):
         Presentation times of the container's frames in seconds, sorted.
     width_px, height_px : int
         Frame size.
-    stamp_at, line_delay_s, exposure_s
+    stamp_at, line_delay_s, exposure_s, scan
         As in the manifest; None is unknown.
     focal_px : float, optional
         Focal length in pixels of the full image, from the manifest.
@@ -222,8 +223,15 @@ class CameraStream(Stream):
     stamp_at: str = "mid_exposure_mid_row"
     line_delay_s: float | None = None
     exposure_s: float | None = None
+    scan: Scan | None = None
     focal_px: float | None = None
     distortion: Distortion | None = None
+
+    @property
+    def n_lines(self) -> int:
+        """Return the number of lines that a rolling shutter reads one after another."""
+        is_across, is_down = SCAN_DIRECTIONS[self.scan or "down"]
+        return abs(is_across) * self.width_px + abs(is_down) * self.height_px
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

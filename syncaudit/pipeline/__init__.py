@@ -1,6 +1,7 @@
 """From one clip to its verdict: the only place that knows every step."""
 
 from syncaudit.model import ClipEvidence
+from syncaudit.pipeline.camera_evidence import find_flashes, find_flashes_by_scan
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.data_sets import DataSet
 from syncaudit.pipeline.evidence import find_events
@@ -19,6 +20,8 @@ __all__ = [
     "conclude",
     "examine",
     "find_events",
+    "find_flashes",
+    "find_flashes_by_scan",
     "measure_tier",
     "pool_clips",
     "read_clip",

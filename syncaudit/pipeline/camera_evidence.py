@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -29,13 +30,14 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
+from syncaudit.model.scan import Scan
 from syncaudit.model.time import spans_too_long
 from syncaudit.pipeline.pictures import PictureLook
 from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
-__all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
+__all__ = ["find_flashes", "find_flashes_by_scan", "find_in_pictures", "find_rotation"]
 
 # Fewer rotations do not constrain a clock.
 MIN_INCREMENTS = 8
@@ -95,6 +97,8 @@ def find_in_pictures(
             _keep_rotation(rotation, part)
             _keep_flashes(flash.finish(), part)
             _check_statements(stream, part)
+            if not _is_read_as_stated(stream, flash, part):
+                part.flashes.pop(stream.name, None)
             if picture is not None:
                 _keep_picture(picture, part)
     return part, look
@@ -117,13 +121,19 @@ def find_rotation(
 
 
 def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, PictureLook | None]:
-    """Return the light pulses that one camera saw, and the audit of its frames."""
+    """Return the light pulses that one camera saw, and the audit of its frames.
+
+    Where the direction of reading is not stated and the flashes show it, it is that of `scan`.
+    """
     part = ClipEvidence()
     flash = FlashDetector(stream)
     look = _watch(stream, (flash,), part, stages)
     if look is not None:
         with stages.timed("detect"):
             found, columns = flash.finish(), flash.lit_columns()
+        if stream.scan is None and flash.scan not in (None, "down"):
+            return find_flashes(replace(stream, scan=flash.scan), stages)
+        _is_read_as_stated(stream, flash, part)
         if columns is not None:
             flash = FlashDetector(stream, columns)
             _decode_once(stream, (flash,), stages)
@@ -131,6 +141,20 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
                 found = max(found, flash.finish(), key=_n_dated_rows)
         _keep_flashes(found, part)
     return part, look
+
+
+def find_flashes_by_scan(
+    stream: CameraStream, scans: Sequence[Scan], stages: Stages
+) -> list[FlashEdges]:
+    """Return the flashes dated by rows if images are read in other directions, for those with any.
+
+    The frames are decoded once for all of `scans`.
+    """
+    flashes = [FlashDetector(replace(stream, scan=scan)) for scan in scans]
+    _decode_once(stream, flashes, stages)
+    with stages.timed("detect"):
+        found = [flash.finish() for flash in flashes]
+    return [edges for edges in found if isinstance(edges, FlashEdges)]
 
 
 def _n_dated_rows(found: FlashEdges | FlashIntervals | None) -> int:
@@ -178,6 +202,26 @@ def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
                 severity=Severity.DOUBT if flashes.stamp_part else Severity.WARNING,
             )
         )
+
+
+def _is_read_as_stated(stream: CameraStream, flash: FlashDetector, evidence: ClipEvidence) -> bool:
+    """Return whether lasting lights cross the image as stated; if not, add a doubt."""
+    stated = stream.scan or "down"
+    if flash.scan in (None, stated):
+        return True
+    evidence.findings.append(
+        Finding(
+            code=ReasonCode.MANIFEST,
+            source=stream.name,
+            message=(
+                f"{stream.name}: lights that go on or off cross its images against the direction "
+                f'in which rows were taken to be read (scan: {stated}). State "scan": '
+                f'"{flash.scan}" in the manifest.'
+            ),
+            severity=Severity.DOUBT,
+        )
+    )
+    return False
 
 
 def _keep_flashes(flashes: FlashEdges | FlashIntervals | None, evidence: ClipEvidence) -> None:

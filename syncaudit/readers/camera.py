@@ -110,6 +110,7 @@ def read_camera(
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
+        scan=spec.scan,
         focal_px=_focal_px(spec, frames.width_px),
         distortion=spec.distortion,
     )
@@ -129,6 +130,7 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
+        scan=spec.scan,
     )
 
 

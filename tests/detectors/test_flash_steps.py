@@ -9,7 +9,15 @@ from syncaudit.detectors.flash.ramp_fit import FrameEdges
 from syncaudit.detectors.flash.shape_fit import Sample
 from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
-from testkit.flash_footage import camera, detected, errors_s, footage, onsets
+from testkit.flash_footage import (
+    camera,
+    detected,
+    errors_s,
+    footage,
+    onsets,
+    stored,
+    watched,
+)
 
 # Frames without encoding, ramps of 160 rows: noise of 1.5 levels, and the encoder loss that the fit
 # assumes (a third of a level of 40 is a third of a row).
@@ -82,6 +90,18 @@ def test_edges_say_whether_light_goes_on_or_off():
     assert set(found.sense.tolist()) == {-1, 1}
     assert np.array_equal(found.sense > 0, is_on)
     assert found.half_light_s == 0.0
+
+
+def test_lights_that_stay_show_in_which_direction_images_are_read():
+    frames = list(footage([], n=N, paint=lamps()))
+    for scan, seen in ((None, "down"), ("up", "up"), ("right", "right")):
+        seen_by = watched(camera(N, scan=scan), stored(frames, seen))
+        assert seen_by.finish().scan == seen
+        assert seen_by.scan == seen
+    for stated, seen in ((None, "up"), ("down", "up"), ("right", "left")):
+        seen_by = watched(camera(N, scan=stated), stored(frames, seen))
+        seen_by.finish()
+        assert seen_by.scan == seen
 
 
 def test_pulses_that_light_two_frames_are_no_light_that_stays():

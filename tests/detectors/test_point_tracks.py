@@ -46,14 +46,14 @@ def test_corners_cover_the_picture():
     found = track_points(picture, picture)
     quarters = {(x > 214, y > 120) for x, y in found.before}
     assert len(quarters) == 4
-    assert abs(found.mean_corner_row_px - 120.0) < 15.0
+    assert abs(found.mean_corner_px[1] - 120.0) < 15.0
 
 
 def test_mean_row_is_that_of_all_corners():
     picture = texture(4, 240, 428)
     picture[:120] = 90  # nothing visible above
     found = track_points(picture, picture)
-    assert found.mean_corner_row_px > 150.0
+    assert found.mean_corner_px[1] > 150.0
 
 
 def test_false_tracks_are_dropped():

@@ -5,6 +5,7 @@ import numpy as np
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash import FlashDetector
+from syncaudit.model.scan import SCAN_DIRECTIONS
 from testkit.streams import camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
@@ -74,6 +75,14 @@ def footage(
         y, x = rng.integers(0, 33, 2)
         picture = picture + pool[y : y + size[0], x : x + size[1]]
         yield np.clip(picture + 0.5, 0, 255).astype(np.uint8)
+
+
+def stored(frames, scan):
+    """Yield frames whose rows were read in order as they are stored if `scan` runs across them."""
+    across, down = SCAN_DIRECTIONS[scan]
+    for frame in frames:
+        lines = frame[:: across + down]
+        yield np.ascontiguousarray(lines.T if across else lines)
 
 
 def camera(n=60, fps=12.0, **fields):

@@ -20,11 +20,10 @@ from syncaudit.detectors.flash.blinking import (
     outstanding_frames,
 )
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn, n_read_in_order
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
-from syncaudit.detectors.flash.reached_columns import lit_half
-from syncaudit.detectors.flash.reached_rows import reached_rows
+from syncaudit.detectors.flash.reached_part import lit_half, reached_rows
 from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
     ONSET_STD_S,
@@ -40,6 +39,7 @@ from syncaudit.detectors.stamps.rhythm import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 __all__ = ["FlashDetector"]
 
@@ -94,7 +94,8 @@ class FlashDetector:
     stream : CameraStream
         The camera.
     columns : slice, optional
-        Columns of the frames to look at; all by default.
+        Columns to look at in the frames as they are read, line by line (`CameraStream.scan`); all
+        by default.
     """
 
     stream: CameraStream
@@ -103,6 +104,7 @@ class FlashDetector:
     _size: tuple[int, ...] = ()
     _clipped: list[float] = field(default_factory=list)
     _reached: slice = field(default_factory=lambda: slice(0, 0))
+    _n_in_order: int = 0
     _window: FrameWindow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +113,7 @@ class FlashDetector:
 
     def update(self, picture: Picture) -> None:
         """Take one frame."""
+        picture = picture.scanned(self.stream.scan)
         shape = picture.shape
         self._size = self._size or shape
         if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
@@ -158,6 +161,18 @@ class FlashDetector:
         if not self._indices or not self._window.has_rows:
             return None
         return lit_half(self._window.rows(), self._size[1])
+
+    @property
+    def scan(self) -> Scan | None:
+        """Return the direction of reading: as lasting lights show it, or stated, or None.
+
+        Call it after `finish`.
+        """
+        if self._n_in_order <= -MIN_SWITCHES:
+            return OPPOSITE_SCANS[self.stream.scan or "down"]
+        if self._n_in_order >= MIN_SWITCHES:
+            return self.stream.scan or "down"
+        return self.stream.scan
 
     def _is_believed(self, learnt: Learnt) -> bool:
         """Return whether most edges pass and the light changes instantly or as screens do."""
@@ -221,6 +236,7 @@ class FlashDetector:
             return None
         self._clipped = lit.clipped_share.tolist()
         self._reached = reached_rows(lit)
+        self._n_in_order = n_read_in_order(lit)
         return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
 
     @property
@@ -344,6 +360,7 @@ class FlashDetector:
             watched_s=watched_neighbours(watched, frame_s),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
+            scan=self.scan,
             half_light_s=half_light_s,
             half_light_std_s=half_light_std_s,
             stamp_part=STAMP_PARTS[stream.stamp_at],

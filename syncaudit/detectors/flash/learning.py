@@ -22,7 +22,7 @@ from syncaudit.detectors.flash.pattern import (
     row_light,
 )
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
-from syncaudit.detectors.flash.reached_rows import first_light, full_scale
+from syncaudit.detectors.flash.reached_part import first_light, full_scale
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.detectors.flash.shape_fit import (
     Sample,
@@ -198,6 +198,18 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         whole=whole,
         is_light=is_light,
     )
+
+
+def n_read_in_order(lit: LitFrames) -> int:
+    """Return how many more switches of lasting lights reach the last rows first than the first.
+
+    A light that goes on or off during the readout and stays so shows in all rows read after it: the
+    number is negative where images are read from the last row to the first.
+    """
+    smooth = uniform_filter1d(first_light(lit), SMOOTH_ROWS, axis=1)
+    is_switch = (np.ptp(smooth, axis=1) > MIN_CONTRAST) & (lit.sense != 0) & ~lit.is_late
+    rows = np.linspace(-1.0, 1.0, smooth.shape[1])
+    return int(np.sign(np.clip(smooth[is_switch], 0.0, 1.0) @ rows).sum())
 
 
 def _is_full(lit: LitFrames, smooth: Floats) -> Bools:

@@ -66,7 +66,7 @@ def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     if part == 0.0:
         return times_s, epoch_ns, 0.0
     exposure_s = stream.exposure_s if stream.exposure_s is not None else 0.010
-    readout_s = stream.height_px * (stream.line_delay_s or 0.0)
+    readout_s = stream.n_lines * (stream.line_delay_s or 0.0)
     std_s = 0.0 if stream.exposure_s is not None else 0.003
     if stream.line_delay_s is None:
         std_s = math.hypot(std_s, UNKNOWN_READOUT_STD_S)
@@ -197,7 +197,7 @@ class RotationDetector:
         term = None
         if lively[len(lively) // 2].turn_px >= LENS_TURN_PX:
             lively.sort(key=lambda pair: pair.index)
-            stack = PairStack.of(lively, self._focal_px(lively[0]))
+            stack = PairStack.of(lively, self._focal_px(lively[0]), self.stream.scan)
             before, after, is_point, _ = stack.seen_through(None)
             term = find_radial_term(before, after, is_point, focal_px=stack.focal_px)
         is_found = term is not None and term.is_known
@@ -211,7 +211,7 @@ class RotationDetector:
 
     def _fit_stack(self, pairs: list[FramePair]) -> None:
         """Fit the rotations of some pairs."""
-        stack = PairStack.of(pairs, self._focal_px(pairs[0]))
+        stack = PairStack.of(pairs, self._focal_px(pairs[0]), self.stream.scan)
         before, after, is_point, scale = stack.seen_through(self._lens)
         fits = fit_rotations(
             before,
@@ -276,7 +276,7 @@ class RotationDetector:
             row_moments_px=fitted.row_moments_px
             + fitted.travel_moments_px @ turns / width_s[:, :, None],
             row_moves_px=fitted.row_moves_px,
-            height_px=self.stream.height_px,
+            height_px=self.stream.n_lines,
             mean_row_px=mean_row_px,
             line_delay_s=self.stream.line_delay_s,
             has_focal=self.stream.focal_px is not None,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
+from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
 
 __all__ = ["FramePair", "PairStack", "PointTracks", "track_points"]
 
@@ -51,13 +52,13 @@ class PointTracks:
     ----------
     before, after : ndarray, shape (n, 2)
         Positions (x, y) in pixels.
-    mean_corner_row_px : float
-        Mean row of all corners of the first image, tracked or not.
+    mean_corner_px : ndarray, shape (2,)
+        Mean position of all corners of the first image, tracked or not.
     """
 
     before: Floats
     after: Floats
-    mean_corner_row_px: float
+    mean_corner_px: Floats
 
 
 def track_points(
@@ -82,7 +83,7 @@ def track_points(
     corners = _find_corners(before)
     if len(corners) < MIN_POINTS:
         return None
-    mean_row_px = float(corners[:, 0, 1].mean())
+    mean_corner_px = corners[:, 0].mean(axis=0, dtype=np.float64)
     corners = corners[:MAX_POINTS]  # sorted, the best first
     moved, found, _ = cv2.calcOpticalFlowPyrLK(
         before,
@@ -111,7 +112,7 @@ def track_points(
     good &= np.all((q > BORDER_PX) & (q < np.array([width, height]) - BORDER_PX - 1.0), axis=1)
     if int(good.sum()) < MIN_POINTS:
         return None
-    return PointTracks(before=p[good], after=q[good], mean_corner_row_px=mean_row_px)
+    return PointTracks(before=p[good], after=q[good], mean_corner_px=mean_corner_px)
 
 
 def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -189,9 +190,10 @@ class PairStack:
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than n.
     corner_rows_px : ndarray, shape (m,)
-        Mean row of the corners, from the centre of the full image.
-    row_scale : float
-        Rows of the full image per row of the tracked image.
+        Mean row of the corners, from the middle one of the full image.
+    rows_per_px : ndarray, shape (2,)
+        Rows of the full image, in the order in which they are read, per pixel to the right and down
+        in the tracked image.
     focal_px : float
         Focal length in pixels of the tracked image.
     """
@@ -200,12 +202,12 @@ class PairStack:
     places_px: Floats
     is_point: Bools
     corner_rows_px: Floats
-    row_scale: float
+    rows_per_px: Floats
     focal_px: float
 
     @classmethod
-    def of(cls, pairs: Sequence[FramePair], full_focal_px: float) -> PairStack:
-        """Stack pairs of frames of one size, given the focal length of the full image."""
+    def of(cls, pairs: Sequence[FramePair], full_focal_px: float, scan: Scan | None) -> PairStack:
+        """Stack pairs of frames of one size, given the full image's focal length and scan."""
         (height, width), full_shape = pairs[0].shape, pairs[0].full_shape
         n_most = max(len(pair.tracks.before) for pair in pairs)
         places = np.zeros((2, len(pairs), n_most, 2))
@@ -214,21 +216,23 @@ class PairStack:
             n = len(pair.tracks.before)
             places[0, k, :n], places[1, k, :n] = pair.tracks.before, pair.tracks.after
             is_point[k, :n] = True
-        places -= np.array([(width - 1) / 2.0, (height - 1) / 2.0])
-        row_scale = full_shape[0] / height
-        corners_px = np.array([pair.tracks.mean_corner_row_px for pair in pairs])
+        centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
+        places -= centre
+        direction = np.array(SCAN_DIRECTIONS[scan or "down"], dtype=np.float64)
+        rows_per_px = direction * (full_shape[1] / width, full_shape[0] / height)
+        corners_px = np.stack([pair.tracks.mean_corner_px for pair in pairs])
         return cls(
             frames=np.array([(pair.previous, pair.index) for pair in pairs]),
             places_px=places,
             is_point=is_point,
-            corner_rows_px=(corners_px - 0.5 * (height - 1)) * row_scale,
-            row_scale=row_scale,
+            corner_rows_px=(corners_px - centre) @ rows_per_px,
+            rows_per_px=rows_per_px,
             focal_px=full_focal_px * width / full_shape[1],
         )
 
     def rows_px(self, pairs: NDArray[np.intp]) -> Floats:
         """Return the rows of the selected pairs' points in the full image, shape (2, k, n)."""
-        return np.asarray(self.row_scale * self.places_px[..., 1][:, pairs])
+        return np.asarray(self.places_px[:, pairs] @ self.rows_per_px)
 
     def seen_through(self, lens: Lens | None) -> tuple[Floats, Floats, Bools, Floats | None]:
         """Return positions before and after, which are points, and the scale (`fit_rotations`)."""

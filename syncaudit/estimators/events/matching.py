@@ -236,14 +236,12 @@ def _by_sharp_events(
         max_offset_s=max_offset_s,
         check_periods=check_periods,
     )
-    chance = found.chance
-    if found.fit is None or (found.why is not None and chance <= MAX_CHANCE):
+    if found.fit is None or (found.why is not None and found.chance <= MAX_CHANCE):
         return None
-    if found.why is not None:
-        both = max(chance * chance_of_intervals(source, target, found.fit), 1e-300)
-        chance = both * (1.0 - math.log(both))
-        if chance > MAX_CHANCE:
-            return None
+    both = max(found.chance * chance_of_intervals(source, target, found.fit), 1e-300)
+    chance = min(found.chance, both * (1.0 - math.log(both)))
+    if chance > MAX_CHANCE:
+        return None
     i, j = matched_by(found.fit, source, target)
     fit = found.fit if found.fit.steps else fit_pair(source, target, i, j)
     return replace(found, source=source, target=target, i=i, j=j, fit=fit, why=None, chance=chance)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.evidence.activity import Quantity
+from syncaudit.model.scan import Scan
 
 __all__ = ["FlashEdges", "FlashIntervals"]
 
@@ -17,6 +18,8 @@ __all__ = ["FlashEdges", "FlashIntervals"]
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlashEdges:
     """Edges of the bright bands that light pulses leave in a rolling shutter's frames.
+
+    Rows are counted in the order in which they are read: as `scan` states, or downwards.
 
     An edge in row r of frame k dates the half-light instant of a pulse, when half of its light had
     arrived, on the camera's own clock:
@@ -53,6 +56,8 @@ class FlashEdges:
         them that neither shows fell between their exposures. Other times were not examined.
     line_delay_s, exposure_s : float, optional
         If stated.
+    scan : str, optional
+        Direction of reading, if stated or shown by the light; None: assumed to be downwards.
     half_light_s, half_light_std_s : float, optional
         From the onset of a pulse to its half-light instant, by the shape of the edges.
     stamp_part, from_stamp_s : float
@@ -92,6 +97,7 @@ class FlashEdges:
     watched_s: Floats
     line_delay_s: float | None = None
     exposure_s: float | None = None
+    scan: Scan | None = None
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     stamp_part: float = 0.0
@@ -126,6 +132,18 @@ class FlashEdges:
     def by_rows(self) -> NDArray[np.bool_]:
         """Return which edges are dated by a row, not by the two frames they lie between."""
         return np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
+
+    def mirrored(self) -> FlashEdges:
+        """Return the same edges as those of an image whose last row was read first."""
+        sign = np.where(self.by_rows, -1, 1)
+        first_px, last_px = self.view_px
+        return replace(
+            self,
+            row_px=self.row_px * sign,
+            exposure_part=self.exposure_part * sign,
+            sense=None if self.sense is None else self.sense * sign,
+            reached_px=(-last_px, -first_px),
+        )
 
     def of_pulses(self) -> FlashEdges:
         """Return the same edges as those of pulses shorter than the exposure.

@@ -1,4 +1,4 @@
-"""Find which rows of an image a light reaches, and how bright it makes them."""
+"""Find which part of an image a light reaches, and how bright it makes the rows there."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
+from syncaudit.detectors.flash.rows import strips_of
+from syncaudit.detectors.flash.screen import is_lit_across, lit_candidates
 
-__all__ = ["first_light", "full_scale", "reached_rows"]
+__all__ = ["first_light", "full_scale", "lit_half", "reached_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +26,13 @@ MIN_FULL = 0.6
 N_ROUNDS = 4
 # A row lit so rarely that the probability of it by chance is at most this is not reached.
 MAX_RISK = 1e-3
+# Halves of the width that are looked at, as parts of it: left, middle and right.
+HALF = 0.5
+STARTS = 0.0, 0.25, 0.5
+# Minimum number of frames that a half shows lit, and how many times as many as the whole width
+# does: moving objects light a half now and then.
+MIN_FRAMES = 3
+MORE = 1.25
 
 
 def reached_rows(lit: LitFrames) -> slice:
@@ -83,3 +92,35 @@ def full_scale(light: Floats, info: Floats) -> float:
     """Return the share of light that most lit rows show, of those with any weight."""
     is_lit = (light > 0.4) & (info > 0.0)
     return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
+
+
+def lit_half(levels: NDArray[np.float32], width_px: int) -> slice | None:
+    """Return the half of the width that light reaches, or None where it reaches most of it.
+
+    A lamp beside a camera lights what is near it: most of the blocks of a row stay dark at every
+    flash, so no row of the whole width counts as lit.
+
+    Parameters
+    ----------
+    levels : ndarray of float32, shape (n, r, b)
+        Brightness of r rows in b column blocks of n frames.
+    width_px : int
+        Columns of the image.
+    """
+    n_blocks = levels.shape[2]
+    size = round(HALF * n_blocks)
+    if size == 0:
+        return None
+    starts = [round(start * n_blocks) for start in STARTS]
+    n_lit = [_n_lit(levels[:, :, start : start + size]) for start in starts]
+    most = max(n_lit)
+    if most < max(MIN_FRAMES, MORE * _n_lit(levels)):
+        return None
+    first = starts[n_lit.index(most)]
+    return slice(first * width_px // n_blocks, (first + size) * width_px // n_blocks)
+
+
+def _n_lit(levels: NDArray[np.float32]) -> int:
+    """Return how many frames have lit rows."""
+    strips = strips_of(levels)
+    return sum(is_lit_across(levels, at) for at in lit_candidates(strips, 0, strips.shape[0]))

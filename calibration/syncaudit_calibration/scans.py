@@ -1,0 +1,220 @@
+"""Find out in which direction the rolling shutters of a recording read their images.
+
+Drivers rotate the images of cameras that are mounted upside down, and phones those held upright:
+rows are then no longer read from the top to the bottom. A camera read the wrong way dates every
+flash as far from the middle row as it was, but to the other side. Cameras agree about that among
+each other only if they all are read the wrong way and run at the same rate: within each frame, time
+runs backwards for all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from syncaudit.estimators.events import (
+    EventEvidence,
+    Instants,
+    find_light_length,
+    instants_of,
+    limit_light,
+    match_events,
+    settle_exposures,
+    shortened,
+)
+from syncaudit.model import FlashEdges
+from syncaudit.model.scan import Scan
+
+__all__ = ["Scans", "find_scans", "word_scans", "word_undecided_scan"]
+
+# Directions are taken as shown if others are less likely by this factor: as sure as a match.
+MARGIN = -math.log(3e-4)
+# A pair speaks for one of two assignments if it matches this many times better under it, on a log
+# scale: chance, too, makes one of two equally good matches a little more significant.
+MORE = 2.0
+
+_Options = Mapping[str, Mapping[Scan | None, Instants]]
+_Assignment = dict[str, Scan | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scans:
+    """Directions of reading.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        Cameras that are not read as assumed, and their direction.
+    unknown : tuple of str
+        Cameras read as assumed that match as well if all of them are read the other way.
+    undecided : tuple of str
+        Cameras that are not read as assumed unless others, which match them, are not.
+    apart : tuple of str
+        Sources without any match, read in whichever direction.
+    """
+
+    found: Mapping[str, Scan] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+def find_scans(
+    evidence: Mapping[str, EventEvidence],
+    others: Sequence[FlashEdges] = (),
+    *,
+    max_offset_s: float,
+) -> Scans:
+    """Return the directions of reading under which the sources match best.
+
+    All pairs are matched in all directions that neither the manifest nor lasting lights determine.
+    Those are chosen that make the probability least that chance matched all accepted pairs, by
+    changing one camera at a time (iterated conditional modes; Besag, "On the statistical analysis
+    of dirty pictures", J. R. Stat. Soc. B 48, 1986). Of about equally
+    likely ones, those with the fewest cameras read otherwise than assumed.
+
+    Parameters
+    ----------
+    evidence : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        By source, with rows counted as assumed.
+    others : sequence of FlashEdges
+        What cameras show if read in the direction of `scan`.
+    max_offset_s : float
+        Search bound.
+    """
+    options = _options(evidence, others, max_offset_s)
+    weights = _weights(options, max_offset_s)
+    assumed = {name: next(iter(own)) for name, own in options.items()}
+    tried = [_best(options, weights, {name: scan}) for name, own in options.items() for scan in own]
+    best = max(tried, key=lambda each: sum(_weights_of(_pairs(each), weights)), default=assumed)
+    equal = [each for each in (assumed, *tried) if _lead(best, each, weights) <= MARGIN]
+    best = min(equal, key=lambda each: sum(each[name] != assumed[name] for name in each))
+    found: dict[str, Scan] = {}
+    unknown, undecided, apart = [], [], []
+    for name, scan in best.items():
+        rivals = [each for each in tried if each[name] != scan]
+        is_sure = all(_lead(best, rival, weights) > MARGIN for rival in rivals)
+        if not any(_weight_of(name, each, weights) for each in (best, *rivals)):
+            apart.append(name)
+        elif scan == assumed[name]:
+            unknown += [] if is_sure else [name]
+        elif is_sure and scan is not None:
+            found[name] = scan
+        else:
+            undecided.append(name)
+    return Scans(
+        found=found, unknown=tuple(unknown), undecided=tuple(undecided), apart=tuple(apart)
+    )
+
+
+def word_undecided_scan(name: str) -> str:
+    """Return why a camera cannot be calibrated although its flashes match."""
+    return (
+        f"{name} matches others only if its images, or theirs, are not read from the first row to "
+        'the last, as after a rotation by 180 degrees: state "scan" in the manifest ("down" or '
+        '"up"), of one camera at least'
+    )
+
+
+def word_scans(scans: Scans, calibrated: Collection[str]) -> list[str]:
+    """Return warnings of calibrated cameras that are, or may be, read otherwise than assumed."""
+    words = [
+        f"the images of {name} are not read from the first row to the last, but {scan}: state "
+        f'"scan": "{scan}" in the manifest, for audits as well'
+        for name, scan in scans.found.items()
+        if name in calibrated
+    ]
+    if assumed := sorted(set(scans.unknown).intersection(calibrated)):
+        words.append(
+            f"{', '.join(assumed)}: the flashes do not show whether the first row is read first or "
+            "the last, as in images rotated by 180 degrees after readout; the first was assumed. "
+            'State "scan" in the manifest ("down" or "up"), or record a trigger or a '
+            "microphone"
+        )
+    return words
+
+
+def _options(
+    evidence: Mapping[str, EventEvidence], others: Sequence[FlashEdges], max_offset_s: float
+) -> _Options:
+    """Return the events of each source by direction of reading; the assumed one first."""
+    settled = limit_light(settle_exposures(list(evidence.values())))
+    light = find_light_length(settled, max_offset_s=max_offset_s)
+    # What is read in a wrong direction must not determine what others show.
+    settled += [limit_light(settle_exposures([*evidence.values(), each]))[-1] for each in others]
+    free = {item.source for item in others}
+    options: dict[str, dict[Scan | None, Instants]] = {item.source: {} for item in settled}
+    for item in settled:
+        item, own = shortened(item, light.likely_s), options[item.source]
+        if isinstance(item, FlashEdges):
+            events = instants_of(item, with_intervals=True)
+            if item.source not in evidence:
+                own[None] = events.take(np.empty(0, dtype=np.int64))
+            own[item.scan or "down"] = events
+            if item.scan is None and item.source not in free:
+                own["up"] = instants_of(item.mirrored(), with_intervals=True)
+        else:
+            own[None] = instants_of(item)
+    return options
+
+
+_Choice = tuple[str, Scan | None]
+_Weights = dict[frozenset[_Choice], float]
+
+
+def _weights(options: _Options, max_offset_s: float) -> _Weights:
+    """Return minus the log of the chance of every pair of options that matches."""
+    weights: _Weights = {}
+    for one, other in itertools.combinations(sorted(options), 2):
+        for (scan, events), (other_scan, others) in itertools.product(
+            options[one].items(), options[other].items()
+        ):
+            match = match_events(events, others, max_offset_s=max_offset_s, check_periods=False)
+            if match.why is None:
+                weight = -math.log(max(match.chance, 1e-300))
+                weights[frozenset({(one, scan), (other, other_scan)})] = weight
+    return weights
+
+
+def _best(options: _Options, weights: _Weights, fixed: _Assignment) -> _Assignment:
+    """Return the directions with the largest sum of weights, with some of them fixed."""
+    found = []
+    for start in (min, max):  # all as assumed; all the other way
+        chosen: _Assignment = {
+            name: list(own)[start(0, len(own) - 1)] for name, own in options.items()
+        } | fixed
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for name, own in options.items():
+                if name in fixed:
+                    continue
+                sums = {s: _weight_of(name, chosen | {name: s}, weights) for s in own}
+                likeliest = max(own, key=lambda scan: sums[scan])
+                if sums[likeliest] > sums[chosen[name]]:
+                    chosen[name], is_changed = likeliest, True
+        found.append(chosen)
+    return max(found, key=lambda each: sum(_weights_of(_pairs(each), weights)))
+
+
+def _lead(one: _Assignment, other: _Assignment, weights: _Weights) -> float:
+    """Return by how much the pairs that match clearly better in one speak for it."""
+    both = zip(_weights_of(_pairs(one), weights), _weights_of(_pairs(other), weights), strict=True)
+    return sum(a - b for a, b in both if max(a, b) > MORE * min(a, b))
+
+
+def _weight_of(name: str, chosen: _Assignment, weights: _Weights) -> float:
+    own = name, chosen[name]
+    return sum(_weights_of([(own, each) for each in chosen.items() if each != own], weights))
+
+
+def _pairs(chosen: _Assignment) -> list[tuple[_Choice, _Choice]]:
+    return list(itertools.combinations(sorted(chosen.items(), key=lambda each: each[0]), 2))
+
+
+def _weights_of(pairs: Sequence[tuple[_Choice, _Choice]], weights: _Weights) -> list[float]:
+    return [weights.get(frozenset(pair), 0.0) for pair in pairs]

@@ -1,0 +1,26 @@
+"""The direction in which a rolling shutter reads one line of an image after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+__all__ = ["OPPOSITE_SCANS", "SCAN_DIRECTIONS", "Scan"]
+
+Scan = Literal["down", "up", "right", "left"]
+"""Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
+
+SCAN_DIRECTIONS: Mapping[Scan, tuple[int, int]] = {
+    "down": (0, 1),
+    "up": (0, -1),
+    "right": (1, 0),
+    "left": (-1, 0),
+}
+"""Steps from one line to the next, to the right and down."""
+
+OPPOSITE_SCANS: Mapping[Scan, Scan] = {
+    "down": "up",
+    "up": "down",
+    "right": "left",
+    "left": "right",
+}

@@ -1,0 +1,167 @@
+"""Cameras mounted upside down or turned, whose images are not read from the top to the bottom."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from syncaudit_calibration import CalibrationError, calibrate
+from syncaudit_calibration.scans import find_scans
+
+from syncaudit.datasets import load_manifest
+from testkit.event_rig import Clock, camera, irregular_onsets, trigger
+from testkit.flash_footage import footage, onsets, stored
+from testkit.videos import exact_frame, write_video
+
+EPOCH_NS = 1_767_225_600_000_000_000
+
+
+def _rig(seed=1, *, turned=(), rates=(12.0, 12.0, 12.0), with_trigger=False):
+    """Return cameras by name, some of them upside down, and maybe a trigger."""
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 90)
+    seen = [
+        camera(
+            rng,
+            onsets_s,
+            name=f"cam_{k}",
+            rate_hz=rate,
+            phase_s=0.004 * k,
+            clock=Clock(offset_s=0.007 * k),
+        )
+        for k, rate in enumerate(rates)
+    ]
+    items = [item.mirrored() if item.source in turned else item for item in seen]
+    if with_trigger:
+        items.append(trigger(rng, onsets_s))
+    return {item.source: item for item in items}
+
+
+def _scans(evidence, others=()):
+    return find_scans(evidence, others, max_offset_s=30.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "turned", [(), ("cam_1",), ("cam_0", "cam_2"), ("cam_0", "cam_1", "cam_2")]
+)
+def test_a_trigger_shows_which_cameras_are_upside_down(seed, turned):
+    scans = _scans(_rig(seed, turned=turned, with_trigger=True))
+    assert scans.found == dict.fromkeys(turned, "up")
+    assert scans.unknown == scans.apart == ()
+
+
+@pytest.mark.parametrize("turned", [(), ("cam_0", "cam_1", "cam_2")])
+def test_equal_cameras_do_not_show_whether_they_all_are_upside_down(turned):
+    scans = _scans(_rig(turned=turned))
+    assert scans.found == {}
+    assert set(scans.unknown) == {"cam_0", "cam_1", "cam_2"}
+
+
+def test_one_camera_that_is_upside_down_contradicts_the_others():
+    scans = _scans(_rig(turned=("cam_1",)))
+    assert scans.found == {}
+    assert scans.undecided == ("cam_1",)
+    assert set(scans.unknown) == {"cam_0", "cam_2"}
+
+
+def test_one_statement_is_enough():
+    rig = _rig(turned=("cam_1",))
+    scans = _scans({**rig, "cam_0": replace(rig["cam_0"], scan="down")})
+    assert scans.found == {"cam_1": "up"}
+    assert scans.unknown == scans.undecided == ()
+
+
+def test_cameras_of_different_rates_show_that_they_are_upside_down():
+    scans = _scans(_rig(turned=("cam_0", "cam_1"), rates=(12.0, 25.0)))
+    assert scans.found == {"cam_0": "up", "cam_1": "up"}
+
+
+def test_what_the_manifest_states_is_not_tried():
+    rig = _rig(turned=("cam_0", "cam_1", "cam_2"))
+    stated = {name: replace(item, scan="down") for name, item in rig.items()}
+    scans = _scans(stated)
+    assert scans.found == {}
+    assert scans.unknown == scans.apart == ()
+
+
+def test_sources_that_nothing_matches_are_apart_however_they_are_read():
+    rng = np.random.default_rng(5)
+    rig = _rig(with_trigger=True)
+    alone = camera(rng, irregular_onsets(rng, 90), name="alone")
+    scans = _scans({**rig, "alone": alone}, [replace(alone, scan="right")])
+    assert scans.apart == ("alone",)
+    assert scans.found == {}
+
+
+def test_columns_are_lines_if_only_they_match():
+    rig = _rig(with_trigger=True)
+    portrait = replace(rig.pop("cam_1"), scan="left")
+    wrong = [replace(portrait.mirrored(), scan="right"), replace(portrait.mirrored(), scan="up")]
+    assert _scans(rig, [*wrong, portrait]).found == {"cam_1": "left"}
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """Return a clip of four cameras at 25, 30, 30 and 30 Hz that see the same flashes."""
+    folder = tmp_path_factory.mktemp("turned")
+    pulses_s = onsets(4, duration_s=5.0)
+    sources = {}
+    for k, (scan, fps) in enumerate((("down", 25), ("down", 30), ("up", 30), ("left", 30))):
+        n, name = 5 * fps, f"cam_{k}"
+        late_s = 0.003 * k
+        frames = footage(pulses_s - late_s, n=n, fps=fps, seed=k, size=(320, 240))
+        images = map(exact_frame, stored(frames, scan))
+        write_video(folder / f"{name}.mp4", images, rate=fps, options={"crf": "18"})
+        ns = EPOCH_NS + np.round(np.arange(n) / fps * 1e9).astype(np.int64)
+        rows = "\n".join(["timestamp_ns", *map(str, ns)])
+        (folder / f"{name}.csv").write_text(rows + "\n", encoding="utf-8")
+        sources[name] = {
+            "kind": "camera",
+            "uri": f"{name}.mp4",
+            "timestamps": f"{name}.csv",
+            "line_delay_s": 5e-5,
+            "exposure_s": 0.008,
+        }
+    row = {"clip_id": "turned", "recording_id": "turned", "sources": sources}
+    (folder / "manifest.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (clip,) = load_manifest(str(folder / "manifest.jsonl"))
+    return clip
+
+
+def test_images_that_were_turned_after_readout_are_calibrated(recording):
+    found = calibrate(recording)
+    assert {name: source.scan for name, source in found.sources.items()} == {
+        "cam_0": None,
+        "cam_1": None,
+        "cam_2": "up",
+        "cam_3": "left",
+    }
+    for k in (1, 2, 3):
+        source = found.sources[f"cam_{k}"]
+        assert source.offset_s - 0.003 * k == pytest.approx(0.0, abs=4.0 * source.offset_std_s)
+        assert source.offset_std_s < 1e-4
+        assert source.to_json(0).get("scan") == source.scan
+    stated = [warning for warning in found.warnings if '"scan"' in warning]
+    assert len(stated) == 2
+    assert "the images of cam_3 are not read from the first row to the last, but left" in stated[1]
+
+
+def _with(recording, *names):
+    return replace(recording, sources={name: recording.sources[name] for name in names})
+
+
+def test_a_warning_names_cameras_whose_direction_of_reading_is_assumed(recording):
+    slower = replace(recording.sources["cam_1"], line_delay_s=5e-5)
+    twins = {"cam_1": slower, "cam_1b": slower}
+    found = calibrate(replace(recording, sources=twins))
+    assert any("cam_1, cam_1b: the flashes do not show" in warning for warning in found.warnings)
+
+
+def test_two_cameras_of_which_either_may_be_upside_down_are_refused(recording):
+    with pytest.raises(CalibrationError, match='state "scan"') as failure:
+        calibrate(_with(recording, "cam_1", "cam_2"))
+    assert len(failure.value.refused) == 1
+    stated = _with(recording, "cam_1", "cam_2")
+    stated.sources["cam_1"] = replace(stated.sources["cam_1"], scan="down")
+    assert calibrate(stated).sources["cam_2"].scan == "up"
