@@ -23,8 +23,8 @@ from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.scans import (
     Scans,
     find_scans,
-    word_undecided_scan,
     word_scans,
+    word_undecided_scan,
 )
 
 __all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
@@ -182,7 +182,7 @@ def with_findings(
     """Add data defects to a calibration, as refusals or warnings.
 
     `calibration`: from events alone. `unused`: reasons for cameras without usable flashes.
-    `broken`: findings by source; for a source that was calibrated nevertheless, they become warnings.
+    `broken`: findings by source; they become warnings where a source was calibrated nevertheless.
     """
     harmless = [words for name, words in broken.items() if name in calibration.sources]
     refused = {name: why for name, why in broken.items() if name not in calibration.sources}

@@ -134,6 +134,23 @@ def test_of_light_that_clips_no_part_is_told():
     assert own.intervals_s(times_s, **timing, is_clipped=True) == ([2.0], [5.0])
 
 
+def test_parts_of_a_change_are_no_better_known_than_the_noise_allows():
+    # The frame before the change seems to show a twelfth of it, as shaking scenery may.
+    course = np.array([0.0, 0.02, 0.0, 0.085, 1.0, 1.02, 1.0, 1.0])
+    change = Change(foot=2, before=3, after=4, peak=5, sense=1)
+    times_s = np.arange(8.0)
+    timing = {"exposure_s": (0.5, 0.5), "rise_s": 0.0}
+    sure, unsure = (
+        Blinking(row=0.5, n_cut=0, course=course, changes=(change,), noise=noise)
+        for noise in (0.0, 0.03)
+    )
+    ((narrow_s, narrow_end_s),) = np.transpose(sure.intervals_s(times_s, **timing))
+    ((wide_s, wide_end_s),) = np.transpose(unsure.intervals_s(times_s, **timing))
+    assert 2.0 < wide_s < narrow_s
+    # Without noise, the frame that shows a twelfth must have been exposed as the light changed.
+    assert narrow_end_s < 3.8 < wide_end_s < 5.0
+
+
 def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():
     screen = blinking(range(10, 290, 20), 4)
     within = np.array([k + n for k in range(10, 290, 20) for n in (0, 1, 4)])

@@ -9,6 +9,7 @@ is what is tracked here.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE
 from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
+from syncaudit.dsp.robust import mad_std
 
 __all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "outstanding_frames"]
 
@@ -52,6 +54,8 @@ MIN_IN_TURN = 0.9
 # shown by a frame.
 GAMMAS = 1.0, 2.4
 MIN_PART = 0.05
+# Maximum error of such a part, in standard errors.
+SHARE_SIGMAS = 3.0
 # Frames beside a change differ by at most this part of it, unless auto-exposure responds.
 MAX_UNSTEADY = 0.05
 # All but a tenth of a screen's edges lie within the times in which it is lit; unless it is lit most
@@ -98,12 +102,15 @@ class Blinking:
         Brightness of its middle in every frame.
     changes : tuple of Change
         In time order.
+    noise : float
+        Standard deviation of the brightness in frames without a change.
     """
 
     row: float
     n_cut: int
     course: Floats
     changes: tuple[Change, ...]
+    noise: float = 0.0
 
     @property
     def is_cut(self) -> bool:
@@ -199,7 +206,8 @@ class Blinking:
             return float(frame_s[own.before]), float(frame_s[own.after])
         levels = np.maximum(course[frames], 0.0) ** np.array(GAMMAS)[:, None]
         shares = (levels - levels[:, :1]) / (levels[:, -1:] - levels[:, :1])
-        least, most = shares.min(axis=0), shares.max(axis=0)
+        unsure = SHARE_SIGMAS * self.noise / abs(course[own.peak] - course[own.foot])
+        least, most = shares.min(axis=0) - unsure, shares.max(axis=0) + unsure
         scales = np.array([exposure_s[0], exposure_s[1] + rise_s])[:, None]
         late = np.max((np.maximum(most, MIN_PART) - 0.5) * scales, axis=0)
         early = np.min((np.minimum(least, 1.0 - MIN_PART) - 0.5) * scales, axis=0)
@@ -311,6 +319,7 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
         n_cut=(first == 0) + (last == n_rows - 1),
         course=course,
         changes=tuple(changes),
+        noise=mad_std(np.diff(course)) / math.sqrt(2.0),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,8 @@ NO_FRAME = 1e6
 MIN_LIT_BLOCKS = 0.6
 # Median change between the frames before and after up to which an image counts as still.
 STILL_LEVELS = 1.0
+# Share of the blocks of a row that, lit in one of two frames without a flash, show motion.
+HALF = 0.5 * MIN_LIT_BLOCKS
 # Mean change between the frames before and after above which an image counts as moving, and how far
 # up or down its rows may have moved, as a share of the height.
 MOVING_LEVELS = 2.0
@@ -134,9 +138,10 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
 def is_lit_across(levels: Singles, at: int) -> bool:
     """Return whether whole rows of a frame are brighter than anything near them before and after.
 
-    Near means a thirtieth of the height up or down and one column block left or right: a bumping
-    horizon or a passing bright object is not a flash. In still images it means the cell itself, so
-    that faint flashes count.
+    In still images, near means the cell itself, so that faint flashes count. In others it means as
+    far as the image moves: the frames beside must not appear lit relative to each other. At most,
+    it means a thirtieth of the height up or down and one column block left or right: a bumping
+    horizon or a passing bright object is not a flash.
 
     Parameters
     ----------
@@ -145,15 +150,53 @@ def is_lit_across(levels: Singles, at: int) -> bool:
     at : int
         Position of the frame.
     """
-    m, n, n_blocks = levels.shape
+    m, n, _ = levels.shape
     if not 0 < at < m - 1:
         return False
     before, after = levels[max(0, at - RADIUS) : at], levels[at + 1 : at + 1 + RADIUS]
     floor = np.maximum(before.min(axis=0), after.min(axis=0))
-    if float(np.median(np.abs(before[-1] - after[0]))) > STILL_LEVELS:
-        kernel = np.ones((2 * round(GUARD * n) + 1, 3), dtype=np.uint8)
-        floor = np.asarray(cv2.dilate(floor, kernel)).reshape(n, n_blocks)
-    frame = levels[at]
-    is_lit = (frame > (1.0 + MIN_LIT_SHARE) * floor + MIN_LIT_LEVELS) | (frame > CLIPPED_LEVEL)
-    n_rows = np.count_nonzero(np.count_nonzero(is_lit, axis=1) >= MIN_LIT_BLOCKS * n_blocks)
+    reach = _reach(before[-2:], after[:2])
+    is_lit = _is_above(levels[at], _near(floor, reach)) | (levels[at] > CLIPPED_LEVEL)
+    n_rows = np.count_nonzero(is_lit.mean(axis=1) >= MIN_LIT_BLOCKS)
     return bool(n_rows >= max(1.0, MIN_LIT_ROWS * n))
+
+
+def _reach(before: Singles, after: Singles) -> tuple[int, int]:
+    """Return by how many rows and blocks images move: the least of some reaches.
+
+    Half as many lit blocks as a flash lights, in a single row of any frame, are more than motion
+    may leave unexplained.
+
+    Parameters
+    ----------
+    before, after : ndarray of float32, shape (m, n, b)
+        The last frames before a possible flash and the first after it.
+    """
+    if float(np.median(np.abs(before[-1] - after[0]))) <= STILL_LEVELS:
+        return 0, 0
+    frames = np.concatenate((before, after))
+    pairs = [*itertools.pairwise(frames), *itertools.pairwise(frames[::-1])]
+    for reach in ((0, 0), (1, 0)):
+        if not any(
+            np.any(_is_above(one * _gain(one, other), _near(other, reach)).mean(axis=1) >= HALF)
+            for one, other in pairs
+        ):
+            return reach
+    return round(GUARD * frames.shape[1]), 1
+
+
+def _gain(one: Singles, other: Singles) -> np.float32:
+    return np.float32(np.median((other + 1.0) / (one + 1.0)))
+
+
+def _near(floor: Singles, reach: tuple[int, int]) -> Singles:
+    """Return the brightest of the cells within a reach of rows and blocks."""
+    if not any(reach):
+        return floor
+    kernel = np.ones((2 * reach[0] + 1, 2 * reach[1] + 1), dtype=np.uint8)
+    found: Singles = cv2.dilate(floor, kernel).reshape(floor.shape).astype(np.float32, copy=False)
+    return found
+
+
+def _is_above(frame: Singles, floor: Singles) -> NDArray[np.bool_]:
+    return np.asarray(frame > (1.0 + MIN_LIT_SHARE) * floor + MIN_LIT_LEVELS)
