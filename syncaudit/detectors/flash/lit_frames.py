@@ -162,7 +162,7 @@ def gather_lit(
     is_dark = ~grown(lighting.is_lit)
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
-    stays = _while_lit(frames, steps)
+    candidates, stays = set(frames), _while_lit(frames, steps)
     # The frames after a step show what full light adds, as far as their exposure is known.
     n_after = 1 if pauses else 2
     late = {k + n_after: k for k in steps if not any(k + n + 1 in steps for n in range(n_after))}
@@ -175,7 +175,8 @@ def gather_lit(
             continue
         elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
             near = [j for j in _near(at) if j in levels and j in places]
-            seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels, gain_std)
+            rows = [is_dark[places[j]] for j in near]
+            seen = _pulse(at, near, rows, levels, gain_std, is_first=at - 1 not in candidates)
         else:
             continue
         if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
@@ -369,8 +370,13 @@ def _pulse(
     is_dark: Sequence[Bools],
     levels: Mapping[int, Singles],
     gain_std: float,
+    *,
+    is_first: bool,
 ) -> _Seen | None:
-    """Return a frame with a pulse, and the dark rows of the frames before and after."""
+    """Return a frame with a pulse, and the dark rows of the frames before and after.
+
+    `is_first`: whether the frame before shows no light.
+    """
     if not near:
         return None
     weights = np.array([_all_rows(rows, levels[at].shape[0]) for rows in is_dark])
@@ -387,10 +393,14 @@ def _pulse(
         np.median((own[rows] + 1.0) / (background[rows] + 1.0)) if rows.any() else 1.0
         for own, rows in zip(stack, weights > 0.0, strict=True)
     ]
-    gains = np.array(seen)
-    shares = weights.mean(axis=1) + 1e-9
-    gain = float(np.average(gains, weights=shares))
-    gain_std = math.hypot(gain_std, math.sqrt(np.average((gains - gain) ** 2, weights=shares)))
+    gains, shares = np.array(seen), weights.mean(axis=1) + 1e-9
+    gain, off = _mean_and_spread(gains, shares)
+    is_before = np.array(near) < at
+    if is_first and is_before.any() and not is_before.all():
+        # It has not responded yet: exposures that differ afterwards tell little of this one.
+        gain, before = _mean_and_spread(gains[is_before], shares[is_before])
+        off = math.hypot(before, UNSETTLED_SHARE * off)
+    gain_std = math.hypot(gain_std, off)
     return _Seen(
         index=at,
         sense=0,
@@ -399,6 +409,11 @@ def _pulse(
         is_known=total > 0.0,
         exposure=(gain, gain_std, gain, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
     )
+
+
+def _mean_and_spread(values: Floats, weights: Floats) -> tuple[float, float]:
+    mean = float(np.average(values, weights=weights))
+    return mean, math.sqrt(np.average((values - mean) ** 2, weights=weights))
 
 
 def _all_rows(values: NDArray[_Value], height: int) -> NDArray[_Value]:
