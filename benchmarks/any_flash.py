@@ -15,6 +15,7 @@ import json
 import shutil
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ def main() -> int:
     parser.add_argument("--seeds", default="0-29", help="worlds drawn, like 0-29 or 3,7")
     parser.add_argument("--issue", default="0-1", help="seeds of each of the issue's recordings")
     parser.add_argument("--kinds", default=",".join(ISSUE_WORLDS), help="which of these")
+    parser.add_argument(
+        "--scan", default="down", choices=("down", "up", "mixed"), help="how images are stored"
+    )
     parser.add_argument("--out", type=Path, default=OUT / "any_flash.json")
     options = parser.parse_args()
     cv2.setNumThreads(1)
@@ -49,6 +53,10 @@ def main() -> int:
     for kind in options.kinds.split(","):
         make = ISSUE_WORLDS[kind]
         worlds |= {f"{kind}-{seed}": make(seed) for seed in _numbers(options.issue)}
+    if options.scan != "down":
+        worlds = {
+            f"{name}-{options.scan}": _turned(world, options.scan) for name, world in worlds.items()
+        }
     rows = []
     for name, world in worlds.items():
         begun = time.process_time()
@@ -65,6 +73,17 @@ def main() -> int:
     _print(rows)
     write_json(options.out, {"rows": rows})
     return 0
+
+
+def _turned(world: World, scan: str) -> World:
+    """Return a recording whose images were rotated after readout, all or each by its own angle."""
+    rng = np.random.default_rng([world.seed, 77])
+    scans = rng.choice(["down", "up", "right", "left"], len(world.cameras)).tolist()
+    cameras = [
+        replace(camera, scan=scan if scan != "mixed" else own)
+        for camera, own in zip(world.cameras, scans, strict=True)
+    ]
+    return replace(world, cameras=tuple(cameras))
 
 
 def _numbers(text: str) -> list[int]:
@@ -106,6 +125,8 @@ def _measured(name: str, world: World) -> list[Row]:
                 "light": world.light.kind,
                 "camera": camera.name,
                 "is_global": true[camera.name].line_delay_s == 0.0,
+                "scan": camera.scan,
+                "scan_found": None if found is None else found.get("scan"),
                 "seen": len(truth["seen"][camera.name]),
                 "shared": _shared(world, truth["seen"], camera.name),
                 "is_tied": camera.name in tied,
@@ -209,6 +230,13 @@ def _print(rows: list[Row]) -> None:
          "|z|<1.96", "|z|>5"),
         table,
     )  # fmt: skip
+    turned = [
+        row["scan_found"] == row["scan"]
+        for row in rows
+        if row["scan"] != "down" and not row["is_global"] and row["error_s"] is not None
+    ]
+    if turned:
+        print(f"  direction of reading found in {sum(turned)} of {len(turned)} rotated cameras")
     for row in rows:
         if row["is_needed"] and row["error_s"] is None:
             print(

@@ -102,6 +102,8 @@ class SceneCamera:
     gop: int
     # A screen that flashes fills these shares of the picture (top, left, height, width).
     filmed: tuple[float, float, float, float] | None = None
+    # Where the line that is read next lies in the stored images.
+    scan: str = "down"
     # What it sees is lit by the top of a screen more than by its bottom (below 0), by this share.
     tilt: float = 0.0
 
@@ -453,13 +455,13 @@ def _write_video(
     gain = 1.0
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=round(camera.fps))
-        stream.width, stream.height = camera.width, camera.height
+        stream.height, stream.width = _stored(np.empty((camera.height, camera.width)), camera).shape
         stream.pix_fmt = "yuv420p" if camera.is_color else "gray"
         stream.options = {"crf": str(camera.crf), "preset": "veryfast", "g": str(camera.gop)}
         stream.thread_count = 1
         for k, t in enumerate(start_s):
             linear = scene.linear(float(t), share[k], glow[k])
-            grey = scene.exposed(linear * gain)
+            grey = _stored(scene.exposed(linear * gain), camera)
             if camera.has_auto_exposure:
                 gain *= (scene.target / max(float(linear.mean()) * gain, 1e-3)) ** 0.25
             if camera.is_color:
@@ -471,6 +473,12 @@ def _write_video(
                 container.mux(packet)
         for packet in stream.encode():
             container.mux(packet)
+
+
+def _stored(image: NDArray[Any], camera: SceneCamera) -> NDArray[Any]:
+    """Return an image as it is stored after a rotation by 0, 90, 180 or 270 degrees."""
+    quarters = ("down", "right", "up", "left").index(camera.scan)
+    return np.ascontiguousarray(np.rot90(image, quarters))
 
 
 class _Scene:

@@ -95,10 +95,8 @@ def find_in_pictures(
     if look is not None:
         with stages.timed("detect"):
             _keep_rotation(rotation, part)
-            _keep_flashes(flash.finish(), part)
+            _keep_flashes(stream, flash.finish(), part)
             _check_statements(stream, part)
-            if not _is_read_as_stated(stream, flash, part):
-                part.flashes.pop(stream.name, None)
             if picture is not None:
                 _keep_picture(picture, part)
     return part, look
@@ -133,13 +131,12 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
             found, columns = flash.finish(), flash.lit_columns()
         if stream.scan is None and flash.scan not in (None, "down"):
             return find_flashes(replace(stream, scan=flash.scan), stages)
-        _is_read_as_stated(stream, flash, part)
         if columns is not None:
             flash = FlashDetector(stream, columns)
             _decode_once(stream, (flash,), stages)
             with stages.timed("detect"):
                 found = max(found, flash.finish(), key=_n_dated_rows)
-        _keep_flashes(found, part)
+        _keep_flashes(stream, found, part)
     return part, look
 
 
@@ -204,29 +201,28 @@ def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
         )
 
 
-def _is_read_as_stated(stream: CameraStream, flash: FlashDetector, evidence: ClipEvidence) -> bool:
-    """Return whether lasting lights cross the image as stated; if not, add a doubt."""
+def _keep_flashes(
+    stream: CameraStream, found: FlashEdges | FlashIntervals | None, evidence: ClipEvidence
+) -> None:
+    """Keep flashes, unless lights that stay on cross the image in another direction than stated."""
+    if found is None:
+        return
     stated = stream.scan or "down"
-    if flash.scan in (None, stated):
-        return True
+    if not isinstance(found, FlashEdges) or found.scan in (None, stated):
+        evidence.flashes[stream.name] = found
+        return
     evidence.findings.append(
         Finding(
             code=ReasonCode.MANIFEST,
             source=stream.name,
             message=(
                 f"{stream.name}: lights that go on or off cross its images against the direction "
-                f'in which rows were taken to be read (scan: {stated}). State "scan": '
-                f'"{flash.scan}" in the manifest.'
+                f"in which rows were taken to be read (scan: {stated}). State "
+                f'"scan": "{found.scan}" in the manifest.'
             ),
             severity=Severity.DOUBT,
         )
     )
-    return False
-
-
-def _keep_flashes(flashes: FlashEdges | FlashIntervals | None, evidence: ClipEvidence) -> None:
-    if flashes is not None:
-        evidence.flashes[flashes.source] = flashes
 
 
 def _n_in_order(times_s: NDArray[np.float64]) -> int:
