@@ -101,13 +101,11 @@ def calibrate_events(
         useless = unobservable.refused
         if not useless:
             contradicted = find_contradicted(observations)
-            wrong = [each for each in contradicted if each.is_wrong]
-            warnings += [f"{each.words}: it was not used" for each in wrong]
-            if not wrong:
-                warnings += [each.words for each in contradicted]
+            warnings += [f"{each.words}: it was not used" for each in contradicted]
+            if not contradicted:
                 warnings += unobservable.vague.values()
                 break
-            left = [without_statement(item, wrong) for item in left]
+            left = [without_statement(item, contradicted) for item in left]
             continue
         refused |= useless
         left = [item for item in left if item.source not in refused]

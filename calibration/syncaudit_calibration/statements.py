@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators.events import EventEvidence
@@ -35,14 +37,11 @@ class Contradicted:
         ``line_delay`` or ``exposure``.
     words : str
         Message with the stated and the estimated value.
-    is_wrong : bool
-        Whether only a wrong statement can explain it.
     """
 
     source: str
     kind: str
     words: str
-    is_wrong: bool
 
 
 def find_contradicted(observations: Observations) -> list[Contradicted]:
@@ -69,15 +68,17 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
         if std >= KNOWN_SHARE * unknown.assumed or off <= limit:
             continue
         column = observations.column("line_delay", unknown.source)
-        shift_s = 0.0
         if column is not None:
             line_delay_s, line_delay_std_s = value_of(observations, freed, column)
             # If the line delay is compatible with zero, all edges of a frame coincide in time, and
             # any value fits.
             if line_delay_s <= MAX_STATED_Z * line_delay_std_s:
                 continue
-            if unknown.kind == "exposure":
-                shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * line_delay_s
+            if unknown.kind == "exposure":  # encoders move the edges of bands apart
+                shift_s = EDGE_SHIFT_PX * line_delay_s
+                if off <= MAX_SHIFTS * shift_s:
+                    continue
+                std = math.hypot(std, shift_s)
         noun = unknown.kind.replace("_", " ")
         contradicted.append(
             Contradicted(
@@ -86,13 +87,12 @@ def find_contradicted(observations: Observations) -> list[Contradicted]:
                 words=f"the stated {noun} of {unknown.source} is "
                 f"{word_duration(unknown.assumed)}, but the flashes show "
                 f"{word_measure(found, std)}",
-                is_wrong=off > shift_s,
             )
         )
     return contradicted
 
 
-def without_statement(item: EventEvidence, wrong: list[Contradicted]) -> EventEvidence:
+def without_statement(item: EventEvidence, wrong: Sequence[Contradicted]) -> EventEvidence:
     """Return the evidence of a camera without its wrong statements."""
     kinds = {each.kind for each in wrong if each.source == item.source}
     if not kinds or not isinstance(item, FlashEdges):
