@@ -28,7 +28,7 @@ class BandImage:
     index : int
         Position in file order.
     luma : ndarray of uint8, shape (h, w)
-        The frame.
+        The frame, its lines as rows in the order in which they are read.
     gain : ndarray, shape (h,)
         Mean brightness of each row minus that of the neighbouring frames.
     edges : list of (row, std, exposure part)
@@ -52,7 +52,7 @@ def find_band_images(stream: CameraStream, edges: FlashEdges) -> list[BandImage]
     ring: deque[tuple[int, NDArray[np.uint8]]] = deque(maxlen=2 * NEIGHBOURS + 1)
     try:
         for frame in iter_luma(stream.files):
-            ring.append((frame.index, np.array(frame.luma)))
+            ring.append((frame.index, np.array(frame.scanned(edges.scan).luma)))
             if len(ring) == ring.maxlen and ring[NEIGHBOURS][0] in wanted:
                 images.append(_image(list(ring), edges))
             if len(images) == len(wanted) or frame.index > max(wanted) + NEIGHBOURS:

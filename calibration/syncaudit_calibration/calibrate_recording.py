@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
-from syncaudit.model import CameraStream, Clip, Finding, Severity, Stream
+from syncaudit.model import CameraStream, Clip, Finding, FlashEdges, Severity, Stream
 from syncaudit.model.scan import Scan
 from syncaudit.pipeline import (
     ClipEvidence,
@@ -31,6 +31,7 @@ __all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
 
 # Directions of reading that are tried where nothing matches what a camera shows if read downwards.
 OTHER_SCANS: Sequence[Scan] = ("up", "right", "left")
+STATE_SCAN = "State how the images of one of these cameras are read, or record a trigger as well."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,7 +105,9 @@ def calibrate_recording(
     streams = dict(read.streams)
     scans = _settle_scans(streams, evidence, stages, max_offset_s)
     findings = (*read.findings, *found.findings, *_damage(found))
-    undecided = {name: word_undecided_scan(name) for name in scans.undecided}
+    undecided = {name: word_undecided_scan(name, scan) for name, scan in scans.undecided.items()}
+    if reference in undecided:
+        raise CalibrationError(undecided[reference], hint=STATE_SCAN, refused=undecided)
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings, undecided)
     broken = {finding.source: finding.message for finding in findings if finding.source}
@@ -157,6 +160,12 @@ def _settle_scans(
     }
     if not free:
         return Scans()
+    shown: dict[str, Scan] = {}
+    for name in free:
+        item = evidence.get(name)
+        if isinstance(item, FlashEdges) and item.scan not in (None, "down"):
+            shown[name] = item.scan
+            streams[name] = replace(free[name], scan=item.scan)
     with stages.timed("solve"):
         scans = find_scans(evidence, max_offset_s=max_offset_s)
     lost = [name for name in free if name in scans.apart or name not in evidence]
@@ -168,12 +177,12 @@ def _settle_scans(
             scans = find_scans(evidence, others, max_offset_s=max_offset_s)
     for name, scan in scans.found.items():
         streams[name] = stream = replace(free[name], scan=scan)
+        evidence.pop(name, None)
         part, _ = find_flashes(stream, stages)
-        if name in part.flashes:
-            evidence[name] = part.flashes[name]
+        evidence |= part.flashes
     for name in scans.undecided:
         evidence.pop(name, None)
-    return scans
+    return replace(scans, found=shown | dict(scans.found))
 
 
 def with_findings(
@@ -227,7 +236,7 @@ def _too_little(
     )
     return CalibrationError(
         "; ".join(undecided.values()) or why,
-        hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}." if blind else NEXT_TIME + ".",
+        hint=STATE_SCAN if undecided else f"{NEXT_TIME}. Without events: {', '.join(blind)}.",
         refused={
             **undecided,
             **dict.fromkeys(blind, "no flash, strobe, trigger, click or tap was found"),

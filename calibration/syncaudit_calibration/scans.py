@@ -27,7 +27,7 @@ from syncaudit.estimators.events import (
     shortened,
 )
 from syncaudit.model import FlashEdges
-from syncaudit.model.scan import Scan
+from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 __all__ = ["Scans", "find_scans", "word_scans", "word_undecided_scan"]
 
@@ -51,15 +51,16 @@ class Scans:
         Cameras that are not read as assumed, and their direction.
     unknown : tuple of str
         Cameras read as assumed that match as well if all of them are read the other way.
-    undecided : tuple of str
-        Cameras that are not read as assumed unless others, which match them, are not.
+    undecided : mapping of str to str
+        Cameras that are not read as assumed, but in this direction, unless others, which match
+        them, are not.
     apart : tuple of str
         Sources without any match, read in whichever direction.
     """
 
     found: Mapping[str, Scan] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
-    undecided: tuple[str, ...] = ()
+    undecided: Mapping[str, Scan] = field(default_factory=dict)
     apart: tuple[str, ...] = ()
 
 
@@ -94,7 +95,8 @@ def find_scans(
     equal = [each for each in (assumed, *tried) if _lead(best, each, weights) <= MARGIN]
     best = min(equal, key=lambda each: sum(each[name] != assumed[name] for name in each))
     found: dict[str, Scan] = {}
-    unknown, undecided, apart = [], [], []
+    undecided: dict[str, Scan] = {}
+    unknown, apart = [], []
     for name, scan in best.items():
         rivals = [each for each in tried if each[name] != scan]
         is_sure = all(_lead(best, rival, weights) > MARGIN for rival in rivals)
@@ -102,21 +104,17 @@ def find_scans(
             apart.append(name)
         elif scan == assumed[name]:
             unknown += [] if is_sure else [name]
-        elif is_sure and scan is not None:
-            found[name] = scan
-        else:
-            undecided.append(name)
-    return Scans(
-        found=found, unknown=tuple(unknown), undecided=tuple(undecided), apart=tuple(apart)
-    )
+        elif scan is not None:
+            (found if is_sure else undecided)[name] = scan
+    return Scans(found=found, unknown=tuple(unknown), undecided=undecided, apart=tuple(apart))
 
 
-def word_undecided_scan(name: str) -> str:
+def word_undecided_scan(name: str, scan: Scan) -> str:
     """Return why a camera cannot be calibrated although its flashes match."""
     return (
         f"{name} matches others only if its images, or theirs, are not read from the first row to "
-        'the last, as after a rotation by 180 degrees: state "scan" in the manifest ("down" or '
-        '"up"), of one camera at least'
+        f'the last, as after a rotation: state "scan" in the manifest, of {name} ("{scan}" or '
+        f'"{OPPOSITE_SCANS[scan]}") or of one of the others ("down" or "up")'
     )
 
 

@@ -129,8 +129,12 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
     if look is not None:
         with stages.timed("detect"):
             found, columns = flash.finish(), flash.lit_columns()
-        if stream.scan is None and flash.scan not in (None, "down"):
-            return find_flashes(replace(stream, scan=flash.scan), stages)
+        if (
+            isinstance(found, FlashEdges)
+            and stream.scan is None
+            and found.scan not in (None, "down")
+        ):
+            return find_flashes(replace(stream, scan=found.scan), stages)
         if columns is not None:
             flash = FlashDetector(stream, columns)
             _decode_once(stream, (flash,), stages)
@@ -145,7 +149,7 @@ def find_flashes_by_scan(
 ) -> list[FlashEdges]:
     """Return the flashes dated by rows if images are read in other directions, for those with any.
 
-    The frames are decoded once for all of `scans`.
+    The frames are decoded once for all of `scans`; light on a part of the width is not looked for.
     """
     flashes = [FlashDetector(replace(stream, scan=scan)) for scan in scans]
     _decode_once(stream, flashes, stages)

@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from syncaudit_calibration import CalibrationError, calibrate
+from syncaudit_calibration.band_images import find_band_images
+from syncaudit_calibration.calibrate_recording import calibrate_recording
 from syncaudit_calibration.scans import find_scans
 
 from syncaudit.datasets import load_manifest
+from syncaudit.pipeline import evidence, find_flashes
 from testkit.event_rig import Clock, camera, irregular_onsets, trigger
 from testkit.flash_footage import footage, onsets, stored
 from testkit.videos import exact_frame, write_video
@@ -61,7 +64,7 @@ def test_equal_cameras_do_not_show_whether_they_all_are_upside_down(turned):
 def test_one_camera_that_is_upside_down_contradicts_the_others():
     scans = _scans(_rig(turned=("cam_1",)))
     assert scans.found == {}
-    assert scans.undecided == ("cam_1",)
+    assert scans.undecided == {"cam_1": "up"}
     assert set(scans.unknown) == {"cam_0", "cam_2"}
 
 
@@ -69,7 +72,8 @@ def test_one_statement_is_enough():
     rig = _rig(turned=("cam_1",))
     scans = _scans({**rig, "cam_0": replace(rig["cam_0"], scan="down")})
     assert scans.found == {"cam_1": "up"}
-    assert scans.unknown == scans.undecided == ()
+    assert scans.unknown == ()
+    assert scans.undecided == {}
 
 
 def test_cameras_of_different_rates_show_that_they_are_upside_down():
@@ -162,6 +166,33 @@ def test_two_cameras_of_which_either_may_be_upside_down_are_refused(recording):
     with pytest.raises(CalibrationError, match='state "scan"') as failure:
         calibrate(_with(recording, "cam_1", "cam_2"))
     assert len(failure.value.refused) == 1
+    with pytest.raises(CalibrationError, match='state "scan"'):
+        calibrate(_with(recording, "cam_1", "cam_2"), reference=next(iter(failure.value.refused)))
     stated = _with(recording, "cam_1", "cam_2")
     stated.sources["cam_1"] = replace(stated.sources["cam_1"], scan="down")
     assert calibrate(stated).sources["cam_2"].scan == "up"
+
+
+def test_band_images_show_lines_in_the_order_of_reading(recording):
+    found = calibrate_recording(recording)
+    for name in ("cam_1", "cam_2", "cam_3"):
+        images = find_band_images(found.streams[name], found.evidence[name])
+        assert images
+        for image in images:
+            for row, _, _ in image.edges:
+                near = np.clip(np.arange(round(row) - 8, round(row) + 9), 0, image.gain.size - 1)
+                # Half of the light at an edge, not darkness or all of it.
+                assert 0.2 < image.gain[near].mean() / image.gain.max() < 0.8
+
+
+def test_directions_that_lights_show_are_reported_as_well(recording, monkeypatch):
+    """Lasting lights determine the direction before anything is matched."""
+    real = find_flashes
+
+    def shown(stream, stages):
+        return real(stream if stream.name != "cam_2" else replace(stream, scan="up"), stages)
+
+    monkeypatch.setattr(evidence, "find_flashes", shown)
+    found = calibrate_recording(recording)
+    assert found.streams["cam_2"].scan == found.calibration.sources["cam_2"].scan == "up"
+    assert any("images of cam_2 are not read" in words for words in found.calibration.warnings)

@@ -16,7 +16,6 @@ from testkit.flash_footage import (
     footage,
     onsets,
     stored,
-    watched,
 )
 
 # Frames without encoding, ramps of 160 rows: noise of 1.5 levels, and the encoder loss that the fit
@@ -94,14 +93,9 @@ def test_edges_say_whether_light_goes_on_or_off():
 
 def test_lights_that_stay_show_in_which_direction_images_are_read():
     frames = list(footage([], n=N, paint=lamps()))
-    for scan, seen in ((None, "down"), ("up", "up"), ("right", "right")):
-        seen_by = watched(camera(N, scan=scan), stored(frames, seen))
-        assert seen_by.finish().scan == seen
-        assert seen_by.scan == seen
-    for stated, seen in ((None, "up"), ("down", "up"), ("right", "left")):
-        seen_by = watched(camera(N, scan=stated), stored(frames, seen))
-        seen_by.finish()
-        assert seen_by.scan == seen
+    cases = ((None, "down"), ("up", "up"), ("right", "right"), (None, "up"), ("down", "up"))
+    for stated, seen in (*cases, ("right", "left")):
+        assert detected(camera(N, scan=stated), stored(frames, seen)).scan == seen
 
 
 def test_pulses_that_light_two_frames_are_no_light_that_stays():

@@ -171,3 +171,25 @@ def test_what_is_not_stated_is_uncertain():
     both = frame_times_s(replace(camera, line_delay_s=None))[2]
     assert abs(only_exposure - 0.003) < 1e-12
     assert abs(both - np.hypot(0.003, 0.008)) < 1e-12
+
+
+@pytest.mark.parametrize(("scan", "quarters"), [("right", 1), ("up", 2), ("left", 3)])
+def test_rows_are_counted_as_images_are_read(scan, quarters):
+    frames = pictures()
+    usual = detected(stream(line_delay_s=3e-5), frames)
+    camera = stream(line_delay_s=3e-5, scan=scan)
+    if quarters % 2:
+        camera = replace(camera, width_px=camera.height_px, height_px=camera.width_px)
+    found = detected(camera, [np.ascontiguousarray(np.rot90(frame, quarters)) for frame in frames])
+    assert found.height_px == usual.height_px == 480
+    # Positions turn with the image, and so do the axes of rotation.
+    turn = np.linalg.matrix_power(
+        np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), quarters
+    )
+    assert np.max(np.abs(found.angles_rad - usual.angles_rad @ turn.T)) < 3 * ANGLE_TOL_RAD
+    assert abs(found.mean_row_px - usual.mean_row_px) < 12.0
+    # Other corners are tracked: only the largest moment stands out, that of turns in the image.
+    expected = turn @ usual.row_moments_px.mean(axis=0) @ turn.T
+    largest = np.unravel_index(np.abs(expected).argmax(), (3, 3))
+    assert abs(expected[largest]) > 100.0
+    assert abs(found.row_moments_px.mean(axis=0)[largest] - expected[largest]) < 50.0

@@ -20,7 +20,7 @@ from syncaudit.detectors.flash.blinking import (
     outstanding_frames,
 )
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn, n_read_in_order
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, find_order, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.reached_part import lit_half, reached_rows
@@ -104,7 +104,7 @@ class FlashDetector:
     _size: tuple[int, ...] = ()
     _clipped: list[float] = field(default_factory=list)
     _reached: slice = field(default_factory=lambda: slice(0, 0))
-    _n_in_order: int = 0
+    _order: int = 0
     _window: FrameWindow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -151,7 +151,9 @@ class FlashDetector:
         n_pulses = 0 if pulses is None else pulses.start_s.size
         if len(whole) < max(MIN_CHANGES, n_pulses):
             return pulses
-        return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
+        return self._edges(
+            NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S, scan=self.stream.scan
+        )
 
     def lit_columns(self) -> slice | None:
         """Return the columns to look at instead, where light reaches only a part of the width.
@@ -162,17 +164,15 @@ class FlashDetector:
             return None
         return lit_half(self._window.rows(), self._size[1])
 
-    @property
-    def scan(self) -> Scan | None:
-        """Return the direction of reading: as lasting lights show it, or stated, or None.
+    def _scan(self, *, is_slow: bool) -> Scan | None:
+        """Return the direction of reading: as lights that stay on show it, or as stated, or None.
 
-        Call it after `finish`.
+        Slow lights may be screens, which light up line by line.
         """
-        if self._n_in_order <= -MIN_SWITCHES:
-            return OPPOSITE_SCANS[self.stream.scan or "down"]
-        if self._n_in_order >= MIN_SWITCHES:
-            return self.stream.scan or "down"
-        return self.stream.scan
+        scan = self.stream.scan or "down"
+        if is_slow or not self._order:
+            return self.stream.scan
+        return scan if self._order > 0 else OPPOSITE_SCANS[scan]
 
     def _is_believed(self, learnt: Learnt) -> bool:
         """Return whether most edges pass and the light changes instantly or as screens do."""
@@ -236,7 +236,7 @@ class FlashDetector:
             return None
         self._clipped = lit.clipped_share.tolist()
         self._reached = reached_rows(lit)
-        self._n_in_order = n_read_in_order(lit)
+        self._order = find_order(lit)
         return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
 
     @property
@@ -314,6 +314,7 @@ class FlashDetector:
             half_light_std_s=std_s,
             rise_std_s=rise_px * self._usual_delay_s,
             edge_shift_std_s=shift_s if lasts else 0.0,
+            scan=self._scan(is_slow=learnt.shape.blur_px > 0.0),
         )
 
     def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:
@@ -336,6 +337,7 @@ class FlashDetector:
         half_light_std_s: float,
         rise_std_s: float = 0.0,
         edge_shift_std_s: float = 0.0,
+        scan: Scan | None = None,
     ) -> FlashEdges:
         stream = self.stream
         frame_s, epoch_ns, _ = frame_times_s(stream)
@@ -360,7 +362,7 @@ class FlashDetector:
             watched_s=watched_neighbours(watched, frame_s),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
-            scan=self.scan,
+            scan=scan,
             half_light_s=half_light_s,
             half_light_std_s=half_light_std_s,
             stamp_part=STAMP_PARTS[stream.stamp_at],

@@ -64,6 +64,8 @@ MIN_POOLED = 4
 UNPOOLED_SHARE = 0.25
 POOLED_SHARE = 0.03
 ENCODED_ROWS = 1.5
+# Share of the switches by which those in one order of rows must outnumber the others.
+MIN_IN_ORDER = 0.8
 # Frames fitted this many times worse than most (two flashes at once, a passing car) are not used
 # for learning, nor are clipped ones.
 UNUSUAL = 2.0
@@ -200,16 +202,17 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     )
 
 
-def n_read_in_order(lit: LitFrames) -> int:
-    """Return how many more switches of lasting lights reach the last rows first than the first.
+def find_order(lit: LitFrames) -> int:
+    """Return +1 if lasting lights show that the first row is read first, -1 if the last, else 0.
 
-    A light that goes on or off during the readout and stays so shows in all rows read after it: the
-    number is negative where images are read from the last row to the first.
+    A light that goes on or off during the readout and stays so shows in all rows read after it.
     """
     smooth = uniform_filter1d(first_light(lit), SMOOTH_ROWS, axis=1)
     is_switch = (np.ptp(smooth, axis=1) > MIN_CONTRAST) & (lit.sense != 0) & ~lit.is_late
     rows = np.linspace(-1.0, 1.0, smooth.shape[1])
-    return int(np.sign(np.clip(smooth[is_switch], 0.0, 1.0) @ rows).sum())
+    signs = np.sign(np.clip(smooth[is_switch], 0.0, 1.0) @ rows)
+    is_shown = signs.size >= MIN_FRAMES and abs(signs.mean()) > MIN_IN_ORDER
+    return int(np.sign(signs.mean())) if is_shown else 0
 
 
 def _is_full(lit: LitFrames, smooth: Floats) -> Bools:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.evidence.activity import Quantity
-from syncaudit.model.scan import Scan
+from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 __all__ = ["FlashEdges", "FlashIntervals"]
 
@@ -143,6 +143,7 @@ class FlashEdges:
             exposure_part=self.exposure_part * sign,
             sense=None if self.sense is None else self.sense * sign,
             reached_px=(-last_px, -first_px),
+            scan=None if self.scan is None else OPPOSITE_SCANS[self.scan],
         )
 
     def of_pulses(self) -> FlashEdges:
