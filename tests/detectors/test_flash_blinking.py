@@ -151,6 +151,13 @@ def test_parts_of_a_change_are_no_better_known_than_the_noise_allows():
     assert narrow_end_s < 3.8 < wide_end_s < 5.0
 
 
+def test_changes_that_noise_hides_are_known_between_frames():
+    course = np.array([0.0, 0.02, 0.0, 0.085, 1.0, 1.02, 1.0, 1.0])
+    change = Change(foot=2, before=3, after=4, peak=5, sense=1)
+    own = Blinking(row=0.5, n_cut=0, course=course, changes=(change,), noise=0.4)
+    assert own.intervals_s(np.arange(8.0), exposure_s=(0.5, 0.5), rise_s=0.0) == ([2.0], [5.0])
+
+
 def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():
     screen = blinking(range(10, 290, 20), 4)
     within = np.array([k + n for k in range(10, 290, 20) for n in (0, 1, 4)])

@@ -213,7 +213,7 @@ class Blinking:
         early = np.min((np.minimum(least, 1.0 - MIN_PART) - 0.5) * scales, axis=0)
         start_s = np.max(np.where(most < 1.0 - MIN_PART, frame_s[frames] - late, -np.inf))
         stop_s = np.min(np.where(least > MIN_PART, frame_s[frames] - early, np.inf))
-        if start_s <= stop_s:
+        if -np.inf < start_s <= stop_s < np.inf:
             return float(start_s), float(stop_s)
         return float(frame_s[own.foot]), float(frame_s[own.peak])
 
