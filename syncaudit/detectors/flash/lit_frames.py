@@ -176,7 +176,9 @@ def gather_lit(
         elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
             near = [j for j in _near(at) if j in levels and j in places]
             rows = [is_dark[places[j]] for j in near]
-            seen = _pulse(at, near, rows, levels, gain_std, is_first=at - 1 not in candidates)
+            # The first frame of all is never tested for light.
+            is_first = at - 1 not in candidates and at - 2 in places
+            seen = _pulse(at, near, rows, levels, gain_std, is_first=is_first)
         else:
             continue
         if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
