@@ -111,12 +111,12 @@ def calibrate_recording(
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings, undecided)
     broken = {finding.source: finding.message for finding in findings if finding.source}
-    unused = undecided | {
+    unused = {
         name: f"no flash was found in {name}: light its view well above its noise, and hold it "
         "still"
         for name, stream in streams.items()
-        if isinstance(stream, CameraStream) and name not in evidence and name not in undecided
-    }
+        if isinstance(stream, CameraStream) and name not in evidence
+    } | undecided
     with stages.timed("solve"):
         try:
             calibration = calibrate_events(

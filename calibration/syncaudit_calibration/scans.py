@@ -75,8 +75,8 @@ def find_scans(
     All pairs are matched in all directions that neither the manifest nor lasting lights determine.
     Those are chosen that make the probability least that chance matched all accepted pairs, by
     changing one camera at a time (iterated conditional modes; Besag, "On the statistical analysis
-    of dirty pictures", J. R. Stat. Soc. B 48, 1986). Of about equally
-    likely ones, those with the fewest cameras read otherwise than assumed.
+    of dirty pictures", J. R. Stat. Soc. B 48, 1986). Of about equally likely ones, those with the
+    fewest cameras read otherwise than assumed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def find_scans(
     weights = _weights(options, max_offset_s)
     assumed = {name: next(iter(own)) for name, own in options.items()}
     tried = [_best(options, weights, {name: scan}) for name, own in options.items() for scan in own]
-    best = max(tried, key=lambda each: sum(_weights_of(_pairs(each), weights)), default=assumed)
+    best = max(tried, key=lambda each: _total(each, weights), default=assumed)
     equal = [each for each in (assumed, *tried) if _lead(best, each, weights) <= MARGIN]
     best = min(equal, key=lambda each: sum(each[name] != assumed[name] for name in each))
     found: dict[str, Scan] = {}
@@ -181,10 +181,8 @@ def _weights(options: _Options, max_offset_s: float) -> _Weights:
 def _best(options: _Options, weights: _Weights, fixed: _Assignment) -> _Assignment:
     """Return the directions with the largest sum of weights, with some of them fixed."""
     found = []
-    for start in (min, max):  # all as assumed; all the other way
-        chosen: _Assignment = {
-            name: list(own)[start(0, len(own) - 1)] for name, own in options.items()
-        } | fixed
+    for place in (0, -1):  # all as assumed; all the other way
+        chosen: _Assignment = {name: list(own)[place] for name, own in options.items()} | fixed
         is_changed = True
         while is_changed:
             is_changed = False
@@ -196,13 +194,17 @@ def _best(options: _Options, weights: _Weights, fixed: _Assignment) -> _Assignme
                 if sums[likeliest] > sums[chosen[name]]:
                     chosen[name], is_changed = likeliest, True
         found.append(chosen)
-    return max(found, key=lambda each: sum(_weights_of(_pairs(each), weights)))
+    return max(found, key=lambda each: _total(each, weights))
 
 
 def _lead(one: _Assignment, other: _Assignment, weights: _Weights) -> float:
     """Return by how much the pairs that match clearly better in one speak for it."""
     both = zip(_weights_of(_pairs(one), weights), _weights_of(_pairs(other), weights), strict=True)
     return sum(a - b for a, b in both if max(a, b) > MORE * min(a, b))
+
+
+def _total(chosen: _Assignment, weights: _Weights) -> float:
+    return sum(_weights_of(_pairs(chosen), weights))
 
 
 def _weight_of(name: str, chosen: _Assignment, weights: _Weights) -> float:

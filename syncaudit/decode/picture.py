@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import features
-from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
+from syncaudit.model.scan import Scan, direction_of
 
 __all__ = ["Picture", "Plane", "white_of"]
 
@@ -135,9 +135,9 @@ class Picture:
 
     def scanned(self, scan: Scan | None) -> Picture:
         """Return the frame with its lines as rows, in the order in which they were read."""
-        if scan in (None, "down"):
+        across, down = direction_of(scan)
+        if down == 1:
             return self
-        across, down = SCAN_DIRECTIONS[scan]
         luma = (self.luma.T if across else self.luma)[:: across + down]
         return Picture(self.index, np.ascontiguousarray(luma), white=self.white)
 

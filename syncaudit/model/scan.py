@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["OPPOSITE_SCANS", "SCAN_DIRECTIONS", "Scan"]
+__all__ = ["OPPOSITE_SCANS", "SCAN_DIRECTIONS", "Scan", "direction_of"]
 
 Scan = Literal["down", "up", "right", "left"]
 """Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
@@ -24,3 +24,8 @@ OPPOSITE_SCANS: Mapping[Scan, Scan] = {
     "right": "left",
     "left": "right",
 }
+
+
+def direction_of(scan: Scan | None) -> tuple[int, int]:
+    """Return the step from one line to the next, to the right and down; unknown scans run down."""
+    return SCAN_DIRECTIONS[scan or "down"]

@@ -12,7 +12,7 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
 from syncaudit.model.lens import Distortion
-from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
+from syncaudit.model.scan import Scan, direction_of
 
 __all__ = [
     "Arrivals",
@@ -230,7 +230,7 @@ class CameraStream(Stream):
     @property
     def n_lines(self) -> int:
         """Return the number of lines that a rolling shutter reads one after another."""
-        is_across, is_down = SCAN_DIRECTIONS[self.scan or "down"]
+        is_across, is_down = direction_of(self.scan)
         return abs(is_across) * self.width_px + abs(is_down) * self.height_px
 
 

@@ -207,6 +207,8 @@ def find_order(lit: LitFrames) -> int:
 
     A light that goes on or off during the readout and stays so shows in all rows read after it.
     """
+    if not lit.sense.any():
+        return 0
     smooth = uniform_filter1d(first_light(lit), SMOOTH_ROWS, axis=1)
     is_switch = (np.ptp(smooth, axis=1) > MIN_CONTRAST) & (lit.sense != 0) & ~lit.is_late
     rows = np.linspace(-1.0, 1.0, smooth.shape[1])

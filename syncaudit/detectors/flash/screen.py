@@ -88,8 +88,7 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> list[int]:
         return []
     frames, floor = frames[left], floor[left]
     for i in np.flatnonzero(is_moving[left]).tolist():
-        near = cv2.dilate(floor[i], np.ones((2 * reach + 1, 1), dtype=np.uint8))
-        floor[i] = near.reshape(n, n_strips)
+        floor[i] = _near(floor[i], (reach, 0))
     ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(left.size, -1)
     gain = np.partition(ratio, ratio.shape[1] // 2, axis=1)[:, ratio.shape[1] // 2]
     gain[np.abs(gain - 1.0) > MAX_GAIN_CHANGE] = 1.0

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
-from syncaudit.model.scan import SCAN_DIRECTIONS, Scan
+from syncaudit.model.scan import Scan, direction_of
 
 __all__ = ["FramePair", "PairStack", "PointTracks", "track_points"]
 
@@ -218,7 +218,7 @@ class PairStack:
             is_point[k, :n] = True
         centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
         places -= centre
-        direction = np.array(SCAN_DIRECTIONS[scan or "down"], dtype=np.float64)
+        direction = np.array(direction_of(scan), dtype=np.float64)
         rows_per_px = direction * (full_shape[1] / width, full_shape[0] / height)
         corners_px = np.stack([pair.tracks.mean_corner_px for pair in pairs])
         return cls(
