@@ -19,11 +19,11 @@ from syncaudit.estimators.events import (
     match_events,
     sensed_beside,
 )
+from syncaudit.estimators.events.missed import find_missed, reach_s, views_of
 from syncaudit.model import FlashIntervals
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
-from syncaudit_calibration.missed import find_missed, reach_s, views_of
 
 __all__ = ["Associated", "composed", "match_with_all", "rematch"]
 

@@ -122,7 +122,7 @@ def find_seed(
         vague = {name: as_onsets(train, length_s) for name, train in vague.items()}
     links = match_all(events, max_offset_s)
     items = {item.source: item for item in evidence}
-    drop_contradicted(items, events, links)
+    drop_contradicted(events, links)
     groups = groups_of(list(events), links)
     largest = max(groups, key=len, default=[])
     apart = set(events).difference(largest)
@@ -130,7 +130,7 @@ def find_seed(
         # Intervals between two frames are less precise, but cover far more lights.
         events |= vague
         links = match_all(events, max_offset_s)
-        drop_contradicted(items, events, links)
+        drop_contradicted(events, links)
         groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused

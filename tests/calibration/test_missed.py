@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
-from syncaudit_calibration.missed import Missed, find_missed, views_of
 
 from syncaudit.estimators.events import instants_of
+from syncaudit.estimators.events.missed import Missed, find_missed, views_of
 from syncaudit.model import FlashIntervals, Quantity
 from testkit.event_rig import SPAN_S, Clock, camera, counter, irregular_onsets, trigger
 

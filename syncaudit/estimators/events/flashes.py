@@ -16,6 +16,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
+from syncaudit.estimators.events.missed import why_contradicted
 from syncaudit.estimators.events.pair_fit import (
     N_PLAIN,
     EventMatch,
@@ -115,6 +116,9 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
     if match.why is not None or match.fit is None:
         return _refuse(match)
     fit = match.fit
+    why = why_contradicted(source, target, fit)
+    if why is not None:
+        return _refuse(replace(match, why=why))
     if len(fit.steps) > 1:
         why = f"one of the clocks steps {len(fit.steps)} times within the clip"
         return _refuse(replace(match, why=why))

@@ -94,6 +94,8 @@ class Instants:
         Time from onset to half-light and its standard error, where known.
     sense : ndarray of int, shape (n,), optional
         +1 where a light goes on, -1 where one goes off, 0 where unknown; None: all unknown.
+    evidence : FlashEdges, FlashIntervals or EventTrain, optional
+        What the instants were derived from.
     """
 
     source: str
@@ -113,6 +115,7 @@ class Instants:
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     sense: Ints | None = None
+    evidence: EventEvidence | None = None
 
     @property
     def n(self) -> int:
@@ -160,16 +163,20 @@ class Instants:
         return self.take(np.argsort(self.times_s, kind="stable").astype(np.int64))
 
     @property
-    def alike_s(self) -> Floats:
-        """Return the instants of the most frequent sense.
+    def alike(self) -> Ints:
+        """Return the positions of the events of the most frequent sense.
 
         A lamp goes off some time after it went on. That is not a repetition, because the two are
         never mistaken for each other.
         """
-        if self.sense is None or not self.n:
-            return self.times_s
-        values, counts = np.unique(self.sense, return_counts=True)
-        times_s: Floats = self.times_s[self.sense == values[np.argmax(counts)]]
+        values, counts = np.unique(self.senses, return_counts=True)
+        commonest = values[np.argmax(counts)] if self.n else 0
+        return np.flatnonzero(self.senses == commonest).astype(np.int64)
+
+    @property
+    def alike_s(self) -> Floats:
+        """Return the instants of the most frequent sense."""
+        times_s: Floats = self.times_s[self.alike]
         return times_s
 
     @property
@@ -214,6 +221,7 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
         item=np.arange(n, dtype=np.int64),
         systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, n),
+        evidence=evidence,
     ).in_order()
 
 
@@ -265,6 +273,7 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
         item=item,
         systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, item.size) if evidence.sense is None else evidence.sense[item],
+        evidence=evidence,
     )
 
 
@@ -321,6 +330,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         half_light_s=edges.half_light_s,
         half_light_std_s=edges.half_light_std_s,
         sense=bands.sense,
+        evidence=edges,
     )
 
 

@@ -134,7 +134,7 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     items = {item.source: item for item in evidence}
     # A length that is too short loses the ends of ranges before it loses a match.
     dated = {
-        length_s: [match for match in matches if not match.target.half_s.any()]
+        length_s: [match for match in matches if match.n and not match.target.half_s.any()]
         for length_s, matches in found.items()
     }
     ranges = [_range(items[match.source.source], match) for match in dated[_fullest(dated)]]
@@ -144,7 +144,7 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
 
 def _fullest(found: Mapping[float, list[EventMatch]]) -> float:
     """Return the shortest of the lengths with which most events match."""
-    return max(found, key=lambda length_s: sum(match.i.size for match in found[length_s]))
+    return max(found, key=lambda length_s: sum(match.n_agree for match in found[length_s]))
 
 
 def _matches(
@@ -152,7 +152,9 @@ def _matches(
 ) -> Iterator[EventMatch]:
     """Yield the matches of cameras with fully lit frames to other sources, for one light length.
 
-    Such a camera is the source of its match; two such cameras are matched once.
+    Such a camera is the source of its match; two such cameras are matched once. Matches refused
+    because another offset explains the events as well are included: wider intervals would hide the
+    ambiguity.
     """
     events = {item.source: instants_of(shortened(item, length_s)) for item in evidence}
     for one, other in itertools.combinations(sorted(evidence, key=_is_sharp), 2):
@@ -161,7 +163,8 @@ def _matches(
         match = match_events(
             events[one.source], events[other.source], max_offset_s=max_offset_s, check_periods=False
         )
-        if match.why is None and match.chance * (len(TRIED_S) + 1) <= MAX_CHANCE:
+        is_common = match.why is None or match.period_s is not None
+        if is_common and match.chance * (len(TRIED_S) + 1) <= MAX_CHANCE:
             yield match
 
 

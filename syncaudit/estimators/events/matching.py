@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from syncaudit.estimators.events.bursts import may_be_off_by_pulse
 from syncaudit.estimators.events.chance import chance_of_intervals, chance_of_match
 from syncaudit.estimators.events.clock_steps import join_steps
 from syncaudit.estimators.events.hypotheses import (
@@ -328,6 +329,13 @@ def _without_runner_up(
         )
         refused = _refused(source, target, why, figures)
         return replace(refused, period_s=apart_s, n_runner_up=n_runner_up)
+    if repeat_s is not None and may_be_off_by_pulse(source, target, best.fit, repeat_s):
+        why = (
+            f"flashes come in bursts ({word_duration(repeat_s)} apart), of which each source may "
+            "show other flashes: the match may be off by one flash; use an irregular train"
+        )
+        refused = _refused(source, target, why, figures)
+        return replace(refused, period_s=repeat_s, n_runner_up=n_runner_up)
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
     return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)

@@ -356,3 +356,8 @@ class EventMatch:
     def n(self) -> int:
         """Return how many events matched."""
         return int(self.i.size)
+
+    @property
+    def n_agree(self) -> int:
+        """Return how many events the fit explains, also where it was refused."""
+        return 0 if self.fit is None else self.fit.n

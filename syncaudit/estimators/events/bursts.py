@@ -1,0 +1,151 @@
+"""Test whether a match of flashes that come in bursts may be off by a pulse.
+
+Two cameras whose exposures do not cover the whole time may each show other pulses of a burst. A
+clock map that is off by a pulse then pairs most of their events, and the right one may pair none,
+so that no count of matched events decides between them. The ends of the bursts do: under a map that
+is off, the last pulse of a burst that one camera shows has no counterpart in the view of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from syncaudit.estimators.events.instants import Instants, instants_of
+from syncaudit.estimators.events.missed import find_missed, reach_s, views_of
+from syncaudit.estimators.events.pair_fit import PairFit
+from syncaudit.model import FlashEdges, FlashIntervals
+from syncaudit.model.arrays import Bools, Floats
+
+__all__ = ["may_be_off_by_pulse"]
+
+# A burst ends where the next event is further away than this many repetitions: one may be missed.
+MAX_GAP = 2.5
+# With fewer bursts, the train is a pattern that is played repeatedly.
+MIN_BURSTS = 4
+# Probability that a match which is off by a pulse shows as few events missing, and the share that
+# detectors miss.
+MAX_RISK = 1e-4
+MAX_UNSEEN = 0.15
+# No source shows more of the pulses.
+MAX_SHOWN = 0.9
+
+
+def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat_s: float) -> bool:
+    """Return whether the events come in bursts, and their ends do not confirm the match.
+
+    Under a map that is off by a pulse or more, the last pulse of a burst that a source shows is its
+    last pulse at least as often as the source shows any pulse; then the other source, if it has a
+    full view, shows nothing where the map predicts an event. The number of such contradictions is
+    binomial. The ends of the bursts exclude a shift to one side, their beginnings to the other.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair.
+    fit : PairFit
+        The match.
+    repeat_s : float
+        After how long one of them repeats itself.
+    """
+    sides = _Side.of(source, fit, repeat_s), _Side.of(target, fit, repeat_s, is_target=True)
+    if min(side.n_bursts for side in sides) < MIN_BURSTS:
+        return False
+    shown = min(MAX_SHOWN, *(side.share for side in sides if side.views_s.size))
+    for is_early in (False, True):
+        n_unseen = n_in_view = 0
+        for own, other, is_first in (
+            (sides[0], sides[1], is_early),
+            (sides[1], sides[0], not is_early),
+        ):
+            missed = other.missed(own, is_first=is_first)
+            n_unseen += missed[0]
+            n_in_view += missed[1]
+        risk = binom.cdf(n_unseen, n_in_view, shown)
+        if risk > MAX_RISK or n_unseen > MAX_UNSEEN * n_in_view:
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Events of one source of a pair, and when it has a full view, in the time of the target.
+
+    Parameters
+    ----------
+    times_s, half_s : ndarray, shape (n,)
+        Events of one sense, and their maximum errors.
+    is_first, is_last : ndarray of bool, shape (n,)
+        Which begin and end a burst.
+    seen : tuple of ndarray, shape (k,)
+        Times of all events, also of those known as intervals only, and their maximum errors.
+    views_s : ndarray, shape (m, 2)
+        When it has a full view.
+    """
+
+    times_s: Floats
+    half_s: Floats
+    is_first: Bools
+    is_last: Bools
+    seen: tuple[Floats, Floats]
+    views_s: Floats
+
+    @classmethod
+    def of(
+        cls, events: Instants, fit: PairFit, repeat_s: float, *, is_target: bool = False
+    ) -> _Side:
+        corrections = fit.target if is_target else fit.source
+        everything = events
+        if events.evidence is not None:
+            everything = instants_of(events.evidence, with_intervals=True)
+        alike = events.take(events.alike)
+        own_s, views_s = (
+            alike.at(corrections),
+            _views_s(everything, everything.line_delay_s + corrections.line_delay_s),
+        )
+        seen_s = everything.at(corrections)
+        is_end = np.concatenate([[True], np.diff(own_s) > MAX_GAP * repeat_s, [True]])
+        if not is_target:
+            own_s, seen_s = fit.predict(own_s), fit.predict(seen_s)
+            views_s = fit.predict(views_s.ravel()).reshape(-1, 2)
+        return cls(
+            times_s=own_s,
+            half_s=reach_s(alike),
+            is_first=is_end[:-1],
+            is_last=is_end[1:],
+            seen=(seen_s, reach_s(everything)),
+            views_s=views_s,
+        )
+
+    @property
+    def n_bursts(self) -> int:
+        """Return the number of bursts."""
+        return int(self.is_first.sum())
+
+    @property
+    def share(self) -> float:
+        """Return the share of the time in which the source has a full view."""
+        order = np.argsort(self.views_s[:, 0])
+        begin_s, end_s = self.views_s[order].T
+        new_s = np.maximum(begin_s, np.concatenate([[-np.inf], np.maximum.accumulate(end_s)[:-1]]))
+        return float(np.maximum(end_s - new_s, 0.0).sum() / (end_s.max() - begin_s.min()))
+
+    def missed(self, other: _Side, *, is_first: bool) -> tuple[int, int]:
+        """Return how many ends of the other's bursts are in view here and not seen, and in view."""
+        chosen = other.is_first if is_first else other.is_last
+        found = find_missed(self.views_s, (other.times_s[chosen], other.half_s[chosen]), self.seen)
+        return found.n_unseen, found.n_unseen + found.n_seen
+
+
+def _views_s(events: Instants, line_delay_s: float) -> Floats:
+    """Return when the source shows every pulse, or every switch of a light that stays on."""
+    evidence = events.evidence
+    is_lasting = evidence is not None and events.sense is not None and np.any(events.sense < 0)
+    is_pulsed = isinstance(evidence, FlashEdges) or (
+        isinstance(evidence, FlashIntervals) and evidence.dead_s.size > 0
+    )
+    if evidence is None or (is_pulsed and not is_lasting):
+        return np.empty((0, 2)) if evidence is None else views_of(evidence, line_delay_s)
+    return np.array([[events.times_s[0], events.times_s[-1]]])

@@ -1,0 +1,248 @@
+"""Find the flashes in the full view of a camera that it does not show.
+
+If a camera did not see a flash, the flash fell between its exposures. Such intervals are as long as
+the dead time of a frame, and band edges date flashes a thousand times better, so they add nothing
+to the estimate of a clock. But under a clock map that is off by one pulse of a burst, cameras miss
+flashes in their full view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.estimators.events.flash_bands import band_height_px
+from syncaudit.estimators.events.instants import Corrections, EventEvidence, Instants
+from syncaudit.estimators.events.pair_fit import PairFit
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+from syncaudit.model.arrays import Bools, Floats
+
+__all__ = [
+    "Missed",
+    "count_missed",
+    "find_missed",
+    "reach_s",
+    "views_of",
+    "why_contradicted",
+]
+
+# Margin, as a fraction of an image's rows or of an exposure, in which edges need not be detected.
+BORDER = 0.2
+# Bands of pulses closer than this may overlap and need not be detected.
+ALONE_S = 0.015
+# An event this near is taken as the expected flash, whatever it was matched with.
+NEAR_S = 3e-3
+# Maximum error of the time of a flash, in standard errors.
+MAX_SIGMAS = 3.0
+# A detector misses up to a third of the flashes (short exposures, several pulses per frame). An
+# occlusion or a clock step causes only few runs of missed flashes. A match that is off by a pulse
+# misses more, throughout the recording; or fewer, but in both cameras.
+MAX_UNSEEN = 0.35
+MAX_RUNS = 0.25
+MAX_OF_BOTH = 0.4
+MIN_RUNS = 3
+# Fully lit frames are hardly ever missed, but their intervals fit more flashes.
+WHOLE_PART = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Counts of seen and missed flashes in a camera's full view.
+
+    Parameters
+    ----------
+    n_seen, n_unseen : int
+        Number of flashes that the camera shows, and that it does not.
+    n_runs : int
+        Number of runs of missed flashes, in time order.
+    is_whole : bool
+        Whether the light fills the frames that show it (global shutter).
+    """
+
+    n_seen: int
+    n_unseen: int
+    n_runs: int
+    is_whole: bool = False
+
+    def exceeds(self, part: float = 1.0, *, n_other_runs: int = 0) -> bool:
+        """Return whether more are missed than this fraction of a correct match's maximum.
+
+        Parameters
+        ----------
+        part : float
+            The fraction.
+        n_other_runs : int
+            Number of runs that another source misses under the same match.
+        """
+        if self.is_whole:
+            part = part * WHOLE_PART
+        n_runs = self.n_runs + n_other_runs
+        return (
+            n_runs >= MIN_RUNS
+            and self.n_unseen > part * MAX_UNSEEN * (self.n_seen + self.n_unseen)
+            and n_runs > part * MAX_RUNS * (self.n_seen + n_runs)
+        )
+
+    def words(self, name: str) -> str:
+        """Describe the contradiction."""
+        return (
+            f"of {self.n_seen + self.n_unseen} flashes in full view of {name} it shows "
+            f"{self.n_seen}: the match may be off by one pulse"
+        )
+
+
+def count_missed(
+    source: Instants,
+    target: Instants,
+    fit: PairFit,
+    *,
+    of_source: Bools | None = None,
+    of_target: Bools | None = None,
+) -> tuple[Missed, Missed]:
+    """Count the flashes that each of two sources misses under a match.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair.
+    fit : PairFit
+        The match.
+    of_source, of_target : ndarray of bool, shape (n,) or (m,), optional
+        Events of each that the other is to show; default: all.
+
+    Returns
+    -------
+    tuple of Missed
+        Of the source, which should show flashes of the target, and of the target.
+    """
+    source_s, target_s = source.at(fit.source), target.at(fit.target)
+    return (
+        _missed(source, source_s, fit.source, target, fit.source_of(target_s), of_target),
+        _missed(target, target_s, fit.target, source, fit.predict(source_s), of_source),
+    )
+
+
+def why_contradicted(source: Instants, target: Instants, fit: PairFit) -> str | None:
+    """Return why a match is contradicted, if both sources miss flashes that the other shows.
+
+    One that sees more than the other, or has false events, is no contradiction.
+    """
+    one, other = count_missed(source, target, fit)
+    is_off = one.exceeds(MAX_OF_BOTH, n_other_runs=other.n_runs)
+    if is_off and other.exceeds(MAX_OF_BOTH, n_other_runs=one.n_runs):
+        return one.words(source.source)
+    return None
+
+
+def _missed(
+    events: Instants,
+    own_s: Floats,
+    corrections: Corrections,
+    other: Instants,
+    flashes_s: Floats,
+    which: Bools | None,
+) -> Missed:
+    item = events.evidence
+    if item is None:
+        return Missed(n_seen=0, n_unseen=0, n_runs=0)
+    # Only sources that see lights go off show their ends, and their views are empty.
+    chosen = other.senses >= 0
+    if which is not None:
+        chosen &= which
+    return find_missed(
+        views_of(item, events.line_delay_s + corrections.line_delay_s),
+        (flashes_s[chosen], reach_s(other)[chosen]),
+        (own_s, reach_s(events)),
+        is_whole=isinstance(item, FlashIntervals),
+    )
+
+
+def find_missed(
+    views_s: Floats,
+    flashes: tuple[Floats, Floats],
+    seen: tuple[Floats, Floats],
+    *,
+    is_whole: bool = False,
+) -> Missed:
+    """Count the seen and missed flashes in view, all in the camera's own time.
+
+    Parameters
+    ----------
+    views_s : ndarray, shape (m, 2)
+        From `views_of`.
+    flashes : tuple of ndarray, shape (n,)
+        Times of certain flashes, and their maximum errors.
+    seen : tuple of ndarray, shape (k,)
+        Times of the camera's events, and their maximum errors.
+    is_whole : bool
+        Whether the light fills the frames (global shutter).
+    """
+    if not views_s.size or not flashes[0].size:
+        return Missed(n_seen=0, n_unseen=0, n_runs=0, is_whole=is_whole)
+    order = np.argsort(flashes[0], kind="stable")
+    gaps_s = np.concatenate([[np.inf], np.diff(flashes[0][order]), [np.inf]])
+    order = order[np.minimum(gaps_s[:-1], gaps_s[1:]) > ALONE_S]
+    flashes_s, half_s = flashes[0][order, None], flashes[1][order, None]
+    in_view = np.any(
+        (flashes_s - half_s > views_s[:, 0]) & (flashes_s + half_s < views_s[:, 1]), axis=1
+    )
+    near = np.abs(flashes_s - seen[0]) < NEAR_S + half_s + seen[1]
+    unseen = ~np.any(near[in_view], axis=1)
+    first = unseen & ~np.concatenate([[False], unseen[:-1]])[: unseen.size]
+    return Missed(
+        n_seen=int((~unseen).sum()),
+        n_unseen=int(unseen.sum()),
+        n_runs=int(first.sum()),
+        is_whole=is_whole,
+    )
+
+
+def reach_s(events: Instants) -> Floats:
+    """Return the maximum errors of the times of events, including timestamp jitter."""
+    return events.half_s + MAX_SIGMAS * events.std_s
+
+
+def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
+    """Return the intervals of own time in which a flash must be visible, shape (m, 2).
+
+    Empty for sources other than cameras, if the exposure is neither stated nor visible, and for
+    lights that stay on: they make edges only in rows that are exposed while they switch.
+
+    Parameters
+    ----------
+    item : FlashEdges, FlashIntervals or EventTrain
+        Evidence.
+    line_delay_s : float
+        Current estimate.
+    """
+    nothing = np.empty((0, 2))
+    sense = None if isinstance(item, EventTrain) else item.sense
+    if sense is not None and np.any(sense < 0):
+        return nothing
+    if isinstance(item, FlashIntervals):
+        between = np.stack([item.dead_s[:-1, 1], item.dead_s[1:, 0]], axis=1)
+        length_s = np.diff(between, axis=1)[:, 0]
+        # If frames are missing, more than one exposure lies between two dead times.
+        views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
+        # Other sources date a flash only to a fraction of an exposure.
+        inner: Floats = views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
+        return inner
+    height = band_height_px(item) if isinstance(item, FlashEdges) else None
+    if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
+        return nothing
+    # Bands are as high as the longer of light and exposure is long.
+    if height is not None:
+        band_s = height[0] * line_delay_s
+    else:
+        band_s = max(item.exposure_s or 0.0, 2.0 * (item.half_light_s or 0.0))
+    exposure_s = band_s if item.exposure_s is None else item.exposure_s
+    readout_s = item.height_px * line_delay_s
+    middle_s = item.stamp_part * (exposure_s + readout_s) - item.from_stamp_s
+    frame_s = np.unique(item.watched_s) + middle_s
+    # One of the two edges lies in the image, far enough from its border.
+    first_s, last_s = np.array(item.view_px) * line_delay_s
+    border_s = BORDER * (last_s - first_s)
+    inner_s = np.array([first_s + border_s, last_s - border_s])
+    edges_s = [frame_s + sign * 0.5 * band_s for sign in (1.0, -1.0)]
+    return np.concatenate([edge[:, None] + inner_s for edge in edges_s])
