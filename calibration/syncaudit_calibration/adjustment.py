@@ -120,12 +120,15 @@ def adjust(observations: Observations) -> Adjustment:
                 scatter = replace(scatter, jitter_s=np.where(has_points, common_s, 0.0))
         else:
             robust = np.ones(n)
+            # Where an instant lies in its interval is no timestamp error.
+            dated = replace(noise, weights=np.where(is_box, 0.0, noise.weights))
+            alone = solve(observations, solution, mean, dated) if is_box.any() else solution
             scatter = improve_scatter(
                 groups,
-                noise,
-                solution,
+                dated,
+                alone,
                 observations.flash,
-                residuals,
+                residuals_of(observations, alone),
                 ~is_box & is_used,
                 scatter,
             )
@@ -188,11 +191,11 @@ def _noise(groups: Groups, scatter: Scatter, std: Floats, box_var: Floats, robus
 def _row_errors(
     observations: Observations, solution: Solution, groups: Groups, noise: Noise
 ) -> Floats:
-    """Return the part of the residuals due to row errors, not timestamp errors."""
+    """Return the part of the residuals due to row errors, not timestamp errors; 0 for intervals."""
     residuals = residuals_of(observations, solution)
     of_stamps = noise.share * noise.mean_of(residuals)
-    errors: Floats = residuals - of_stamps[groups.group]
-    return errors
+    errors = residuals - of_stamps[groups.group]
+    return np.where(observations.half_s > 0.0, 0.0, errors)
 
 
 def _std(observations: Observations, x: Floats) -> Floats:

@@ -53,7 +53,7 @@ def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat
     sides = _Side.of(source, fit, repeat_s), _Side.of(target, fit, repeat_s, is_target=True)
     if min(side.n_bursts for side in sides) < MIN_BURSTS:
         return False
-    shown = min(MAX_SHOWN, *(side.share for side in sides if side.views_s.size))
+    shown = min([MAX_SHOWN, *(side.share for side in sides if side.views_s.size)])
     for is_early in (False, True):
         n_unseen = n_in_view = 0
         for own, other, is_first in (
