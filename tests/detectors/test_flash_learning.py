@@ -85,6 +85,16 @@ def test_parts_of_a_ramp_are_not_taken_for_a_ramp(first_px):
     assert learnt is None or not learnt.edges
 
 
+@pytest.mark.parametrize(("half_px", "ramp_px"), [(3.0, 5.0), (8.0, 4.0), (6.0, 11.0)])
+def test_narrow_bands_are_not_smoothed_away(half_px, ramp_px):
+    middles = np.random.default_rng(3).uniform(30.0, 450.0, 12)
+    apart_px = np.abs(np.arange(HEIGHT) - middles[:, None])
+    bands = np.clip((half_px + 0.5 * ramp_px - apart_px) / ramp_px, 0.0, 1.0)
+    learnt = learn(gathered(bands))
+    assert len(learnt.edges) == 24
+    assert learnt.shape.ramp_px == pytest.approx(ramp_px, rel=0.05)
+
+
 def full_light(black, *, darkest=5.0):
     """Return switched light as a share of the scene, while auto-exposure responds to it."""
     scene, n, on, off = np.random.default_rng(3).uniform(5.0, 80.0, (60, N_BLOCKS)), 60, 20, 40
