@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument("--clips", type=int, help="base clips to render (default 12)")
     parser.add_argument("--variants", type=int, default=2, help="shifted variants a base clip in A")
     parser.add_argument("--faults", type=int, help="clips of section B (default 200)")
-    parser.add_argument("--size", default="428x240", help="picture size, default 428x240")
+    parser.add_argument("--size", default="428x240", help="image size, default 428x240")
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--only", default="", help="kinds of faults, with commas")
     parser.add_argument("--out", type=Path, default=OUT / "accuracy.json")

@@ -86,7 +86,7 @@ def _pictures(folder: Path, late_s: float) -> dict[str, Any]:
     said = told(verdict)
     is_clean = verdict.reasons == verdict.warnings == ()
     return {
-        "fault": "pictures 120 ms late" if late_s else "clean, with pictures",
+        "fault": "images 120 ms late" if late_s else "clean, with images",
         "bags": 1,
         "found": int(("cam_rear", "offset") in said if late_s else is_clean),
         "of_others": sum(source != "cam_rear" for source, _ in said),

@@ -1,6 +1,6 @@
 """Measure the cost of a bag: 10 min, six cameras, IMU and CAN, 318,000 messages.
 
-    python benchmarks/bags.py [--pictures] [--storage mcap|sqlite3|ros1]
+    python benchmarks/bags.py [--images] [--storage mcap|sqlite3|ros1]
 
 Writes the bag into a temporary folder (not included in the measurement), imports it and audits the
 timestamps of all its sources; prints the CPU seconds of this process.
@@ -42,11 +42,11 @@ def noise_jpeg() -> bytes:
     return bytes(cv2.imencode(".jpg", noise)[1])
 
 
-def sent(messages: Messages, picture: bytes):
+def sent(messages: Messages, frame: bytes):
     """Yield the messages in order of arrival; each kind's payload is built only once."""
     parts = []
     samples = [
-        (f"/cam{k}/compressed", COMPRESSED, messages.compressed(0, picture), CAMERA_HZ)
+        (f"/cam{k}/compressed", COMPRESSED, messages.compressed(0, frame), CAMERA_HZ)
         for k in range(CAMERAS)
     ]
     samples.append(("/imu", IMU, messages.imu(0, (0.1, 0.2, 0.3), (0.0, 0.0, 9.8)), IMU_HZ))
@@ -70,7 +70,7 @@ def sent(messages: Messages, picture: bytes):
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pictures", action="store_true", help="keep the pictures")
+    parser.add_argument("--pictures", action="store_true", help="keep the images")
     parser.add_argument("--storage", default="mcap", choices=["mcap", "sqlite3", "ros1"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

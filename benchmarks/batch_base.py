@@ -124,8 +124,8 @@ def write_base(folder: Path) -> None:
     (folder / "images").mkdir()
     (folder / "gyro").mkdir()
     for k in range(4):
-        picture = np.random.default_rng(k).integers(0, 255, (48, 64), np.uint8)
-        cv2.imwrite(str(folder / "images" / f"{k:03d}.png"), picture)
+        frame = np.random.default_rng(k).integers(0, 255, (48, 64), np.uint8)
+        cv2.imwrite(str(folder / "images" / f"{k:03d}.png"), frame)
     times = "".join(f"{START_NS + k * 10**9}\n" for k in range(4))
     (folder / "images.csv").write_text("timestamp_ns\n" + times)
     named = "".join(f"{START_NS + k * 10**9},{k:03d}.png\n" for k in range(4))

@@ -97,8 +97,8 @@ def _video(size_px: tuple[int, int], n_frames: int, *, codec: str = "libx264") -
             stream = container.add_stream(codec, rate=30)
             stream.width, stream.height, stream.pix_fmt = *size_px, "yuv420p"
             for _ in range(n_frames):
-                picture = noise.integers(0, 255, (size_px[1], size_px[0], 3), np.uint8)
-                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+                frame = noise.integers(0, 255, (size_px[1], size_px[0], 3), np.uint8)
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(frame)))
             container.mux(stream.encode(None))
         return sink.getvalue()
 
@@ -127,9 +127,9 @@ def _picture(shape: tuple[int, ...], suffix: str = ".png", dtype: str = "uint8")
 
 
 PICTURES: Mapping[str, Damage] = {
-    "1x1 picture": _picture((1, 1)),
-    "2x2 picture": _picture((2, 2, 3)),
-    "1x4000 picture": _picture((1, 4000)),
+    "1x1 image": _picture((1, 1)),
+    "2x2 image": _picture((2, 2, 3)),
+    "1x4000 image": _picture((1, 4000)),
     "other size": _picture((96, 128, 3), ".jpg"),
     "16 bits": _picture((48, 64), dtype="uint16"),
     "with alpha": _picture((48, 64, 4)),
@@ -159,9 +159,9 @@ def _stored(change: Callable[[list[bytes | None], random.Random], None]) -> Dama
 
 def _each(change: Damage, share: float) -> Damage:
     def damage(pictures: list[bytes | None], rng: random.Random) -> None:
-        for k, picture in enumerate(pictures):
+        for k, frame in enumerate(pictures):
             if rng.random() < share:
-                pictures[k] = change(picture or b"", rng)
+                pictures[k] = change(frame or b"", rng)
 
     return _stored(damage)
 
@@ -171,8 +171,8 @@ def _lost(pictures: list[bytes | None], rng: random.Random) -> None:
 
 
 STORED: Mapping[str, Damage] = {
-    "a picture lost": _stored(_lost),
-    "a picture cut off": _each(lambda data, rng: data[: rng.randrange(len(data))], 0.1),
+    "an image lost": _stored(_lost),
+    "an image cut off": _each(lambda data, rng: data[: rng.randrange(len(data))], 0.1),
     "changing sizes": _each(_picture((20, 30, 3)), 0.5),
     "all 2x2": _each(_picture((2, 2)), 1.0),
     "all 1x1": _each(_picture((1, 1)), 1.0),

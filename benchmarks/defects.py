@@ -27,8 +27,8 @@ from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
 from syncaudit.decode import iter_luma
-from syncaudit.detectors import FlashDetector, PictureAuditor, RotationDetector
-from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault
+from syncaudit.detectors import FlashDetector, ImageAuditor, RotationDetector
+from syncaudit.model import CameraStream, FrameFiles, ImageAudit, ImageFault
 from syncaudit.pipeline.evidence import find_evidence
 from syncaudit.pipeline.reading import read_clip
 from syncaudit.pipeline.stages import Stages
@@ -63,7 +63,7 @@ Frames = list[NDArray[np.uint8]]
 class Planted:
     """One defect: its name, its location, and how it gets into a file."""
 
-    fault: PictureFault
+    fault: ImageFault
     first: int
     last: int
     frames: FrameFault = field(default_factory=FrameFault)
@@ -85,7 +85,7 @@ def planted(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Plan
         yield (
             f"frozen {name}",
             Planted(
-                fault=PictureFault.FROZEN,
+                fault=ImageFault.FROZEN,
                 first=first,
                 last=stop - 1,
                 frames=FrameFault(frozen=((first, stop),)),
@@ -95,21 +95,21 @@ def planted(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Plan
     yield (
         "frozen to the end",
         Planted(
-            fault=PictureFault.FROZEN,
+            fault=ImageFault.FROZEN,
             first=first,
             last=n_frames - 1,
             frames=FrameFault(frozen=((first, n_frames),)),
         ),
     )
     for how, fault in (
-        ("black", PictureFault.BLANK),
-        ("zero", PictureFault.BLANK),
-        ("grey", PictureFault.BLANK),
-        ("white", PictureFault.WHITE),
-        ("covered", PictureFault.COVERED),
-        ("grey_blocks", PictureFault.GREY),
-        ("half_grey", PictureFault.GREY),
-        ("half_repeated", PictureFault.HALF),
+        ("black", ImageFault.BLANK),
+        ("zero", ImageFault.BLANK),
+        ("grey", ImageFault.BLANK),
+        ("white", ImageFault.WHITE),
+        ("covered", ImageFault.COVERED),
+        ("grey_blocks", ImageFault.GREY),
+        ("half_grey", ImageFault.GREY),
+        ("half_repeated", ImageFault.HALF),
     ):
         first, stop = spell(6, 30)
         frames = FrameFault(spoilt=(SpoiltFrames(how=how, first=first, stop=stop),))
@@ -128,7 +128,7 @@ def _packets(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Pla
     yield (
         "flipped bytes",
         Planted(
-            fault=PictureFault.DAMAGED,
+            fault=ImageFault.DAMAGED,
             first=at,
             last=next_key - 1,
             packets=flipped,
@@ -137,7 +137,7 @@ def _packets(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Pla
     )
     yield (
         "flipped bytes mjpeg",
-        Planted(fault=PictureFault.DAMAGED, first=at, last=at, packets=flipped, codecs=("mjpeg",)),
+        Planted(fault=ImageFault.DAMAGED, first=at, last=at, packets=flipped, codecs=("mjpeg",)),
     )
 
     def cut(k: int, content: bytes) -> bytes:
@@ -146,13 +146,13 @@ def _packets(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Pla
     yield (
         "packet cut",
         Planted(
-            fault=PictureFault.UNDECODED, first=at, last=next_key - 1, packets=cut, codecs=("h264",)
+            fault=ImageFault.UNDECODED, first=at, last=next_key - 1, packets=cut, codecs=("h264",)
         ),
     )
     yield (
         "packet cut hevc",
         Planted(
-            fault=PictureFault.UNDECODED,
+            fault=ImageFault.UNDECODED,
             first=at,
             last=next_key - 1,
             packets=cut,
@@ -161,7 +161,7 @@ def _packets(n_frames: int, rng: np.random.Generator) -> Iterator[tuple[str, Pla
     )
     yield (
         "packet cut mjpeg",
-        Planted(fault=PictureFault.DAMAGED, first=at, last=at, packets=cut, codecs=("mjpeg",)),
+        Planted(fault=ImageFault.DAMAGED, first=at, last=at, packets=cut, codecs=("mjpeg",)),
     )
 
 
@@ -224,7 +224,7 @@ def _each(rig: RigConfig, **changes: Any) -> RigConfig:
     return replace(rig, cameras={n: _small(c, **changes) for n, c in rig.cameras.items()})
 
 
-def audit(folder: Path) -> PictureAudit:
+def audit(folder: Path) -> ImageAudit:
     """Return the defects found in the camera of a clip on disk."""
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))
     return find_evidence(read_clip(clip).streams, Stages()).pictures[CAMERA]
@@ -271,7 +271,7 @@ def _section_planted(seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
 def _met(folder: Path, defect: Planted) -> dict[str, Any]:
     found = audit(folder)
     # Encoding turns a covered lens into an image of uniform colour.
-    alike = {defect.fault} | ({PictureFault.BLANK} if defect.fault == "covered" else set())
+    alike = {defect.fault} | ({ImageFault.BLANK} if defect.fault == "covered" else set())
     own = [spell for fault in alike for spell in found.of(fault)]
     first = min((spell.first for spell in own), default=defect.last + 1)
     last = max((spell.last for spell in own), default=-1)
@@ -326,11 +326,11 @@ def _section_cost(work: Path) -> list[tuple[str, float, float, float]]:
 
 def _cpu_s(stream: CameraStream, what: str) -> float:
     began = time.process_time()
-    seers: list[RotationDetector | FlashDetector | PictureAuditor] = []
+    seers: list[RotationDetector | FlashDetector | ImageAuditor] = []
     if what in ("detectors", "both"):
         seers += [RotationDetector(stream), FlashDetector(stream)]
     if what in ("audit", "both"):
-        seers.append(PictureAuditor(stream))
+        seers.append(ImageAuditor(stream))
     for frame in iter_luma(FrameFiles(paths=stream.files.paths)):
         for seer in seers:
             seer.update(frame)

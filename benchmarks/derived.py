@@ -200,9 +200,9 @@ def _pictures(stream: Stream, folder: Path, quality: int, part: int) -> Stream:
     folder.mkdir()
     paths = []
     for k, path in enumerate(stream.files.paths):
-        picture = cv2.imread(path)
-        size = (picture.shape[1] // part, picture.shape[0] // part)
-        small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+        image = cv2.imread(path)
+        size = (image.shape[1] // part, image.shape[0] // part)
+        small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
         paths.append(str(folder / f"{k:06d}.jpg"))
         cv2.imwrite(paths[-1], small, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return replace(

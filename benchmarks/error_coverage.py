@@ -200,7 +200,7 @@ def main() -> int:
         groups.setdefault(f"  {row['pair']}, {row['style']}", []).append(row)
     stats = {name: _stats(groups[name]) for name in sorted(groups, key=str.strip)}
     print_table(
-        f"{options.cases} drives of {options.duration:.0f} s without pictures",
+        f"{options.cases} drives of {options.duration:.0f} s without images",
         ("pair", *next(iter(stats.values()))),
         [(name, *figures.values()) for name, figures in stats.items()],
     )

@@ -100,7 +100,7 @@ class SceneCamera:
     is_color: bool
     crf: int
     gop: int
-    # A screen that flashes fills these shares of the picture (top, left, height, width).
+    # A screen that flashes fills these shares of the image (top, left, height, width).
     filmed: tuple[float, float, float, float] | None = None
     # Where the line that is read next lies in the stored images.
     scan: str = "down"
@@ -275,12 +275,12 @@ def screen_on_a_wall(seed: int) -> World:
 
 
 def screen_filmed_by_one(seed: int) -> World:
-    """Return cameras of which one has the screen in its picture."""
+    """Return cameras of which one has the screen in its image."""
     return _screen_world(seed, n_filming=1)
 
 
 def screen_filmed(seed: int) -> World:
-    """Return cameras that all have the screen in their pictures, each elsewhere."""
+    """Return cameras that all have the screen in their images, each elsewhere."""
     return _screen_world(seed, n_filming=4)
 
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from tables import print_table, write_json
 
 from syncaudit.decode import iter_luma
-from syncaudit.detectors import PictureAuditor
-from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+from syncaudit.detectors import ImageAuditor
+from syncaudit.model import CameraStream, FrameFiles, ImageAudit, ImageFault, SourceKind
 
 WIDTH, HEIGHT, N_FRAMES, FPS = 320, 240, 180, 30
 GOPS, CRFS = (2, 12, 250), (18, 28, 40)
@@ -39,7 +39,7 @@ OPTIONS: Mapping[str, Callable[[int], dict[str, str]]] = {
     "libsvtav1": lambda crf: {"crf": str(round(1.25 * crf)), "preset": "9"},
     "libvpx-vp9": lambda crf: {"crf": str(round(1.25 * crf)), "b:v": "0", "cpu-used": "5"},
 }
-Picture = NDArray[np.float32]
+Frame = NDArray[np.float32]
 Order = Callable[[int, int], float]
 
 
@@ -61,14 +61,14 @@ class Scene:
         Rate of new images, if it differs from that of the file.
     """
 
-    draw: Callable[[float], Picture]
+    draw: Callable[[float], Frame]
     noise: float = 1.0
     shown: Order = lambda k, _: float(k)
     n_frozen: int = 0
     rate_hz: float | None = None
 
 
-def texture(shape: tuple[int, int], rng: np.random.Generator) -> Picture:
+def texture(shape: tuple[int, int], rng: np.random.Generator) -> Frame:
     """Return 1/f noise with edges, levels 8 to 245."""
     across, down = np.fft.rfftfreq(shape[1])[None], np.fft.fftfreq(shape[0])[:, None]
     frequency = np.hypot(down, across)
@@ -92,18 +92,18 @@ def scenes(seed: int) -> Mapping[str, Scene]:
     )
     phase = float(rng.uniform(0.0, 6.0))
 
-    def pan(px: float) -> Callable[[float], Picture]:
-        def draw(k: float) -> Picture:
+    def pan(px: float) -> Callable[[float], Frame]:
+        def draw(k: float) -> Frame:
             shift = np.array([[1.0, 0.0, -20.0 - px * k], [0.0, 1.0, -20.0]])
             return np.asarray(cv2.warpAffine(wide, shift, (WIDTH, HEIGHT)), np.float32)
 
         return draw
 
-    def arm(speed: float) -> Callable[[float], Picture]:
+    def arm(speed: float) -> Callable[[float], Frame]:
         upper = np.zeros((HEIGHT, WIDTH), np.float32)
         upper[60:235, 140:180] = 1.0
 
-        def draw(k: float) -> Picture:
+        def draw(k: float) -> Frame:
             degrees = float(np.degrees(0.9 * np.sin(speed * k + phase)))
             turn = cv2.getRotationMatrix2D((160, 230), degrees, 1.0)
             mask, own = (cv2.warpAffine(p, turn, (WIDTH, HEIGHT)) for p in (upper, sleeve))
@@ -111,7 +111,7 @@ def scenes(seed: int) -> Mapping[str, Scene]:
 
         return draw
 
-    def still(_: float) -> Picture:
+    def still(_: float) -> Frame:
         return np.asarray(room, np.float32)
 
     def frozen(n: int, every: int = 1) -> Order:
@@ -170,7 +170,7 @@ def encode(frames: Sequence[NDArray[np.uint8]], path: Path, codec: str, gop: int
         container.mux(stream.encode())
 
 
-def audit(path: Path, most: int = 3000) -> PictureAudit:
+def audit(path: Path, most: int = 3000) -> ImageAudit:
     """Return the faults found in the frames of a video."""
     stream = CameraStream(
         name="cam",
@@ -179,7 +179,7 @@ def audit(path: Path, most: int = 3000) -> PictureAudit:
         time_ns=np.arange(most, dtype=np.int64) * (1_000_000_000 // FPS),
         files=FrameFiles(paths=(str(path),)),
     )
-    auditor = PictureAuditor(stream)
+    auditor = ImageAuditor(stream)
     for frame in iter_luma(stream.files):
         if frame.index >= most:
             break
@@ -187,8 +187,8 @@ def audit(path: Path, most: int = 3000) -> PictureAudit:
     return auditor.finish()
 
 
-def _row(name: str, scene: Scene, found: PictureAudit, at: int) -> dict[str, Any]:
-    spells = found.of(PictureFault.FROZEN)
+def _row(name: str, scene: Scene, found: ImageAudit, at: int) -> dict[str, Any]:
+    spells = found.of(ImageFault.FROZEN)
     placed = [
         spell
         for spell in spells
@@ -225,7 +225,7 @@ def _print(rows: Sequence[Mapping[str, Any]], known: Mapping[str, Scene]) -> Non
             )
         )
     header = ("scene", "videos", "freeze found", "falsely frozen", "rate found", "wrong rate")
-    print_table("Repeated pictures", header, table)
+    print_table("Repeated images", header, table)
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ from base_clips import OUT, base_clip
 from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
-from syncaudit.decode import DECODERS, Picture, iter_luma
+from syncaudit.decode import DECODERS, Frame, iter_luma
 from syncaudit.decode.container import list_frames, open_container, video_stream
 from syncaudit.decode.nvdec import NvdecDecoder, byte_stream, packet_data
 from syncaudit.model import CameraSpec, Clip, FrameFiles
@@ -100,7 +100,7 @@ def main() -> int:
         [(r["what"], r["in"], r["fps"], r["share"], r["cpu_us"], r["made_later"]) for r in results],
     )
     where = "stay on the GPU" if NvdecDecoder.keeps_on_device() else "are copied to the host"
-    print(f"  pictures {where}")
+    print(f"  images {where}")
     ours = [r for r in results if r["what"] == WHAT[_features]]
     share, cpu_us = max(r["share"] for r in ours), min(r["cpu_us"] for r in ours)
     for is_reached, what in (
@@ -160,15 +160,15 @@ def _bare(
     return _figures("bare", f"{n_threads} threads", n_frames, wall_s, cpu_s, 0)
 
 
-def _decode(picture: Picture) -> None:
+def _decode(frame: Frame) -> None:
     """Request nothing from a frame."""
 
 
-def _features(picture: Picture) -> None:
+def _features(frame: Frame) -> None:
     """Request what detectors need of most frames."""
-    picture.block_sums(16)
-    picture.block_sums(4, 4)
-    picture.reduced(2)
+    frame.block_sums(16)
+    frame.block_sums(4, 4)
+    frame.reduced(2)
 
 
 WHAT = {_decode: "decode", _features: "decode and features"}
@@ -185,7 +185,7 @@ class _Run:
 
 
 def _run(
-    work: Callable[[Picture], None],
+    work: Callable[[Frame], None],
     paths: list[str],
     n_threads: int,
     n_files: int,
@@ -199,8 +199,8 @@ def _run(
     def decode(path: str, on_first: Callable[[], object] | None = None) -> int:
         frames = iter_luma(FrameFiles(paths=(path,)), decoder="nvdec")
         n_frames = 0
-        for picture in frames:
-            work(picture)
+        for frame in frames:
+            work(frame)
             n_frames += 1
             if on_first is not None and n_frames == 1:
                 on_first()
@@ -229,7 +229,7 @@ def _run(
 
 
 def _threads(
-    work: Callable[[Picture], None],
+    work: Callable[[Frame], None],
     paths: list[str],
     n_threads: int,
     rounds: int,

@@ -167,7 +167,7 @@ def _pictures() -> Iterator[Hostile]:
             (folder / "t.csv").write_text("timestamp_ns,file\n" + rows)
 
         source = {"kind": "camera", "uri": "images", "timestamps": "t.csv"}
-        return f"picture {target}", write, source
+        return f"image {target}", write, source
 
     for target in ("fifo.png", "vast.png", "/dev/zero", "/proc/self/mem", "../../../outside/secret.txt",
                    "..", "", "http://127.0.0.1:9/a.png", "a\0b", "x" * 5000):  # fmt: skip

@@ -197,8 +197,8 @@ def _rotations(path: Path) -> dict[int, tuple[Floats, Floats]]:
 
 def _track(path: Path, camera: CameraStream) -> None:
     detector = RotationDetector(camera)
-    for picture in iter_luma(FrameFiles(paths=(str(path),))):
-        detector.update(picture)
+    for image in iter_luma(FrameFiles(paths=(str(path),))):
+        detector.update(image)
     detector.finish()
 
 
@@ -241,10 +241,10 @@ def _coded(camera: CameraStream, path: Path, encoder: str) -> Path:
     with av.open(str(path), "w") as file:
         stream = file.add_stream(encoder, rate=Fraction(30), options=options)
         stream.pix_fmt = "yuv420p"
-        for k, picture in enumerate(iter_luma(camera.files)):
-            grey = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture.luma), format="gray")
+        for k, image in enumerate(iter_luma(camera.files)):
+            grey = av.VideoFrame.from_ndarray(np.ascontiguousarray(image.luma), format="gray")
             if k == 0:
-                stream.height, stream.width = picture.shape
+                stream.height, stream.width = image.shape
             frame = grey.reformat(format="yuv420p")
             frame.pts, frame.time_base = k, Fraction(1, 30)
             file.mux(stream.encode(frame))

@@ -75,7 +75,7 @@ class Found:
     ----------
     name : str
     parts : mapping of str to object
-        By kind: gyro, force, imu, bus, rotation, state, picture, sound, loudness, phones, words,
+        By kind: gyro, force, imu, bus, rotation, state, image, sound, loudness, phones, words,
         bands, events.
     twins : mapping of str to object
         Another sensor's view of the same: the true pairs alongside the unrelated ones.
@@ -238,8 +238,8 @@ def _of_clip(name: str, evidence: ClipEvidence, wanted: set[str]) -> Iterator[Fo
                 _keep(parts, twins, "state", placed[quantity])
     for rotation in evidence.rotations.values():
         _keep(parts, twins, "rotation", _placed(rotation))
-    for picture in evidence.picture_motions.values():
-        _keep(parts, twins, "picture", _placed(picture))
+    for frame in evidence.image_motions.values():
+        _keep(parts, twins, "picture", _placed(frame))
     for loudness in evidence.loudness.values():
         _keep(parts, twins, "loudness", _placed(loudness))
     kept = {kind: part for kind, part in parts.items() if kind in wanted}

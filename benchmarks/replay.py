@@ -1,6 +1,6 @@
 """Decode a video once and audit it with different timestamps for the same frames.
 
-`PictureAuditor.update` sees only images and frame numbers; timestamps enter in `finish`. An auditor
+`ImageAuditor.update` sees only images and frame numbers; timestamps enter in `finish`. An auditor
 that saw a video can therefore be finished again with another timestamp table. Which frames a
 `RotationDetector` tracks depends on the timestamps: it is given the downscaled images again. The
 result is that of a full audit, to the bit. `accuracy.py` proves it in every run by one full audit
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import syncaudit.pipeline.camera_evidence as camera_evidence
-from syncaudit.decode import Picture
-from syncaudit.detectors import PictureAuditor, RotationDetector
+from syncaudit.decode import Frame
+from syncaudit.detectors import ImageAuditor, RotationDetector
 from syncaudit.detectors.rotation.detector import track_factor
 from syncaudit.model import CameraStream, FrameFiles
 
@@ -33,7 +33,7 @@ class Replay:
     """Results for each video: the first audit of a file stores them, later ones re-use them."""
 
     def __init__(self) -> None:
-        self._auditors: dict[str, PictureAuditor] = {}
+        self._auditors: dict[str, ImageAuditor] = {}
         self._pictures: dict[str, list[_Reduced]] = {}
         self._frames: dict[str, Any] = {}
 
@@ -53,18 +53,18 @@ class Replay:
             return _Retracked(self._pictures.setdefault(_key(stream.files), []), stream, chosen)
 
         def auditor(stream: CameraStream) -> Any:
-            seen = self._auditors.setdefault(_key(stream.files), PictureAuditor(stream))
+            seen = self._auditors.setdefault(_key(stream.files), ImageAuditor(stream))
             return _Redated(seen, stream)
 
         camera_evidence.iter_luma = decode  # type: ignore[assignment]
         camera_evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
-        camera_evidence.PictureAuditor = auditor  # type: ignore[assignment,misc]
+        camera_evidence.ImageAuditor = auditor  # type: ignore[assignment,misc]
         try:
             yield
         finally:
             camera_evidence.iter_luma = real_decode
             camera_evidence.RotationDetector = RotationDetector  # type: ignore[misc]
-            camera_evidence.PictureAuditor = PictureAuditor  # type: ignore[misc]
+            camera_evidence.ImageAuditor = ImageAuditor  # type: ignore[misc]
 
 
 class _Retracked:
@@ -73,21 +73,21 @@ class _Retracked:
     def __init__(self, pictures: list[_Reduced], stream: CameraStream, chosen: Chosen) -> None:
         self._pictures, self._detector = pictures, RotationDetector(stream, chosen)
 
-    def update(self, picture: Picture) -> None:
-        self._pictures.append(_Reduced(picture))
+    def update(self, frame: Frame) -> None:
+        self._pictures.append(_Reduced(frame))
 
     def finish(self) -> Any:
-        for picture in self._pictures:
-            self._detector.update(picture)  # type: ignore[arg-type]  # has all that it uses
+        for frame in self._pictures:
+            self._detector.update(frame)  # type: ignore[arg-type]  # has all that it uses
         return self._detector.finish()
 
 
 class _Reduced:
     """The parts of a frame that a rotation detector uses, without the frame."""
 
-    def __init__(self, picture: Picture) -> None:
-        self.index, self.shape = picture.index, picture.shape
-        self._small = picture.reduced(track_factor(picture.shape)).copy()
+    def __init__(self, frame: Frame) -> None:
+        self.index, self.shape = frame.index, frame.shape
+        self._small = frame.reduced(track_factor(frame.shape)).copy()
 
     def reduced(self, _factor: int) -> NDArray[np.uint8]:
         return self._small
@@ -96,7 +96,7 @@ class _Reduced:
 class _Redated:
     """An auditor that has seen its video, finished with the timestamps of another stream."""
 
-    def __init__(self, seen: PictureAuditor, stream: CameraStream) -> None:
+    def __init__(self, seen: ImageAuditor, stream: CameraStream) -> None:
         self._seen, self.stream = seen, stream
 
     def update(self, *arguments: Any, **options: Any) -> None:

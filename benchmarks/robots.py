@@ -26,7 +26,7 @@ from tables import print_table, write_json
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.estimators import measure_camera_state
-from syncaudit.model import Activity, ClipVerdict, PairMeasurement, PictureMotion, Quantity
+from syncaudit.model import Activity, ClipVerdict, ImageMotion, PairMeasurement, Quantity
 from syncaudit.pipeline import examine
 from syncaudit.policy import load_policy
 from syncaudit.simulate.robot import (
@@ -166,7 +166,7 @@ def _judge(tally: Tally, verdict: ClipVerdict, kind: str, label: str) -> None:
 def run_case(case: Case, n: int, seed: int) -> Tally:
     """Record, import, audit and compare `n` episodes."""
     policy, tally = load_policy(profile="vla"), Tally()
-    seen: list[tuple[list[PictureMotion], Activity | None]] = []
+    seen: list[tuple[list[ImageMotion], Activity | None]] = []
     for k in range(n):
         kind = TURNS[k % len(TURNS)]
         if not case.has_state and kind == "state 50 ms late":
@@ -188,7 +188,7 @@ def run_case(case: Case, n: int, seed: int) -> Tally:
             tally.seconds += time.process_time() - began
         verdict, motions = found.verdict, found.evidence.motion.values()
         states = [m[Quantity.STATE] for m in motions if Quantity.STATE in m]
-        seen.append((list(found.evidence.picture_motions.values()), *(states[:1] or [None])))
+        seen.append((list(found.evidence.image_motions.values()), *(states[:1] or [None])))
         tally.n += 1
         label = f"{case.name}, seed {seed + k}, {kind}:"
         for pair in verdict.pairs:
@@ -198,9 +198,7 @@ def run_case(case: Case, n: int, seed: int) -> Tally:
     return tally
 
 
-def _cross(
-    tally: Tally, seen: list[tuple[list[PictureMotion], Activity | None]], name: str
-) -> None:
+def _cross(tally: Tally, seen: list[tuple[list[ImageMotion], Activity | None]], name: str) -> None:
     """Compare cameras with the joints of all other episodes."""
     for k, (cameras, _) in enumerate(seen):
         for other, (_, state) in enumerate(seen):

@@ -30,7 +30,7 @@ from syncaudit.estimators.state import null
 from syncaudit.estimators.state.driver import camera_increments, driver_of, period_of
 from syncaudit.estimators.state.moments import RIDGES, change_at, log_likelihood
 from syncaudit.estimators.state.search import search_state, searched_rows
-from syncaudit.model import Activity, PictureMotion, Quantity
+from syncaudit.model import Activity, ImageMotion, Quantity
 from syncaudit.pipeline import examine
 from syncaudit.policy import load_policy
 from syncaudit.simulate.robot import record_episode, write_lerobot
@@ -45,7 +45,7 @@ Floats = null.Floats
 class Episode:
     """Camera and joint motion of one episode."""
 
-    cameras: list[PictureMotion]
+    cameras: list[ImageMotion]
     state: Activity
 
 
@@ -61,12 +61,12 @@ def recorded(name: str, n: int, seed: int) -> list[Episode]:
             (clip,) = load_manifest(str(root / "m.jsonl"))
             evidence = examine(clip, load_policy(profile="vla")).evidence
         states = [m[Quantity.STATE] for m in evidence.motion.values() if Quantity.STATE in m]
-        episodes.append(Episode(cameras=[*evidence.picture_motions.values()], state=states[0]))
+        episodes.append(Episode(cameras=[*evidence.image_motions.values()], state=states[0]))
     return episodes
 
 
 def chances(
-    camera: PictureMotion, state: Activity, others: list[Activity], longest_s: float
+    camera: ImageMotion, state: Activity, others: list[Activity], longest_s: float
 ) -> list[bool] | None:
     """Return whether the best delay is below the limit, for each null; None without a delay."""
     seen = camera_increments(camera)

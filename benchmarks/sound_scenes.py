@@ -315,8 +315,8 @@ def encode(
         sound.bit_rate = 96_000
         if with_video:
             for k in range(int(10 * samples.size / rate_hz)):
-                picture = np.full((64, 64), k % 200, dtype=np.uint8)
-                frame = av.VideoFrame.from_ndarray(picture, format="gray")
+                image = np.full((64, 64), k % 200, dtype=np.uint8)
+                frame = av.VideoFrame.from_ndarray(image, format="gray")
                 frame.pts = k
                 container.mux(video.encode(frame.reformat(format="yuv420p")))
             container.mux(video.encode(None))

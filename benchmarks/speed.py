@@ -76,7 +76,7 @@ def _layers(base: BaseClip, options: argparse.Namespace) -> dict[str, Any]:
     if shutil.which("ffmpeg") is None:
         print("  'ffmpeg -threads 1 -f null' was not measured: no ffmpeg on this machine")
     _judge("row sums", spent_s["+ row sums"] / bare_s, ROW_SUMS)
-    without = spent_s["+ reduced pictures"] / bare_s
+    without = spent_s["+ reduced images"] / bare_s
     _judge("all features without sharp motion", without, WITHOUT_MOTION)
     _judge("whole audit", audit["ratio"], WHOLE)
     return {"layers_s": spent_s, "audit": audit}

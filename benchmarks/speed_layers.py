@@ -16,8 +16,8 @@ import cv2
 from base_clips import BaseClip
 
 from syncaudit.datasets import load_manifest
-from syncaudit.decode import Picture, iter_luma
-from syncaudit.detectors import FlashDetector, PictureAuditor, RotationDetector
+from syncaudit.decode import Frame, iter_luma
+from syncaudit.detectors import FlashDetector, ImageAuditor, RotationDetector
 from syncaudit.model import CameraStream
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.reading import read_clip
@@ -103,29 +103,29 @@ def _bare(camera: CameraStream) -> None:
 def _ours(
     camera: CameraStream,
     make: Callable[[CameraStream], Iterable[Any]],
-    features: Callable[[Picture], object] | None,
+    features: Callable[[Frame], object] | None,
 ) -> None:
     watchers = list(make(camera))
-    for picture in iter_luma(camera.files):
+    for frame in iter_luma(camera.files):
         for watcher in watchers:
-            watcher.update(picture)
+            watcher.update(frame)
         if features is not None:
-            features(picture)
+            features(frame)
     for watcher in watchers:
         watcher.finish()
 
 
-def _layer(*kinds: Any, features: Callable[[Picture], object] | None = None) -> Work:
+def _layer(*kinds: Any, features: Callable[[Frame], object] | None = None) -> Work:
     return lambda camera: _ours(camera, lambda stream: [kind(stream) for kind in kinds], features)
 
 
-def _row_sums(picture: Picture) -> None:
-    picture.block_sums(1)
+def _row_sums(frame: Frame) -> None:
+    frame.block_sums(1)
 
 
-def _reduced(picture: Picture) -> None:
-    picture.block_sums(1)
-    picture.reduced(REDUCED_BY)
+def _reduced(frame: Frame) -> None:
+    frame.block_sums(1)
+    frame.reduced(REDUCED_BY)
 
 
 def _by_ffmpeg(camera: CameraStream) -> None:
@@ -141,10 +141,10 @@ def _by_opencv(camera: CameraStream) -> None:
         is_read, colour = capture.read()
         if not is_read:
             break
-        picture = Picture(0, cv2.cvtColor(colour, cv2.COLOR_BGR2GRAY))
-        _reduced(picture)
-        picture.block_sums(4, max(1, picture.shape[0] // 120))
-        picture.rows(4, 8 * max(1, picture.shape[0] // 240))
+        frame = Frame(0, cv2.cvtColor(colour, cv2.COLOR_BGR2GRAY))
+        _reduced(frame)
+        frame.block_sums(4, max(1, frame.shape[0] // 120))
+        frame.rows(4, 8 * max(1, frame.shape[0] // 240))
     capture.release()
 
 
@@ -153,9 +153,9 @@ LAYERS: dict[str, Work] = {
     "our decode loop": _layer(),
     "+ row sums": _layer(features=_row_sums),
     "+ flash screening": _layer(FlashDetector, features=_row_sums),
-    "+ picture audit": _layer(FlashDetector, PictureAuditor, features=_row_sums),
-    "+ reduced pictures": _layer(FlashDetector, PictureAuditor, features=_reduced),
-    "+ motion": _layer(FlashDetector, PictureAuditor, RotationDetector, features=_reduced),
+    "+ image audit": _layer(FlashDetector, ImageAuditor, features=_row_sums),
+    "+ reduced images": _layer(FlashDetector, ImageAuditor, features=_reduced),
+    "+ motion": _layer(FlashDetector, ImageAuditor, RotationDetector, features=_reduced),
 }
 OTHERS: dict[str, Work] = {"OpenCV's VideoCapture and the same sums": _by_opencv}
 if shutil.which("ffmpeg"):

@@ -73,11 +73,11 @@ def _pictures(size_px: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
     """Yield frames of the base clip's front camera, enlarged, with sensor noise."""
     base = base_clip(0, size_px=SIZES["480p12"][0], seed=1000)
     noise = np.random.default_rng(0).normal(0.0, 1.5, (size_px[1] + 16, size_px[0] + 16))
-    for k, picture in enumerate(iter_luma(FrameFiles(paths=(str(base.folder / "cam_front.mp4"),)))):
+    for k, image in enumerate(iter_luma(FrameFiles(paths=(str(base.folder / "cam_front.mp4"),)))):
         if k == N_FRAMES:
             return
         y, x = k * 7 % 17, k * 11 % 17
-        large = cv2.resize(picture.luma, size_px, interpolation=cv2.INTER_CUBIC)
+        large = cv2.resize(image.luma, size_px, interpolation=cv2.INTER_CUBIC)
         noisy = large + noise[y : y + size_px[1], x : x + size_px[0]]
         yield np.clip(noisy + 0.5, 0, 255).astype(np.uint8)
 

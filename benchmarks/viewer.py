@@ -68,7 +68,7 @@ def main() -> int:
         for gop, path in videos.items():
             figures[f"six exact after a jump, GOP {gop}, ms"] = _jumps(path, options.jumps)
         figures["step one frame on, ms"] = _steps(videos[60])
-        figures["first picture, ms"] = _first(videos[60])
+        figures["first image, ms"] = _first(videos[60])
         figures |= _slots(application.processEvents)
         figures |= _playing(videos[60], application.processEvents)
         figures |= list_figures(Path(folder))
@@ -77,7 +77,7 @@ def main() -> int:
         "six exact after a jump, GOP 60, ms": 120.0,
         "six exact after a jump, GOP 250, ms": 300.0,
         "step one frame on, ms": 33.0,
-        "first picture, ms": 50.0,
+        "first image, ms": 50.0,
         "move the cursor, ms": 8.0,
         "pan the whole span, ms": 8.0,
         "zoom to a tenth, ms": 8.0,
@@ -112,8 +112,8 @@ def _video(path: Path, gop: int) -> Path:
         stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
         for index in range(RATE_HZ * SECONDS):
             left = (2 * index) % SIZE[0]
-            picture = np.ascontiguousarray(texture[:, left : left + SIZE[0]])
-            frame = av.VideoFrame.from_ndarray(picture, format="gray").reformat(format="yuv420p")
+            image = np.ascontiguousarray(texture[:, left : left + SIZE[0]])
+            frame = av.VideoFrame.from_ndarray(image, format="gray").reformat(format="yuv420p")
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return path
@@ -146,8 +146,8 @@ class _Rig:
             thread.ask(FrameRequest(index=index, width_px=240, height_px=180))
         n_left = len(self.threads)
         while n_left:
-            picture = self.pictures.get(timeout=60)
-            n_left -= picture.index == index and not picture.is_coarse
+            image = self.pictures.get(timeout=60)
+            n_left -= image.index == index and not image.is_coarse
         return time.perf_counter() - began
 
     def close(self) -> None:
@@ -282,9 +282,9 @@ def _playing(path: Path, process: Callable[[], None]) -> dict[str, dict[str, flo
         films.show_time(now_s, n_ahead=4)
         process()
         slots.append(time.perf_counter() - began - now_s)
-        for name, picture in films.frames().items():
-            if picture is not None:
-                seen.add((name, picture.index))
+        for name, image in films.frames().items():
+            if image is not None:
+                seen.add((name, image.index))
         time.sleep(0.004)
     films.close_threads()
     share = len(seen) / (5.0 * RATE_HZ * N_CAMERAS)

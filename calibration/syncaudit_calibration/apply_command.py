@@ -64,7 +64,7 @@ def apply(
 ) -> None:
     """Correct stamps: write them beside the originals, with a manifest that points at them.
 
-    Originals are never touched: pictures and sound are named where they lie, tables of stamps
+    Originals are never touched: images and sound are named where they lie, tables of stamps
     are copied with their stamps changed. An intended offset (expected_offset_s) stays. What an
     offset and a drift cannot mend (a clock that jumps, jitter, lost frames) is told by name.
 

@@ -16,7 +16,7 @@ from syncaudit.pipeline import (
     read_clip,
 )
 from syncaudit.pipeline.stages import Stages
-from syncaudit.policy import Limits, judge_pictures
+from syncaudit.policy import Limits, judge_images
 from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
@@ -208,7 +208,7 @@ def _damage(found: ClipEvidence) -> list[Finding]:
     return [
         finding
         for name, audit in found.pictures.items()
-        for finding in judge_pictures(name, name, audit, limits)
+        for finding in judge_images(name, name, audit, limits)
         if finding.severity is Severity.DEFECT
     ]
 

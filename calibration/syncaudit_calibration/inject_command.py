@@ -46,7 +46,7 @@ def inject(
     """Write clips that are wrong by a known amount, to measure the filter on your own data.
 
     Of every clip a control (nothing moved) and variants in which one clock is early or late;
-    sources, sizes and signs are drawn evenly. Only stamps are written: pictures and sound are
+    sources, sizes and signs are drawn evenly. Only stamps are written: images and sound are
     named where they lie.
 
     **Examples**

@@ -75,7 +75,7 @@ def find_scans(
     All pairs are matched in all directions that neither the manifest nor lasting lights determine.
     Those are chosen that make the probability least that chance matched all accepted pairs, by
     changing one camera at a time (iterated conditional modes; Besag, "On the statistical analysis
-    of dirty pictures", J. R. Stat. Soc. B 48, 1986). Of about equally likely ones, those with the
+    of dirty images", J. R. Stat. Soc. B 48, 1986). Of about equally likely ones, those with the
     fewest cameras read otherwise than assumed.
 
     Parameters

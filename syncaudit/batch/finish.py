@@ -18,7 +18,7 @@ from syncaudit.batch.repeated_clips import repeated_clips
 from syncaudit.batch.summary import BatchSummary, Tally
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
-from syncaudit.report import Picture, PictureMaker, write_report
+from syncaudit.report import Thumbnail, ThumbnailMaker, write_report
 from syncaudit.writing import sync_folder
 
 __all__ = ["finish"]
@@ -39,12 +39,12 @@ def finish(
     workers: int,
     stopped: str | None = None,
     to_row: RowMaker | None = None,
-    with_pictures: bool = True,
+    with_images: bool = True,
 ) -> BatchSummary:
     """Pool recordings and write every output from the ledger into its folder.
 
     `about` holds further entries of the summary; `began_s` is a time of `time.monotonic`. Without
-    `to_row` split manifests are not written; `with_pictures` allows the report to open the cameras
+    `to_row` split manifests are not written; `with_images` allows the report to open the cameras
     of its few worst clips and show a frame of each.
     """
     wall_s = time.monotonic() - began_s
@@ -87,7 +87,7 @@ def finish(
         summary.to_json(),
         folder / "report.html",
         # A user who stops a run does not want to wait for images.
-        pictures=_picture_maker(clips) if with_pictures and stopped is None else None,
+        thumbnails=_thumbnail_maker(clips) if with_images and stopped is None else None,
     )
     # Last, and flushed to disk: it states that all other outputs are complete.
     sync_folder(folder)
@@ -95,23 +95,23 @@ def finish(
     return summary
 
 
-def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
+def _thumbnail_maker(clips: Sequence[Clip]) -> ThumbnailMaker:
     """Return a function that extracts frames of a clip while the time budget lasts."""
     spent_s = 0.0
 
-    def pictures(clip_id: str, sources: Sequence[str]) -> Sequence[Picture]:
+    def thumbnails(clip_id: str, sources: Sequence[str]) -> Sequence[Thumbnail]:
         nonlocal spent_s
         clip = next((clip for clip in clips if clip.clip_id == clip_id), None)
         if clip is None or spent_s > _PICTURES_S:
             return ()
-        from syncaudit.pipeline.thumbnails import take_pictures  # heavy, and only for the report
+        from syncaudit.pipeline.thumbnails import take_thumbnails  # heavy, and only for the report
 
         began = time.monotonic()
-        found = take_pictures(clip, sources)
+        found = take_thumbnails(clip, sources)
         spent_s += time.monotonic() - began
         return found
 
-    return pictures
+    return thumbnails
 
 
 def _tolerances(clips: Sequence[Clip], policy: Policy) -> dict[str, float]:

@@ -123,7 +123,7 @@ def judge_again(
             workers=workers,
             stopped="partial" if partial else None,
             to_row=to_row,
-            with_pictures=False,
+            with_images=False,
         )
         changes = list(_changes(clips, verdicts, ledger))
     text = "".join(

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.frame import Frame
 from syncaudit.decode.luma import FrameDecoder, LumaFrames
 from syncaudit.decode.nvdec import NvdecDecoder
-from syncaudit.decode.picture import Picture
 from syncaudit.decode.still import decode_still
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
 
-__all__ = ["DECODERS", "FrameDecoder", "LumaFrames", "Picture", "decode_still", "iter_luma"]
+__all__ = ["DECODERS", "Frame", "FrameDecoder", "LumaFrames", "decode_still", "iter_luma"]
 
 DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
     {"cpu": CpuDecoder, "nvdec": NvdecDecoder, "torchcodec": TorchcodecDecoder}
@@ -34,7 +34,7 @@ def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
     Returns
     -------
     LumaFrames
-        Iterator of `Picture`; close it (or use ``with``) if you stop early.
+        Iterator of `Frame`; close it (or use ``with``) if you stop early.
 
     Raises
     ------

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.frame import Frame, Plane
 from syncaudit.decode.header import VideoHeader, VideoPart, read_header
 from syncaudit.decode.luma import DecodeTally, LumaFrames, UnfitError
 from syncaudit.decode.parity import Agreement, compare_with_cpu
-from syncaudit.decode.picture import Picture, Plane
 from syncaudit.decode.spans import in_ns
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
@@ -66,9 +66,7 @@ class BackEnd(ABC):
         next(frames)  # open the file now
         return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
 
-    def _frames(
-        self, files: FrameFiles, tally: DecodeTally
-    ) -> Generator[Picture | None, None, None]:
+    def _frames(self, files: FrameFiles, tally: DecodeTally) -> Generator[Frame | None, None, None]:
         yielded = files.first - 1
         is_open = False
         try:
@@ -84,7 +82,7 @@ class BackEnd(ABC):
                         )
                     tally.n_decoded += 1
                     yielded += 1
-                    yield Picture(
+                    yield Frame(
                         yielded, luma, pts=pts, time_base=part.time_base, white=part.header.white
                     )
             if tally.n_decoded != len(wanted):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.frame import Frame, white_of
 from syncaudit.decode.image_file import image_bytes, image_error
 from syncaudit.decode.luma import DecodeTally, LumaFrames
-from syncaudit.decode.picture import Picture, white_of
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_images
 from syncaudit.errors import StreamReadError
@@ -75,7 +75,7 @@ class CpuDecoder:
         return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
 
 
-def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, None]:
+def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Frame, None, None]:
     # Sensor rows matter for rolling shutter, so EXIF rotation is not applied.
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
     for index, (name, data) in enumerate(_encoded(files, tally), start=files.first):
@@ -94,7 +94,7 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
         tally.n_decoded += 1
         tally.n_corrupt += is_cut
         plane: NDArray[np.uint8] = luma.astype(np.uint8, copy=False)
-        yield Picture(index, plane, is_corrupt=is_cut)
+        yield Frame(index, plane, is_corrupt=is_cut)
 
 
 def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes | None]]:
@@ -128,7 +128,7 @@ def _is_cut_off(data: bytes) -> bool:
     return False
 
 
-def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Picture | None, None, None]:
+def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Frame | None, None, None]:
     path = files.paths[0]
     with open_container(path) as container:
         found = video_stream(container, files.stream, path)
@@ -160,7 +160,7 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Picture | None, N
                 continue
             tally.n_decoded += 1
             tally.n_corrupt += is_corrupt
-            yield Picture(
+            yield Frame(
                 index,
                 luma,
                 pts=pts,

@@ -60,7 +60,7 @@ class DeviceBatch:
 
 
 class DevicePlane:
-    """One frame of a batch: a `syncaudit.decode.picture.Plane`."""
+    """One frame of a batch: a `syncaudit.decode.frame.Plane`."""
 
     __slots__ = ("_batch", "_place")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.picture import white_of
+from syncaudit.decode.frame import white_of
 from syncaudit.model import FrameFiles
 
 __all__ = ["VideoHeader", "VideoPart", "read_header"]
@@ -21,7 +21,7 @@ class VideoHeader:
     width_px: int  # 0 if the header does not state it
     height_px: int
     n_videos: int  # video streams of the file
-    white: int  # luma of white, as in `Picture`
+    white: int  # luma of white, as in `Image`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

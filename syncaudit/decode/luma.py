@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from syncaudit.decode.picture import Picture
+from syncaudit.decode.frame import Frame
 from syncaudit.model import FrameFiles
 
 __all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError"]
@@ -33,20 +33,20 @@ class DecodeTally:
             self.first_error = message
 
 
-class LumaFrames(Iterator[Picture]):
+class LumaFrames(Iterator[Frame]):
     """Iterator of the frames of one camera with the tally of its damage.
 
     The tally is complete once the iterator is exhausted.
     """
 
-    def __init__(self, frames: Generator[Picture, None, None], tally: DecodeTally) -> None:
+    def __init__(self, frames: Generator[Frame, None, None], tally: DecodeTally) -> None:
         self._frames = frames
         self._tally = tally
 
     def __iter__(self) -> LumaFrames:
         return self
 
-    def __next__(self) -> Picture:
+    def __next__(self) -> Frame:
         return next(self._frames)
 
     @property

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.frame import Frame
 from syncaudit.decode.header import VideoPart, read_header
 from syncaudit.decode.luma import UnfitError
-from syncaudit.decode.picture import Picture
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.model import FrameFiles
 
@@ -76,7 +76,7 @@ def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | 
     try:
         with CpuDecoder().open(files) as frames, closing(back_end.decoded(part)) as theirs:
             for frame, (pts, plane) in zip(frames, theirs, strict=False):
-                decoded = Picture(frame.index, plane)
+                decoded = Frame(frame.index, plane)
                 if pts != part.pts[n_frames]:
                     return f"frame {n_frames} of a sample has another timestamp"
                 if decoded.shape != frame.shape:
@@ -91,14 +91,14 @@ def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | 
     return None
 
 
-def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
+def _is_equal(one: Frame, other: Frame, levels: int) -> bool:
     if levels:
         return int(np.abs(one.luma.astype(np.int16) - other.luma).max()) <= levels
     pairs = zip(_asked_of(one), _asked_of(other), strict=True)
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def _asked_of(decoded: Picture) -> Iterator[NDArray[Any]]:
+def _asked_of(decoded: Frame) -> Iterator[NDArray[Any]]:
     """Yield what detectors request from a frame, and the whole frame."""
     yield decoded.block_sums(16)
     yield decoded.block_sums(4, 4)

@@ -8,9 +8,9 @@ from typing import Any
 
 from syncaudit.decode.back_end import BackEnd, first_line
 from syncaudit.decode.device_planes import DeviceBatch
+from syncaudit.decode.frame import Plane
 from syncaudit.decode.header import VideoPart
 from syncaudit.decode.luma import UnfitError
-from syncaudit.decode.picture import Plane
 
 __all__ = ["TorchcodecDecoder"]
 

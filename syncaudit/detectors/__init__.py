@@ -7,8 +7,8 @@ same way as estimators (`syncaudit.estimators`).
 from functools import cache
 
 from syncaudit.detectors.flash import FlashDetector
-from syncaudit.detectors.frames.audit import PictureAuditor
-from syncaudit.detectors.frames.motion import PictureMotionDetector
+from syncaudit.detectors.frames.audit import ImageAuditor
+from syncaudit.detectors.frames.motion import ImageMotionDetector
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.protocol import Detector
 from syncaudit.detectors.rotation.detector import RotationDetector
@@ -27,8 +27,8 @@ from syncaudit.plugins import DETECTORS, with_added
 __all__ = [
     "Detector",
     "FlashDetector",
-    "PictureAuditor",
-    "PictureMotionDetector",
+    "ImageAuditor",
+    "ImageMotionDetector",
     "RotationDetector",
     "all_detectors",
     "audit_stamps",

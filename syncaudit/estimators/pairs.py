@@ -114,7 +114,7 @@ def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
         PairMeasurement.refused(name, other, method, 0, why)
         for k, (name, why) in enumerate(evidence.motionless.items())
         for other, method in (
-            *((camera, "arm_motion") for camera in evidence.picture_motions),
+            *((camera, "arm_motion") for camera in evidence.image_motions),
             *((state, "joint_motion") for state in [*evidence.motionless][:k]),
         )
     ]
@@ -136,12 +136,12 @@ def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
         ),
         *(
             measure_camera_state(
-                picture,
+                frame,
                 hub,
                 max_offset_s=max_offset_s,
-                is_one_clock=evidence.share_a_clock(picture.source, hub.source),
+                is_one_clock=evidence.share_a_clock(frame.source, hub.source),
             )
-            for picture in evidence.picture_motions.values()
+            for frame in evidence.image_motions.values()
         ),
     ]
 
@@ -267,9 +267,7 @@ def measure_cameras(
             if pair.accepted:
                 del alone[name]
     # Where a robot's state explains some cameras, they are not fixed to one rigid body.
-    if not alone or any(
-        pair.accepted and pair.source in evidence.picture_motions for pair in known
-    ):
+    if not alone or any(pair.accepted and pair.source in evidence.image_motions for pair in known):
         return measured
     if not evidence.rotations.keys() - evidence.sampled:
         return measured  # frames selected by a gyroscope's motion are no evidence between cameras

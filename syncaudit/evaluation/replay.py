@@ -40,7 +40,7 @@ _TIMES = (
     "regular_start_s", "regular_stop_s",
 )  # fmt: skip
 # Parts of `ClipEvidence` whose times come from the timestamps of one source.
-_PARTS = ("rotations", "picture_motions", "flashes", "triggers", "taps")
+_PARTS = ("rotations", "image_motions", "flashes", "triggers", "taps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

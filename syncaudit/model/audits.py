@@ -12,15 +12,15 @@ from syncaudit.model.finding import ReasonCode
 
 __all__ = [
     "ArrivalAudit",
-    "PictureAudit",
-    "PictureFault",
-    "PictureSpell",
+    "ImageAudit",
+    "ImageFault",
+    "ImageFaultRun",
     "StampAudit",
     "StampRemark",
 ]
 
 
-class PictureFault(StrEnum):
+class ImageFault(StrEnum):
     """Faults that make frames useless for training."""
 
     FROZEN = "frozen"  # the same image again although time goes on
@@ -35,12 +35,12 @@ class PictureFault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PictureSpell:
+class ImageFaultRun:
     """A run of frames with one fault.
 
     Parameters
     ----------
-    fault : PictureFault
+    fault : ImageFault
         What is wrong.
     first, last : int
         Positions in the file of the first and last of them.
@@ -54,7 +54,7 @@ class PictureSpell:
         Luma, for blank and covered frames.
     """
 
-    fault: PictureFault
+    fault: ImageFault
     first: int
     last: int
     frames: int
@@ -65,7 +65,7 @@ class PictureSpell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PictureAudit:
+class ImageAudit:
     """Faults of the frames of one camera.
 
     Parameters
@@ -74,7 +74,7 @@ class PictureAudit:
         Frames decoded.
     counts : mapping of str to int
         Frames with each fault that occurs.
-    spells : tuple of PictureSpell
+    spells : tuple of ImageFaultRun
         In order of time; at most the 20 longest of each fault.
     errors : int
         Packets and image files that could not be decoded.
@@ -89,13 +89,13 @@ class PictureAudit:
 
     frames: int
     counts: Mapping[str, int] = field(default_factory=dict)
-    spells: tuple[PictureSpell, ...] = ()
+    spells: tuple[ImageFaultRun, ...] = ()
     errors: int = 0
     first_error: str | None = None
     new_share: float | None = None
     light: float | None = None
 
-    def of(self, fault: PictureFault) -> tuple[PictureSpell, ...]:
+    def of(self, fault: ImageFault) -> tuple[ImageFaultRun, ...]:
         """Return the spells of one fault."""
         return tuple(spell for spell in self.spells if spell.fault is fault)
 
@@ -105,10 +105,10 @@ class PictureAudit:
         return fields_of(self) | {"counts": dict(self.counts), "spells": spells}
 
     @classmethod
-    def from_json(cls, item: Mapping[str, Any]) -> PictureAudit:
+    def from_json(cls, item: Mapping[str, Any]) -> ImageAudit:
         """Return the audit that `to_json` wrote."""
         spells = tuple(
-            PictureSpell(**{**spell, "fault": PictureFault(spell["fault"])})
+            ImageFaultRun(**{**spell, "fault": ImageFault(spell["fault"])})
             for spell in item["spells"]
         )
         return cls(**{**item, "spells": spells})

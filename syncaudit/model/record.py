@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from syncaudit.model.audits import PictureAudit, StampAudit
+from syncaudit.model.audits import ImageAudit, StampAudit
 from syncaudit.model.finding import Finding, ReasonCode
 from syncaudit.model.measurement import PairMeasurement
 
@@ -27,7 +27,7 @@ class ClipRecord:
         Search range that the pairs were measured with.
     stamps : mapping of str to StampAudit
         By source.
-    pictures : mapping of str to PictureAudit
+    pictures : mapping of str to ImageAudit
         By camera.
     findings : tuple of Finding
         From readers and detectors.
@@ -50,7 +50,7 @@ class ClipRecord:
     span_s: float
     max_offset_s: float
     stamps: Mapping[str, StampAudit] = field(default_factory=dict)
-    pictures: Mapping[str, PictureAudit] = field(default_factory=dict)
+    pictures: Mapping[str, ImageAudit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     measurements: tuple[PairMeasurement, ...] = ()
     stages: Mapping[str, float] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class ClipRecord:
             max_offset_s=item["max_offset_s"],
             stamps=stamps,
             pictures={
-                name: PictureAudit.from_json(audit)
+                name: ImageAudit.from_json(audit)
                 for name, audit in item.get("pictures", {}).items()
             },
             findings=tuple(Finding.from_json(finding) for finding in item.get("findings", ())),

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.at_work import at_work_on
-from syncaudit.decode import LumaFrames, Picture, iter_luma
+from syncaudit.decode import Frame, LumaFrames, iter_luma
 from syncaudit.detectors import (
     FlashDetector,
-    PictureAuditor,
-    PictureMotionDetector,
+    ImageAuditor,
+    ImageMotionDetector,
     RotationDetector,
     choose_increments,
 )
@@ -32,12 +32,12 @@ from syncaudit.model import (
 )
 from syncaudit.model.scan import Scan
 from syncaudit.model.time import spans_too_long
-from syncaudit.pipeline.pictures import PictureLook
+from syncaudit.pipeline.image_audit import ImageAuditPass
 from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
-__all__ = ["find_flashes", "find_flashes_by_scan", "find_in_pictures", "find_rotation"]
+__all__ = ["detect_in_frames", "find_flashes", "find_flashes_by_scan", "find_rotation"]
 
 # Fewer rotations do not constrain a clock.
 MIN_INCREMENTS = 8
@@ -46,11 +46,11 @@ MIN_INCREMENTS = 8
 class _Watcher(Protocol):
     """A detector that looks at every frame of a camera."""
 
-    def update(self, picture: Picture) -> None:
+    def update(self, frame: Frame) -> None:
         """Process one frame."""
 
 
-def find_in_pictures(
+def detect_in_frames(
     stream: CameraStream,
     stages: Stages,
     *,
@@ -58,7 +58,7 @@ def find_in_pictures(
     is_robot: bool,
     wanted: Mapping[str, NDArray[np.bool_]],
     decoder: str,
-) -> tuple[ClipEvidence, PictureLook | None]:
+) -> tuple[ClipEvidence, ImageAuditPass | None]:
     """Return what happened in one camera, and the audit of its frames.
 
     Parameters
@@ -80,7 +80,7 @@ def find_in_pictures(
     -------
     evidence : ClipEvidence
         Of this camera alone.
-    look : PictureLook or None
+    look : ImageAuditPass or None
         None if there are no frames, or they cannot be read.
     """
     part = ClipEvidence()
@@ -89,16 +89,16 @@ def find_in_pictures(
     if chosen is not None:
         part.sampled.add(stream.name)
     rotation, flash = RotationDetector(stream, chosen), FlashDetector(stream)
-    picture = PictureMotionDetector(stream) if is_robot else None
-    detectors = (rotation, flash) if picture is None else (rotation, flash, picture)
+    frame = ImageMotionDetector(stream) if is_robot else None
+    detectors = (rotation, flash) if frame is None else (rotation, flash, frame)
     look = _watch(stream, detectors, part, stages, wanted=seen, decoder=decoder)
     if look is not None:
         with stages.timed("detect"):
             _keep_rotation(rotation, part)
             _keep_flashes(stream, flash.finish(), part)
             _check_statements(stream, part)
-            if picture is not None:
-                _keep_picture(picture, part)
+            if frame is not None:
+                _keep_frame(frame, part)
     return part, look
 
 
@@ -109,7 +109,7 @@ def find_rotation(
     wanted: Mapping[str, NDArray[np.bool_]],
     decoder: str,
 ) -> ClipEvidence:
-    """Return the rotation of one camera between all of its frames, as `find_in_pictures`."""
+    """Return the rotation of one camera between all of its frames, as `detect_in_frames`."""
     part = ClipEvidence()
     detector = RotationDetector(stream)
     _decode_once(stream, (detector,), stages, wanted=wanted.get(stream.name), decoder=decoder)
@@ -118,7 +118,9 @@ def find_rotation(
     return part
 
 
-def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, PictureLook | None]:
+def find_flashes(
+    stream: CameraStream, stages: Stages
+) -> tuple[ClipEvidence, ImageAuditPass | None]:
     """Return the light pulses that one camera saw, and the audit of its frames.
 
     Where the direction of reading is not stated and the flashes show it, it is that of `scan`.
@@ -171,7 +173,7 @@ def _watch(
     *,
     wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
-) -> PictureLook | None:
+) -> ImageAuditPass | None:
     look, findings = _decode_once(stream, detectors, stages, wanted=wanted, decoder=decoder)
     evidence.findings += findings
     if look is not None and look.frames.fallback is not None:
@@ -185,10 +187,10 @@ def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
         evidence.rotations[rotation.source] = rotation
 
 
-def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> None:
-    picture = detector.finish()
-    if picture is not None and picture.start_s.size >= MIN_INCREMENTS:
-        evidence.picture_motions[picture.source] = picture
+def _keep_frame(detector: ImageMotionDetector, evidence: ClipEvidence) -> None:
+    frame = detector.finish()
+    if frame is not None and frame.start_s.size >= MIN_INCREMENTS:
+        evidence.image_motions[frame.source] = frame
 
 
 def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
@@ -241,13 +243,13 @@ def _decode_once(
     *,
     wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
-) -> tuple[PictureLook | None, list[Finding]]:
+) -> tuple[ImageAuditPass | None, list[Finding]]:
     """Decode a camera once, pass every frame to its detectors and audit it."""
     if stream.time_ns.size == 0 or not stream.files.paths:
         return None, []  # nothing to look at: no frames, or timestamps alone
     if spans_too_long(stream.time_ns):
         return None, []  # reported by the timestamp audit; such timestamps cannot place a frame
-    auditor = PictureAuditor(stream)
+    auditor = ImageAuditor(stream)
     watchers = (*detectors, auditor)
     try:
         with stages.timed("decode"):
@@ -255,24 +257,24 @@ def _decode_once(
             frames = iter_luma(files, decoder=decoder)
         seen = frames if wanted is None else _wanted(frames, wanted)
         with at_work_on(f"decoding source {stream.name!r}"):
-            for picture in stages.split("decode", seen, "detect"):
+            for frame in stages.split("decode", seen, "detect"):
                 for watcher in watchers:
-                    watcher.update(picture)
+                    watcher.update(frame)
     except SyncAuditError as error:
         refuse_machine_fault(error, error.path, source=stream.name)
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
-    return PictureLook(auditor, frames, wanted), findings
+    return ImageAuditPass(auditor, frames, wanted), findings
 
 
-def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
+def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Frame]:
     last = int(np.flatnonzero(wanted)[-1])
-    for picture in frames:
-        if picture.index > last:
+    for frame in frames:
+        if frame.index > last:
             frames.close()
             return
-        if wanted[picture.index]:
-            yield picture
+        if wanted[frame.index]:
+            yield frame
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:

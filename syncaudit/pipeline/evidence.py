@@ -28,9 +28,9 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
-from syncaudit.pipeline.camera_evidence import find_flashes, find_in_pictures, find_rotation
+from syncaudit.pipeline.camera_evidence import detect_in_frames, find_flashes, find_rotation
 from syncaudit.pipeline.cameras import look_at_each
-from syncaudit.pipeline.pictures import PictureLook, audit_pictures
+from syncaudit.pipeline.image_audit import ImageAuditPass, audit_images
 from syncaudit.pipeline.stages import Stages
 
 __all__ = ["find_events", "find_evidence", "track_all_frames"]
@@ -68,7 +68,7 @@ def find_evidence(
         Damaged frames become findings; whatever could be decoded is used.
     """
     evidence = ClipEvidence()
-    looks: list[PictureLook] = []
+    looks: list[ImageAuditPass] = []
     with stages.timed("detect"):
         for name, stream in streams.items():
             if isinstance(stream, SignalStream):
@@ -78,7 +78,7 @@ def find_evidence(
                 if stream.kind is SourceKind.STATE and not evidence.motion[name]:
                     evidence.motionless[name] = why_no_state(stream)
     look = partial(
-        find_in_pictures,
+        detect_in_frames,
         gyro=None if is_thorough else _gyroscope(evidence),
         is_robot=_is_robot(streams),
         wanted=wanted or {},
@@ -88,10 +88,10 @@ def find_evidence(
     seen = iter(look_at_each(look, cameras, stages, decoder=decoder))
     for stream in streams.values():
         if isinstance(stream, CameraStream):
-            part, pictures = next(seen)
+            part, images = next(seen)
             evidence.add(part)
-            if pictures is not None:
-                looks.append(pictures)
+            if images is not None:
+                looks.append(images)
             continue
         with stages.timed("detect"):
             _detect(stream, evidence, leaving_out=("taps",))
@@ -100,7 +100,7 @@ def find_evidence(
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
     with stages.timed("detect"):
-        evidence.pictures = audit_pictures(looks, streams, evidence.motion, evidence.rotations)
+        evidence.pictures = audit_images(looks, streams, evidence.motion, evidence.rotations)
     return evidence
 
 
@@ -144,7 +144,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
             evidence.add(part)
             if look is not None:
                 with stages.timed("detect"):
-                    evidence.pictures |= audit_pictures([look], streams, {}, {})
+                    evidence.pictures |= audit_images([look], streams, {}, {})
             continue
         with stages.timed("detect"):
             _detect(stream, evidence, leaving_out=("loudness",))

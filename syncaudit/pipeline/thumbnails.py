@@ -13,16 +13,16 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraSpec, CameraStream, Clip
 from syncaudit.readers import read_source
 from syncaudit.readers.uris import is_url
-from syncaudit.report import Picture
+from syncaudit.report import Thumbnail
 
-__all__ = ["take_pictures"]
+__all__ = ["take_thumbnails"]
 
-_MAX_PICTURES = 3
+_MAX_THUMBNAILS = 3
 _WIDTH_PX = 320
 _QUALITY = 72  # of JPEG: some 10 kB per image
 
 
-def take_pictures(clip: Clip, sources: Sequence[str]) -> list[Picture]:
+def take_thumbnails(clip: Clip, sources: Sequence[str]) -> list[Thumbnail]:
     """Return up to three images of a clip, each from the middle of its recording.
 
     Only local files are opened: a page is not worth a download.
@@ -36,7 +36,7 @@ def take_pictures(clip: Clip, sources: Sequence[str]) -> list[Picture]:
 
     Returns
     -------
-    list of Picture
+    list of Thumbnail
         From the cameras whose frames can be decoded; nothing is raised if they cannot.
     """
     found = []
@@ -46,15 +46,15 @@ def take_pictures(clip: Clip, sources: Sequence[str]) -> list[Picture]:
             continue
         with suppress(SyncAuditError, OSError, ValueError, IndexError, cv2.error, MemoryError):
             stream = read_source(name, spec, clip.base_uri)
-            picture = _picture(name, stream) if isinstance(stream, CameraStream) else None
-            if picture is not None:
-                found.append(picture)
-        if len(found) == _MAX_PICTURES:
+            frame = _thumbnail(name, stream) if isinstance(stream, CameraStream) else None
+            if frame is not None:
+                found.append(frame)
+        if len(found) == _MAX_THUMBNAILS:
             break
     return found
 
 
-def _picture(name: str, camera: CameraStream) -> Picture | None:
+def _thumbnail(name: str, camera: CameraStream) -> Thumbnail | None:
     n = camera.n_frames_container or camera.time_ns.size
     middle = n // 2
     pts_ns = None if camera.pts_s is None else int(camera.pts_s[middle] * 1e9)
@@ -68,7 +68,7 @@ def _picture(name: str, camera: CameraStream) -> Picture | None:
     is_done, jpeg = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     if not is_done:
         return None
-    return Picture(
+    return Thumbnail(
         source=name,
         jpeg=jpeg.tobytes(),
         width_px=pixels.shape[1],

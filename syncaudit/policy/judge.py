@@ -22,8 +22,8 @@ from syncaudit.policy.case import Case, Check, CheckResult, ClockCase
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import check_baselines, check_contradictions
 from syncaudit.policy.coverage import check_coverage
+from syncaudit.policy.images import check_images
 from syncaudit.policy.limits import Policy
-from syncaudit.policy.pictures import check_pictures
 from syncaudit.policy.reference import check_reference
 from syncaudit.policy.stamps import check_stamps
 from syncaudit.policy.transcripts import judge_transcript
@@ -38,7 +38,7 @@ CHECKS: tuple[Check, ...] = (
     check_reference,
     check_arrivals,
     check_stamps,
-    check_pictures,
+    check_images,
     check_units,
 )
 """Every check of a clip; findings are reported in this order."""

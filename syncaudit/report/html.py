@@ -15,17 +15,17 @@ from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses, clip_course
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
-from syncaudit.report.picture import Picture
 from syncaudit.report.strictness import Strictness
+from syncaudit.report.thumbnail import Thumbnail
 from syncaudit.report.trends import Trends
 from syncaudit.report.worst import WorstClips
 
-__all__ = ["CARDS", "PictureMaker", "write_report"]
+__all__ = ["CARDS", "ThumbnailMaker", "write_report"]
 
 # Clips of each verdict that can be unfolded in the table: 180 cards take about 2 MB of the page.
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
 
-PictureMaker = Callable[[str, Sequence[str]], Sequence[Picture]]
+ThumbnailMaker = Callable[[str, Sequence[str]], Sequence[Thumbnail]]
 """Returns images of a clip from the sources named first; none if there are none."""
 
 
@@ -34,7 +34,7 @@ def write_report(
     summary: Mapping[str, Any],
     path: str | Path,
     *,
-    pictures: PictureMaker | None = None,
+    thumbnails: ThumbnailMaker | None = None,
 ) -> None:
     """Write one self-contained HTML page about a run.
 
@@ -49,7 +49,7 @@ def write_report(
         Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
     path : str or Path
         File to write; replaced in one step.
-    pictures : callable, optional
+    thumbnails : callable, optional
         Called for images of the few worst clips.
     """
     tolerances = summary.get("tolerances_s") or {}
@@ -84,7 +84,7 @@ def write_report(
         trends=trends.to_view(),
         strictness=strictness.to_view(),
         worst=[
-            _worst_card(clip, tolerances, pictures)
+            _worst_card(clip, tolerances, thumbnails)
             | {"commands": _commands(clip.clip_id, summary.get("manifest"))}
             for clip in worst.clips()
         ],
@@ -96,28 +96,28 @@ def write_report(
 
 
 def _worst_card(
-    clip: ClipVerdict, tolerances_s: Mapping[str, float], pictures: PictureMaker | None
+    clip: ClipVerdict, tolerances_s: Mapping[str, float], thumbnails: ThumbnailMaker | None
 ) -> dict[str, Any]:
     drawing = before_after(clip)
-    found: Sequence[Picture] = ()
+    found: Sequence[Thumbnail] = ()
     # Frames show less than signals do. A clip whose audit was never finished may have crashed the
     # process that opened it.
-    if drawing is None and pictures is not None and clip.record is not None:
-        found = pictures(clip.clip_id, _cameras(clip))
+    if drawing is None and thumbnails is not None and clip.record is not None:
+        found = thumbnails(clip.clip_id, _cameras(clip))
     return clip_card(clip, tolerances_s) | {
         "before_after": drawing,
         "course": clip_course(clip, tolerances_s),
         "pictures": [
             {
-                "source": picture.source,
-                "words": picture.words,
-                "is_accused": clip.sources[picture.source].verdict is Verdict.REJECT,
-                "verdict": clip.sources[picture.source].verdict,
-                "data": base64.b64encode(picture.jpeg).decode("ascii"),
-                "width_px": picture.width_px,
-                "height_px": picture.height_px,
+                "source": frame.source,
+                "words": frame.words,
+                "is_accused": clip.sources[frame.source].verdict is Verdict.REJECT,
+                "verdict": clip.sources[frame.source].verdict,
+                "data": base64.b64encode(frame.jpeg).decode("ascii"),
+                "width_px": frame.width_px,
+                "height_px": frame.height_px,
             }
-            for picture in found
+            for frame in found
         ],
     }
 

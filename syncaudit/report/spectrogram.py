@@ -72,9 +72,9 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
     import cv2
 
     ink = spectrogram_ink(samples, rate_hz)
-    picture = np.zeros((*ink.shape, 4), dtype=np.uint8)
-    picture[:, :, 3] = np.rint(230.0 * ink)
-    ok, png = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 9])
+    frame = np.zeros((*ink.shape, 4), dtype=np.uint8)
+    frame[:, :, 3] = np.rint(230.0 * ink)
+    ok, png = cv2.imencode(".png", frame, [cv2.IMWRITE_PNG_COMPRESSION, 9])
     if not ok:
         raise ValueError("the spectrogram could not be encoded as PNG")
     return png.tobytes()

@@ -33,7 +33,7 @@ class SpoiltFrames:
         if self.how not in SPOILS:
             raise ValueError(f"how is {self.how!r}, expected one of {', '.join(SPOILS)}")
         if not 0 <= self.first < self.stop:
-            raise ValueError(f"pictures {self.first} to {self.stop} are no range")
+            raise ValueError(f"images {self.first} to {self.stop} are no range")
 
     def apply(self, luma: NDArray[np.uint8], position: int) -> NDArray[np.uint8]:
         """Return the image in the file at a position, shape (height, width)."""

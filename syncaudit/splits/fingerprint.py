@@ -106,14 +106,14 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
     files = stream.files if wanted is None else part_of(stream, wanted)
     times, cells = [], []
     with iter_luma(files) as frames:
-        for picture in frames:
-            time_s = picture.pts_s
+        for frame in frames:
+            time_s = frame.pts_s
             if time_s is None:
-                if picture.index >= stream.time_ns.size:
+                if frame.index >= stream.time_ns.size:
                     continue
-                time_s = float(stream.time_ns[picture.index] - stream.time_ns[0]) * 1e-9
+                time_s = float(stream.time_ns[frame.index] - stream.time_ns[0]) * 1e-9
             times.append(time_s)
-            luma = picture.luma.astype(np.float32)  # means of integers would be rounded
+            luma = frame.luma.astype(np.float32)  # means of integers would be rounded
             cells.append(cv2.resize(luma, (_COLUMNS, _ROWS), interpolation=cv2.INTER_AREA).ravel())
     return Fingerprint.of(
         np.array(times), np.array(cells, dtype=np.float32).reshape(-1, _COLUMNS * _ROWS)

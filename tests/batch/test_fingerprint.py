@@ -78,7 +78,7 @@ def camera_of_named_pictures(uri, timestamps):
     return replace(make_clip("a"), sources=spec)
 
 
-def test_pictures_that_a_table_names_count_and_their_neighbours_do_not(tmp_path):
+def test_images_that_a_table_names_count_and_their_neighbours_do_not(tmp_path):
     """In nuScenes the images of all scenes share one folder."""
     folder = tmp_path / "samples"
     folder.mkdir()
@@ -88,17 +88,17 @@ def test_pictures_that_a_table_names_count_and_their_neighbours_do_not(tmp_path)
     table.write_text("timestamp_ns,file\n1,samples/a.jpg\n2,samples/b.jpg\n")
     clip = camera_of_named_pictures(str(tmp_path), str(table))
     before = fingerprint_of(clip, POLICY)
-    (folder / "other.jpg").write_text("another scene's picture")
+    (folder / "other.jpg").write_text("another scene's image")
     (tmp_path / "new.txt").write_text("")
     assert fingerprint_of(clip, POLICY) == before
-    (folder / "b.jpg").write_text("another picture")
+    (folder / "b.jpg").write_text("another image")
     changed = fingerprint_of(clip, POLICY)
     assert changed != before
     (folder / "a.jpg").unlink()
     assert fingerprint_of(clip, POLICY) not in (before, changed)
 
 
-def test_remote_pictures_that_a_table_names_are_looked_up_in_one_listing(monkeypatch):
+def test_remote_images_that_a_table_names_are_looked_up_in_one_listing(monkeypatch):
     files = fsspec.filesystem("memory")
     for name in ("a", "b", "c"):
         files.pipe(f"/named/pictures/{name}.jpg", b"picture")
@@ -113,7 +113,7 @@ def test_remote_pictures_that_a_table_names_are_looked_up_in_one_listing(monkeyp
     assert len(listed) == 1
     files.pipe("/named/pictures/c.jpg", b"no part of the clip")
     assert fingerprint_of(clip, POLICY) == before
-    files.pipe("/named/pictures/b.jpg", b"longer picture")
+    files.pipe("/named/pictures/b.jpg", b"longer image")
     assert fingerprint_of(clip, POLICY) != before
 
 

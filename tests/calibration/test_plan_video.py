@@ -32,8 +32,8 @@ def test_frames_are_white_exactly_while_pulses_last(made: tuple[PulseTrain, Path
         frames = [(frame.time, frame.to_ndarray(format="gray")) for frame in file.decode(video=0)]
     times_s = np.array([time for time, _ in frames])
     np.testing.assert_allclose(times_s, np.arange(12 * 60) / 60, rtol=0, atol=1e-4)
-    lowest = np.array([picture.min() for _, picture in frames])
-    highest = np.array([picture.max() for _, picture in frames])
+    lowest = np.array([image.min() for _, image in frames])
+    highest = np.array([image.max() for _, image in frames])
     is_lit = lowest > 200  # every pixel
     assert np.all(highest[~is_lit] < 40)
     changes = np.diff(is_lit.astype(int), prepend=0)

@@ -178,7 +178,7 @@ def test_a_root_that_is_named_later_lets_a_file_be_quoted(tmp_path):
         assert (CANARY in verdicts) == is_quoted
 
 
-def test_a_picture_named_by_a_table_is_held_to_the_root(tmp_path):
+def test_a_image_named_by_a_table_is_held_to_the_root(tmp_path):
     folder = tmp_path / "data"
     (folder / "images").mkdir(parents=True)
     (folder / "cam.csv").write_text("timestamp_ns,file\n1,../../secret.png\n")
@@ -241,7 +241,7 @@ def test_tables_beside_a_source_are_not_quoted_either(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
-def test_pictures_of_impossible_names_are_told(name, tmp_path):
+def test_images_of_impossible_names_are_told(name, tmp_path):
     (tmp_path / "images").mkdir()
     (tmp_path / "cam.csv").write_text(f"timestamp_ns,file\n1,{name}\n2,{name}\n")
     row = {"kind": "camera", "uri": "images", "timestamps": "cam.csv"}

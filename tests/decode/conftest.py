@@ -32,7 +32,7 @@ def encode(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             + np.random.default_rng(index).integers(0, 5, shape, dtype=np.uint8)
             for index in range(n_frames)
         )
-        frames = (grey_frame(picture, pix_fmt) for picture in pictures)
+        frames = (grey_frame(frame, pix_fmt) for frame in pictures)
         return write_video(
             path,
             frames,

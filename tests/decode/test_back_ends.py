@@ -260,7 +260,7 @@ def test_jpeg_may_differ_by_one_level_and_no_more() -> None:
 
 
 @pytest.mark.usefixtures("nvdec")
-def test_pictures_too_small_for_the_engine_are_left_to_the_cpu(encode: Encode) -> None:
+def test_images_too_small_for_the_engine_are_left_to_the_cpu(encode: Encode) -> None:
     options = {"x265-params": "log-level=none"}
     _, why = frames_of(encode("a.mp4", "libx265", options=options), "nvdec")
     assert why == "nvdec: this GPU decodes hevc from 128 x 128 to 4096 x 4096 pixels, not 64 x 48"
@@ -307,25 +307,25 @@ def test_the_gpu_is_asked_once_for_each_codec(encode: Encode) -> None:
 
 
 @pytest.mark.usefixtures("nvdec_device")
-def test_features_are_computed_where_the_pictures_are(encode: Encode) -> None:
+def test_features_are_computed_where_the_images_are(encode: Encode) -> None:
     assert NvdecDecoder.keeps_on_device()
     path = encode("a.mp4", n_frames=40, size_px=(190, 150))
     frames = iter_luma(FrameFiles(paths=(str(path),)), decoder="nvdec")
     # Kept until the end: by then the decoder has overwritten all of its frames.
     pictures = list(frames)
     assert frames.fallback is None
-    for picture, expected in zip(pictures, iter_luma(FrameFiles(paths=(str(path),))), strict=True):
-        assert isinstance(picture._plane, DevicePlane)
-        np.testing.assert_array_equal(picture.reduced(2), expected.reduced(2))
-        np.testing.assert_array_equal(picture.block_sums(16), expected.block_sums(16))
-        np.testing.assert_array_equal(picture.luma, expected.luma)
+    for image, expected in zip(pictures, iter_luma(FrameFiles(paths=(str(path),))), strict=True):
+        assert isinstance(image._plane, DevicePlane)
+        np.testing.assert_array_equal(image.reduced(2), expected.reduced(2))
+        np.testing.assert_array_equal(image.block_sums(16), expected.block_sums(16))
+        np.testing.assert_array_equal(image.luma, expected.luma)
 
 
 @pytest.mark.usefixtures("nvdec_device")
 @pytest.mark.parametrize(
     "faults", [{"dlpack_error": RuntimeError("no DLPack")}, {"device_level_error": 1}]
 )
-def test_pictures_are_copied_where_torch_cannot_take_them_over(
+def test_images_are_copied_where_torch_cannot_take_them_over(
     encode: Encode, faults: dict[str, object]
 ) -> None:
     for name, value in faults.items():

@@ -106,7 +106,7 @@ def test_rgb_becomes_full_range_grey(encode: Encode) -> None:
 )
 def test_white_is_that_of_the_range(encode: Encode, codec: str, pix_fmt: str, white: int) -> None:
     files = FrameFiles(paths=(str(encode("range.nut", codec, pix_fmt=pix_fmt)),))
-    assert {picture.white for picture in iter_luma(files)} == {white}
+    assert {image.white for image in iter_luma(files)} == {white}
     assert read_header(files).white == white
 
 
@@ -180,7 +180,7 @@ def test_images_decode_in_order_and_damage_is_counted(tmp_path: Path) -> None:
         path = tmp_path / f"{index}.jpg"
         cv2.imwrite(str(path), np.full((48, 64), 50 * index, np.uint8))
         paths.append(str(path))
-    Path(paths[1]).write_bytes(b"no picture")
+    Path(paths[1]).write_bytes(b"no image")
     Path(paths[2]).write_bytes(b"")
     frames = iter_luma(FrameFiles(paths=(*paths, str(tmp_path / "gone.jpg")), is_images=True))
     found = [(frame.index, round(float(frame.luma.mean())), frame.pts_s) for frame in frames]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture, iter_luma, torchcodec_planes
+from syncaudit.decode import Frame, iter_luma, torchcodec_planes
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
-from syncaudit.detectors import FlashDetector, PictureAuditor, PictureMotionDetector
+from syncaudit.detectors import FlashDetector, ImageAuditor, ImageMotionDetector
 from syncaudit.model import FrameFiles
 from testkit import fake_torchcodec
 from testkit.streams import camera_stream
@@ -27,17 +27,17 @@ def planes() -> np.ndarray:
     return moved
 
 
-def on_device(luma: np.ndarray, n_at_once: int = 7) -> list[Picture]:
+def on_device(luma: np.ndarray, n_at_once: int = 7) -> list[Frame]:
     batches = torch.from_numpy(luma).split(n_at_once)
     found = [plane for batch in batches for plane in DeviceBatch(batch)]
-    return [Picture(k, plane) for k, plane in enumerate(found)]
+    return [Frame(k, plane) for k, plane in enumerate(found)]
 
 
 def test_features_are_those_of_the_host() -> None:
     luma = planes()
-    for picture, plane in zip(on_device(luma), luma, strict=True):
-        expected = Picture(picture.index, plane)
-        assert picture.shape == expected.shape
+    for frame, plane in zip(on_device(luma), luma, strict=True):
+        expected = Frame(frame.index, plane)
+        assert frame.shape == expected.shape
         for ask in (
             lambda p: p.block_sums(16),
             lambda p: p.block_sums(4, 4),
@@ -47,8 +47,8 @@ def test_features_are_those_of_the_host() -> None:
             lambda p: p.rows(4, 8),
             lambda p: p.luma,
         ):
-            assert ask(picture).dtype == ask(expected).dtype
-            np.testing.assert_array_equal(ask(picture), ask(expected))
+            assert ask(frame).dtype == ask(expected).dtype
+            np.testing.assert_array_equal(ask(frame), ask(expected))
 
 
 def test_features_are_computed_of_a_batch_at_once() -> None:
@@ -81,15 +81,15 @@ def test_the_host_computes_where_the_memory_of_the_device_is_full() -> None:
     assert batch.computed(feature, (2,)).tolist() == [[[2.0] * 3] * 2] * 5
 
 
-@pytest.mark.parametrize("kind", [FlashDetector, PictureAuditor, PictureMotionDetector])
+@pytest.mark.parametrize("kind", [FlashDetector, ImageAuditor, ImageMotionDetector])
 def test_detectors_find_the_same(kind) -> None:
     stream = camera_stream(np.arange(N_FRAMES, dtype=np.int64) * 83_333_333, line_delay_s=5e-5)
     luma = planes()
     found = []
-    for pictures in (on_device(luma), [Picture(k, plane) for k, plane in enumerate(luma)]):
+    for pictures in (on_device(luma), [Frame(k, plane) for k, plane in enumerate(luma)]):
         detector = kind(stream)
-        for picture in pictures:
-            detector.update(picture)
+        for frame in pictures:
+            detector.update(frame)
         found.append(detector.finish())
     assert repr(found[0]) == repr(found[1])
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.decode.features import block_sums, reduced, rows
 
 SHAPES = [(48, 64), (49, 63), (26, 27), (1, 16), (480, 854)]
@@ -57,10 +57,10 @@ def test_torch_computes_the_same_of_one_and_of_batches(shape: tuple[int, int]) -
             np.testing.assert_array_equal(one, expected)
 
 
-def test_pictures_compute_each_feature_once() -> None:
-    picture = Picture(3, made((48, 64)), pts=90, time_base=Fraction(1, 60))
-    assert (picture.index, picture.pts_s, picture.shape) == (3, 1.5, (48, 64))
-    assert picture.reduced(2) is picture.reduced(2)
-    assert picture.block_sums(4, 4) is picture.block_sums(4, 4)
-    np.testing.assert_array_equal(picture.rows(4, 16), picture.luma[4::16])
-    assert not np.shares_memory(picture.rows(4, 16), picture.luma)
+def test_images_compute_each_feature_once() -> None:
+    frame = Frame(3, made((48, 64)), pts=90, time_base=Fraction(1, 60))
+    assert (frame.index, frame.pts_s, frame.shape) == (3, 1.5, (48, 64))
+    assert frame.reduced(2) is frame.reduced(2)
+    assert frame.block_sums(4, 4) is frame.block_sums(4, 4)
+    np.testing.assert_array_equal(frame.rows(4, 16), frame.luma[4::16])
+    assert not np.shares_memory(frame.rows(4, 16), frame.luma)

@@ -15,7 +15,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
 
 
-def test_picture_that_claims_too_many_pixels_is_refused_in_words() -> None:
+def test_image_that_claims_too_many_pixels_is_refused_in_words() -> None:
     header = struct.pack(">IIBBBBB", 60_000, 60_000, 16, 2, 0, 0, 0)
     body = _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(bytes(9)))
     content = b"\x89PNG\r\n\x1a\n" + body + _chunk(b"IEND", b"")

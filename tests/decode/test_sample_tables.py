@@ -268,7 +268,7 @@ def test_samples_of_a_fixed_size_beyond_the_file(plain: Path) -> None:
     assert tabulated(with_box(plain, (*STBL, b"stsz"), b"stsz", sizes)) is None
 
 
-def test_pictures_in_another_file_are_left_to_the_demuxer(plain: Path) -> None:
+def test_images_in_another_file_are_left_to_the_demuxer(plain: Path) -> None:
     path = with_box(
         plain,
         (b"moov", b"trak", b"mdia", b"minf", b"dinf", b"dref"),

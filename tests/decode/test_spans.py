@@ -57,7 +57,7 @@ def test_listing_a_span_is_part_of_listing_all(video: Path) -> None:
         assert list_frames(str(video), span_ns=(first_ns, stop_ns)).n_frames == len(expected)
 
 
-def test_pictures_of_a_span_are_those_of_the_whole(video: Path) -> None:
+def test_images_of_a_span_are_those_of_the_whole(video: Path) -> None:
     whole = [frame.luma.copy() for frame in iter_luma(FrameFiles(paths=(str(video),)))]
     pts_ns = pts_ns_of(video)
     for span_ns in spans(video):
@@ -69,7 +69,7 @@ def test_pictures_of_a_span_are_those_of_the_whole(video: Path) -> None:
             np.testing.assert_array_equal(luma, whole[index])
 
 
-def test_a_span_reads_no_more_than_its_groups_of_pictures(video: Path) -> None:
+def test_a_span_reads_no_more_than_its_groups_of_images(video: Path) -> None:
     if video.suffix == ".ts":
         pytest.skip("an MPEG transport stream has no index: it may be read from the start")
     with open_container(str(video)) as container:

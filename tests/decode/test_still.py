@@ -16,11 +16,11 @@ from syncaudit.model import FrameFiles
 RATE_HZ = 30
 
 
-def level_of(picture: np.ndarray | None) -> int:
+def level_of(frame: np.ndarray | None) -> int:
     """Return the frame index encoded in the brightness of an image."""
-    assert picture is not None
-    assert picture.shape == (48, 64, 3)
-    return round((float(picture.mean()) - 42) / 15)
+    assert frame is not None
+    assert frame.shape == (48, 64, 3)
+    return round((float(frame.mean()) - 42) / 15)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_the_frame_shown_at_a_time_is_taken(
 ) -> None:
     path = encode("a.mp4", options=options)
     files = FrameFiles(paths=(str(path),))
-    picture = decode_still(files, index=0, pts_ns=round(at_s * 1e9) + 1000)
-    assert level_of(picture) == shown
+    frame = decode_still(files, index=0, pts_ns=round(at_s * 1e9) + 1000)
+    assert level_of(frame) == shown
 
 
 def test_without_a_time_the_first_frame_is_taken(encode: Callable[..., Path]) -> None:
@@ -41,16 +41,16 @@ def test_without_a_time_the_first_frame_is_taken(encode: Callable[..., Path]) ->
     assert level_of(decode_still(files, index=5, pts_ns=None)) == 0
 
 
-def test_single_pictures_are_taken_by_number(tmp_path: Path) -> None:
+def test_single_images_are_taken_by_number(tmp_path: Path) -> None:
     paths = []
     for k in range(3):
         paths.append(str(tmp_path / f"{k}.png"))
         cv2.imwrite(paths[-1], np.full((4, 6, 3), (10 * k, 20, 30), np.uint8))
     paths.append(str(tmp_path / "missing.png"))
     files = FrameFiles(paths=tuple(paths), is_images=True)
-    picture = decode_still(files, index=2, pts_ns=None)
-    assert picture is not None
-    assert picture[0, 0].tolist() == [20, 20, 30]
+    frame = decode_still(files, index=2, pts_ns=None)
+    assert frame is not None
+    assert frame[0, 0].tolist() == [20, 20, 30]
     assert decode_still(files, index=3, pts_ns=None) is None
 
 

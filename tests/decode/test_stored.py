@@ -17,7 +17,7 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 
 
-def picture(level: int) -> bytes:
+def frame(level: int) -> bytes:
     return cv2.imencode(".png", np.full((4, 6), level, np.uint8))[1].tobytes()
 
 
@@ -46,11 +46,11 @@ def test_plain_bytes_do_as_well(tmp_path):
     assert list(stored_images(files(path))) == [b"0", b"", b"2"]
 
 
-def test_rows_without_a_picture_keep_the_places_of_the_others(tmp_path):
-    cells = [{"bytes": picture(k), "path": None} for k in range(6)]
+def test_rows_without_a_image_keep_the_places_of_the_others(tmp_path):
+    cells = [{"bytes": frame(k), "path": None} for k in range(6)]
     cells[2] = {"bytes": None, "path": "elsewhere.png"}
     cells[3] = None
-    cells[4] = {"bytes": b"no picture", "path": None}
+    cells[4] = {"bytes": b"no image", "path": None}
     frames = iter_luma(files(write(tmp_path / "p.parquet", cells)))
     assert [(f.index, int(f.luma[0, 0])) for f in frames] == [(0, 0), (1, 1), (5, 5)]
     assert frames.n_errors == 3
@@ -58,14 +58,14 @@ def test_rows_without_a_picture_keep_the_places_of_the_others(tmp_path):
 
 
 def test_a_range_beyond_the_end_holds_what_there_is(tmp_path):
-    path = write(tmp_path / "p.parquet", [{"bytes": picture(k), "path": None} for k in range(5)])
+    path = write(tmp_path / "p.parquet", [{"bytes": frame(k), "path": None} for k in range(5)])
     assert list_stored(files(path, (3, 9))).n_frames == 2
     assert len(list(stored_images(files(path, (3, 9))))) == 2
     assert list_stored(files(path, (7, 9))).n_frames == 0
 
 
 @pytest.mark.parametrize("column", ["cam.y", "a.b", "cam"])
-def test_a_column_without_pictures_is_told(tmp_path, column):
+def test_a_column_without_images_is_told(tmp_path, column):
     path = write(tmp_path / "p.parquet", [{"bytes": b"x", "path": None}])
     with pytest.raises(StreamReadError, match=f"no column '{column}' of images"):
         list_stored(files(path, column=column))
@@ -82,7 +82,7 @@ def test_files_that_are_none_are_told(tmp_path, content, message):
         list_stored(files(path))
 
 
-def test_damage_within_the_file_ends_the_pictures(tmp_path):
+def test_damage_within_the_file_ends_the_images(tmp_path):
     rng = np.random.default_rng(5)
     cells = [{"bytes": rng.bytes(50_000), "path": None} for _ in range(20)]
     path = tmp_path / "p.parquet"

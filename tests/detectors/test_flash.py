@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture, iter_luma
+from syncaudit.decode import Frame, iter_luma
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.flash.whole_frames import lit_frames
 from syncaudit.model import FrameFiles, Quantity
@@ -161,7 +161,7 @@ def test_pulses_that_leave_no_row_dark_give_no_edges(mean_s, exposure_s, width_s
     assert not isinstance(found, FlashEdges)
 
 
-def test_crowded_frames_of_a_picture_that_moves_give_no_edges():
+def test_crowded_frames_of_a_image_that_moves_give_no_edges():
     onsets_s = onsets(8, mean_s=0.007, duration_s=6.0)
     found = detected(camera(72), footage(onsets_s, n=72, seed=8, paint=turning))
     assert not isinstance(found, FlashEdges)
@@ -219,25 +219,25 @@ def test_encoded_footage_is_timed(tmp_path):
     assert np.std(scaled) > 0.4
 
 
-def passing_car(picture, k, middle_s):
-    picture[200:300, (23 * k) % 250 : (23 * k) % 250 + 60] = 240.0
-    return picture
+def passing_car(image, k, middle_s):
+    image[200:300, (23 * k) % 250 : (23 * k) % 250 + 60] = 240.0
+    return image
 
 
-def tunnel(picture, k, middle_s):
-    return picture * (0.5 if 20 <= k < 40 else 1.0)
+def tunnel(image, k, middle_s):
+    return image * (0.5 if 20 <= k < 40 else 1.0)
 
 
-def bumps(picture, k, middle_s):
-    return np.roll(picture, round(12 * np.sin(2.1 * k)), axis=0)
+def bumps(image, k, middle_s):
+    return np.roll(image, round(12 * np.sin(2.1 * k)), axis=0)
 
 
-def turning(picture, k, middle_s):
-    return np.roll(picture, 37 * k, axis=1)
+def turning(image, k, middle_s):
+    return np.roll(image, 37 * k, axis=1)
 
 
-def gaining(picture, k, middle_s):
-    return picture * (1.0 + 0.03 * np.sin(0.9 * k))
+def gaining(image, k, middle_s):
+    return image * (1.0 + 0.03 * np.sin(0.9 * k))
 
 
 @pytest.mark.parametrize("paint", [passing_car, tunnel, bumps, turning, gaining])
@@ -275,7 +275,7 @@ def test_only_neighbouring_frames_that_were_looked_at_are_watched():
     frames = list(footage(onsets(1)))
     detector = FlashDetector(stream=camera())
     for index in [*range(20), *range(30, 60)]:
-        detector.update(Picture(index, frames[index]))
+        detector.update(Frame(index, frames[index]))
     found = detector.finish()
     expected = np.array([*range(1, 19), *range(30, 58)]) / 12.0
     assert np.max(np.abs(found.watched_s[:, 0] - expected)) < 1e-6
@@ -337,9 +337,9 @@ def test_frames_without_stamps_and_of_other_sizes_are_left_out():
 
 
 def test_clipped_blocks_are_left_out():
-    def sky(picture, k, middle_s):
-        picture[:, :120] = 254.0
-        return picture
+    def sky(image, k, middle_s):
+        image[:, :120] = 254.0
+        return image
 
     onsets_s = onsets(1)
     found = detected(camera(), footage(onsets_s, paint=sky))

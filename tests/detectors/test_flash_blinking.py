@@ -193,14 +193,14 @@ def test_a_few_whole_frames_do_not_stand_for_all_changes(monkeypatch):
     monkeypatch.setattr(FlashDetector, "_learnt", lambda _: learnt)
     gain = {"now": 1.0}
 
-    def paint(picture, _k, middle_s):
+    def paint(image, _k, middle_s):
         ages_s = middle_s[:, None] - on_s
         light = np.clip(ages_s / SCAN_S, 0.0, 1.0)
         light -= np.clip((ages_s - 0.1167) / SCAN_S, 0.0, 1.0)
-        falls = np.linspace(1.2, 0.6, picture.shape[1])
-        shown = picture * (1.0 + light.sum(axis=1, keepdims=True) * falls).astype(np.float32)
+        falls = np.linspace(1.2, 0.6, image.shape[1])
+        shown = image * (1.0 + light.sum(axis=1, keepdims=True) * falls).astype(np.float32)
         used = gain["now"]
-        gain["now"] *= (float(picture.mean()) / (used * float(shown.mean()))) ** 0.25
+        gain["now"] *= (float(image.mean()) / (used * float(shown.mean()))) ** 0.25
         return shown * used
 
     n = round(50 * (on_s[-1] + 0.6))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.flash.learning import _shows_bands, _whole_pulses, learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
@@ -158,7 +158,7 @@ def test_tails_longer_than_the_exposure_are_drawn_by_bands_of_one_height(tail_px
     assert np.max(np.abs(rows - onsets_px[places] - half_px)) < 2.0 + 0.03 * half_px
 
 
-def test_errors_of_edges_that_the_picture_cuts_are_honest():
+def test_errors_of_edges_that_the_image_cuts_are_honest():
     # Ramps of 300 rows, half of them cut by the border, together with fully lit frames.
     rng = np.random.default_rng(8)
     z, n_cut = [], 0
@@ -183,7 +183,7 @@ def test_errors_of_edges_that_the_picture_cuts_are_honest():
 def test_pixels_clip_at_the_white_of_the_video(white, is_clean):
     luma = np.full((32, 64), 120, dtype=np.uint8)
     luma[8:16, :32] = 235
-    found = FrameRows(Picture(0, luma, white=white)).is_clean
+    found = FrameRows(Frame(0, luma, white=white)).is_clean
     assert np.all(found[8:16, :8] == is_clean)
     assert found[:8].all()
     assert found[:, 8:].all()

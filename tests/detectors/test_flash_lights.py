@@ -23,9 +23,9 @@ def irregular(length_s, *, duration_s=15.0, seed=3, gap_s=(0.15, 0.4)):
     return times_s[times_s < duration_s - length_s - 0.5]
 
 
-def shaking(picture, k, middle_s):
+def shaking(frame, k, middle_s):
     shift = round(0.7 * np.sin(2.1 * k)), round(0.7 * np.cos(1.3 * k))
-    return np.roll(picture, shift, axis=(0, 1))
+    return np.roll(frame, shift, axis=(0, 1))
 
 
 def seen(
@@ -72,7 +72,7 @@ def test_lights_shorter_than_the_exposure_are_dated_by_their_half(length_s):
 
 
 @pytest.mark.parametrize("length_s", [0.03, 0.2, 0.4])
-def test_lights_longer_than_the_picture_are_dated_on_and_off(length_s):
+def test_lights_longer_than_the_image_are_dated_on_and_off(length_s):
     exposure_s, line_delay_s = 0.002, 1.5e-5
     onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.2, 0.5))
     timing = {"exposure_s": exposure_s, "line_delay_s": line_delay_s, "n": 340}
@@ -102,8 +102,8 @@ def test_pulses_that_light_a_frame_whole_lie_between_two_frames():
 def test_ramps_that_an_encoder_blurs_count_as_those_of_short_exposures():
     timing = {"exposure_s": 3e-4, "line_delay_s": 3e-5}  # 10 rows
 
-    def blurred(picture, k, middle_s):
-        return uniform_filter1d(picture, 9, axis=0)
+    def blurred(frame, k, middle_s):
+        return uniform_filter1d(frame, 9, axis=0)
 
     onsets_s = irregular(3e-4, gap_s=(0.1, 0.2))
     found = seen(onsets_s, 3e-4, n=180, paint=blurred, **timing)
@@ -112,7 +112,7 @@ def test_ramps_that_an_encoder_blurs_count_as_those_of_short_exposures():
     assert np.max(np.abs(errors_s(found, onsets_s + 1.5e-4, **timing))) < 6e-5
 
 
-def test_bands_that_the_picture_cuts_are_timed():
+def test_bands_that_the_image_cuts_are_timed():
     # Ramps of 160 of the 480 rows: hardly any band lies in the image with both of its edges.
     onsets_s = irregular(0.004)
     found = seen(onsets_s, 0.004)
@@ -153,7 +153,7 @@ def test_ramps_that_are_shorter_than_the_exposure_may_be_those_of_the_light(line
         assert np.median(off_s) < 1.96 * found.edge_shift_std_s < 1e-3
 
 
-def test_tails_of_edges_above_the_picture_widen_errors():
+def test_tails_of_edges_above_the_image_widen_errors():
     # For half of the bands of a xenon tube, the image shows the tail but not the upper edge.
     timing = {"exposure_s": 0.0027, "line_delay_s": 3.7e-5}
     rows = np.where(np.arange(16) % 2, np.linspace(150.0, 350.0, 16), np.linspace(42.0, 60.0, 16))
@@ -175,10 +175,10 @@ def test_tails_of_edges_above_the_picture_widen_errors():
 
 
 def test_exposure_that_answers_the_light_does_no_harm():
-    def dimmed(picture, k, middle_s):
+    def dimmed(frame, k, middle_s):
         # The frame after a lit one is darker as a whole.
         lit = np.any(np.abs(onsets_s - (k - 1) / 12.0) < 0.012)
-        return picture * (0.93 if lit else 1.0)
+        return frame * (0.93 if lit else 1.0)
 
     onsets_s = irregular(0.002)
     found = seen(onsets_s, 0.002, paint=dimmed)
@@ -191,17 +191,17 @@ def answered(onsets_s, length_s, *, target=105.0, light=70.0):
     """Return an auto-exposure that corrects a quarter of the difference from frame to frame."""
     gain = {"now": 1.0}
 
-    def paint(picture, k, middle_s):
+    def paint(frame, k, middle_s):
         used = gain["now"]
         lit = np.any((middle_s[240] > onsets_s) & (middle_s[240] < onsets_s + length_s))
         gain["now"] *= (target / (used * (target + light * lit))) ** 0.25
-        return picture * used
+        return frame * used
 
     return paint
 
 
 @pytest.mark.parametrize("length_s", [0.3, 0.7])
-def test_lights_are_dated_where_exposure_brings_the_picture_back(length_s):
+def test_lights_are_dated_where_exposure_brings_the_image_back(length_s):
     timing = {"exposure_s": 0.003, "line_delay_s": 6e-5}
     onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.4, 0.9))
     case = {"brightness": 70.0, "width_s": length_s, "paint": answered(onsets_s, length_s)}
@@ -325,7 +325,7 @@ def test_ramps_shorter_than_any_exposure_are_those_of_pulses():
 
 
 @pytest.mark.parametrize("length_s", [0.004, 0.045, 0.2])
-def test_where_the_light_ends_in_the_picture_is_no_edge(length_s):
+def test_where_the_light_ends_in_the_image_is_no_edge(length_s):
     timing = {"exposure_s": 0.01, "line_delay_s": 5e-5}
     onsets_s = irregular(length_s, duration_s=40.0, gap_s=(0.4, 0.8))
     case = {"n": 500, "width_s": length_s, "reach": 0.35, "brightness": 60.0}

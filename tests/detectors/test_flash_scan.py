@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.model.scan import SCAN_DIRECTIONS
 from testkit.flash_footage import camera, detected, footage, onsets, stored
 
@@ -18,7 +18,7 @@ LINES = {
 @pytest.mark.parametrize("scan", SCAN_DIRECTIONS)
 def test_lines_become_rows_in_the_order_in_which_they_are_read(scan):
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    lines = Picture(4, image, white=235).scanned(scan)
+    lines = Frame(4, image, white=235).scanned(scan)
     assert lines.luma.tolist() == LINES[scan]
     assert (lines.index, lines.white) == (4, 235)
     assert camera(width_px=3, height_px=2, scan=scan).n_lines == len(LINES[scan])

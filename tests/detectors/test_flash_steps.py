@@ -124,18 +124,18 @@ def test_light_that_changes_slowly_is_no_lamp(rise_s, exposure_s):
     assert detected(stream, footage([], n=N, paint=lamps(rise_s=rise_s))) is None
 
 
-def gain_steps(picture, k, _middle_s):
-    return picture * (1.3 if k // 9 % 2 else 1.0)
+def gain_steps(image, k, _middle_s):
+    return image * (1.3 if k // 9 % 2 else 1.0)
 
 
-def cuts(picture, k, _middle_s):
-    return np.flipud(picture) if k // 9 % 2 else picture
+def cuts(image, k, _middle_s):
+    return np.flipud(image) if k // 9 % 2 else image
 
 
-def sweeping(picture, k, _middle_s):
+def sweeping(image, k, _middle_s):
     x = (9 * k) % 400 - 40
-    picture[150:330, max(x, 0) : max(x + 120, 0)] += 120.0
-    return picture
+    image[150:330, max(x, 0) : max(x + 120, 0)] += 120.0
+    return image
 
 
 @pytest.mark.parametrize("paint", [gain_steps, cuts, sweeping])
@@ -145,10 +145,10 @@ def test_what_lasts_but_is_no_lamp_gives_no_edges(paint):
 
 
 def test_ambient_that_jumps_for_all_rows_is_an_event():
-    def paint(picture, _k, middle_s):
+    def paint(image, _k, middle_s):
         n_on = sum(np.clip((middle_s - at_s) / 0.008 + 0.5, 0.0, 1.0) for at_s in LAMPS_S)
         n_off = sum(np.clip((middle_s - at_s) / 0.008 + 0.5, 0, 1) for at_s in LAMPS_S + WIDTH_S)
-        return picture * (0.6 + 0.4 * (n_on - n_off)[:, None].astype(np.float32))
+        return image * (0.6 + 0.4 * (n_on - n_off)[:, None].astype(np.float32))
 
     found = detected(camera(N), footage([], n=N, paint=paint))
     assert np.max(np.abs(late_s(found))) < RAW_WORST_S
@@ -186,18 +186,18 @@ IN_PHASE_S = np.array(
 PHASE_N = 230
 
 
-def lamps_in_phase(picture, _k, middle_s):
+def lamps_in_phase(image, _k, middle_s):
     at_s = float(middle_s[0])
     shares = np.clip((at_s - IN_PHASE_S) / 0.008 + 0.5, 0.0, 1.0)
     light = float(shares[::2].sum() - shares[1::2].sum())
     # Brighter to one side: cells that change by different amounts constrain the tone curve.
-    side = np.linspace(0.4, 1.0, picture.shape[1], dtype=np.float32)
-    return picture + 50.0 * light * side * (0.3 + 0.7 * picture / 128.0)
+    side = np.linspace(0.4, 1.0, image.shape[1], dtype=np.float32)
+    return image + 50.0 * light * side * (0.3 + 0.7 * image / 128.0)
 
 
-def unlit(picture, k, middle_s):
+def unlit(image, k, middle_s):
     """Paint lamps in phase on all but a sixteenth of the image, which is a screen that stays on."""
-    lit = lamps_in_phase(picture, k, middle_s)
+    lit = lamps_in_phase(image, k, middle_s)
     lit[:120, :40] = 110.0
     return lit
 
@@ -216,11 +216,11 @@ def test_slow_lights_are_not_dated_by_shares():
     # A screen's light rises over two exposures: many frames are partly lit.
     changes_s = np.array([(6 + 5 * i) / 12.0 + 0.001 * (i - 10.5) for i in range(22)])
 
-    def paint(picture, _k, middle_s):
+    def paint(image, _k, middle_s):
         shares = np.clip((float(middle_s[0]) - changes_s) / (0.008 + SCREEN_RISE_S) + 0.5, 0, 1)
         light = 50.0 * float(shares[::2].sum() - shares[1::2].sum())
-        side = np.linspace(0.4, 1.0, picture.shape[1], dtype=np.float32)
-        return picture + light * side * (0.3 + 0.7 * picture / 128.0)
+        side = np.linspace(0.4, 1.0, image.shape[1], dtype=np.float32)
+        return image + light * side * (0.3 + 0.7 * image / 128.0)
 
     stream = camera(N, line_delay_s=0.0)
     found = detected(stream, footage([], n=N, line_delay_s=0.0, paint=paint))
@@ -232,11 +232,11 @@ def test_slow_lights_are_not_dated_by_shares():
 def test_exposures_that_answer_lights_leave_intervals():
     gain = 1.0
 
-    def answered(picture, k, middle_s):
+    def answered(image, k, middle_s):
         nonlocal gain
-        lit = lamps_in_phase(picture, k, middle_s)
+        lit = lamps_in_phase(image, k, middle_s)
         shown = lit * gain
-        gain *= (float(picture.mean()) / float(shown.mean())) ** 0.25
+        gain *= (float(image.mean()) / float(shown.mean())) ** 0.25
         return shown
 
     frames = footage([], n=PHASE_N, line_delay_s=0.0, paint=answered)

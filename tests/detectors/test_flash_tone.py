@@ -72,8 +72,8 @@ def test_flashes_are_dated_though_other_light_comes_and_goes():
     timing = {"exposure_s": 0.008, "line_delay_s": 2.5e-5}
     pulses_s = onsets(3, mean_s=0.23, duration_s=20.0)
 
-    def tunnel(picture, k, middle_s):
-        return picture * (0.4 if 80 <= k < 170 else 1.0)
+    def tunnel(frame, k, middle_s):
+        return frame * (0.4 if 80 <= k < 170 else 1.0)
 
     found = detected(camera(240, **timing), footage(pulses_s, n=240, paint=tunnel, **timing))
     assert isinstance(found, FlashEdges)

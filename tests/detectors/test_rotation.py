@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import RotationDetector, frame_times_s
 from testkit.seen_points import texture, turned
 from testkit.turning_camera import (
@@ -25,7 +25,7 @@ def test_chosen_increments_equal_those_of_all_frames():
     chosen[[1, 2, 6, 11]] = True
     detector = RotationDetector(stream(), chosen)
     for index, frame in enumerate(pictures()):
-        detector.update(Picture(index, frame))
+        detector.update(Frame(index, frame))
     some, every = detector.finish(), detected(stream(), pictures())
     assert some.start_s == pytest.approx(every.start_s[[0, 1, 5, 10]], abs=1e-9)
     assert np.max(np.abs(some.angles_rad - every.angles_rad[[0, 1, 5, 10]])) < ANGLE_TOL_RAD
@@ -38,7 +38,7 @@ def test_slivers_show_no_turn(shape):
     assert detected(stream(), frames) is None
 
 
-def test_turns_of_the_picture_are_found():
+def test_turns_of_the_image_are_found():
     found = detected(stream(), pictures())
     assert found.angles_rad.shape == (11, 3)
     # small rotations: rotation vectors subtract, to second order
@@ -96,7 +96,7 @@ def test_lost_frame_is_a_longer_increment():
     frames = pictures()
     detector = RotationDetector(stream=stream())
     for index in (0, 1, 2, 5, 6):
-        detector.update(Picture(index, frames[index]))
+        detector.update(Frame(index, frames[index]))
     found = detector.finish()
     assert abs((found.stop_s - found.start_s)[2] - 3 * PERIOD_NS * 1e-9) < 1e-12
     assert np.max(np.abs(found.angles_rad[2] - directions()[5] + directions()[2])) < 2e-3
@@ -127,7 +127,7 @@ def test_change_of_size_starts_anew():
     assert found.angles_rad.shape[0] == 10
 
 
-def test_unknown_focal_length_scales_the_picture_angles():
+def test_unknown_focal_length_scales_the_image_angles():
     """Assumed 70 degrees give 611 px for 560: rotations about x and y shrink by the ratio."""
     assumed = detected(stream(focal_px=None), pictures())
     stated = detected(stream(), pictures())
@@ -138,7 +138,7 @@ def test_unknown_focal_length_scales_the_picture_angles():
     assert abs(ratio - 560.0 / 611.2) < 0.01
 
 
-def test_rows_are_those_of_the_full_picture():
+def test_rows_are_those_of_the_full_image():
     scene = texture(3)
     scene[240:] = 90  # corners lie above the middle row
     frames = [turned(scene, turn, FULL_FOCAL_PX) for turn in directions()]

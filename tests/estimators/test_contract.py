@@ -21,8 +21,8 @@ from syncaudit.model import (
     AudioStream,
     BandEnergies,
     ClipEvidence,
+    ImageMotion,
     PairMeasurement,
-    PictureMotion,
     Quantity,
     SourceKind,
 )
@@ -85,10 +85,10 @@ def camera_and_arm(seed: int, other: int) -> ClipEvidence:
         times_s=times_s,
         values=np.degrees(told.angle(times_s)),
     )
-    picture = PictureMotion(
+    frame = ImageMotion(
         source="a", epoch_ns=EPOCH_NS, start_s=times_s[:-1], stop_s=times_s[1:], moves=moves
     )
-    return ClipEvidence(picture_motions={"a": picture}, motion={"b": {joints.quantity: joints}})
+    return ClipEvidence(image_motions={"a": frame}, motion={"b": {joints.quantity: joints}})
 
 
 def two_microphones(seed: int, other: int) -> ClipEvidence:

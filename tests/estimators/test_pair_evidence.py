@@ -23,9 +23,9 @@ from syncaudit.model import (
     AudioStream,
     EventResiduals,
     EventTrain,
+    ImageMotion,
     Interval,
     PairMeasurement,
-    PictureMotion,
     Quantity,
     Tier,
 )
@@ -108,7 +108,7 @@ def test_knocks_correlate_at_their_offset(is_clear):
     assert found.agreement.max() > 0.5
 
 
-def arm(seed: int, late_s: float) -> tuple[PictureMotion, Activity, Activity]:
+def arm(seed: int, late_s: float) -> tuple[ImageMotion, Activity, Activity]:
     """Return what a camera sees of an arm, the joints, and their commands."""
     rng = np.random.default_rng([seed, 8])
     course = draw_course(12.0, TaskStyle(), np.random.default_rng([seed, 7]))
@@ -116,7 +116,7 @@ def arm(seed: int, late_s: float) -> tuple[PictureMotion, Activity, Activity]:
     pose = np.radians(course.joints(times_s - late_s))[:, :5]
     places = np.sin(pose @ rng.normal(0.0, 0.8, (5, 24)) + rng.uniform(0.0, 6.28, 24))
     moves = np.diff(places, axis=0)
-    picture = PictureMotion(
+    frame = ImageMotion(
         source="cam",
         epoch_ns=EPOCH,
         start_s=times_s[:-1],
@@ -132,12 +132,12 @@ def arm(seed: int, late_s: float) -> tuple[PictureMotion, Activity, Activity]:
             ("action", Quantity.COMMAND, course.command),
         )
     )
-    return picture, joints, told
+    return frame, joints, told
 
 
-def test_robots_have_curves_of_pictures_and_of_commands():
-    picture, joints, told = arm(1, 0.1)
-    seen = measure_camera_state(picture, joints)
+def test_robots_have_curves_of_images_and_of_commands():
+    frame, joints, told = arm(1, 0.1)
+    seen = measure_camera_state(frame, joints)
     assert seen.method == "arm_motion"
     assert seen.accepted, seen.why
     # One step of the search, and the refinement by the fit.
@@ -146,7 +146,7 @@ def test_robots_have_curves_of_pictures_and_of_commands():
     assert command.method == "command"
     assert command.accepted, command.why
     assert curve_of(command).peak_s == pytest.approx(command.offset_s, abs=0.03)
-    commanded = measure_camera_state(picture, told)
+    commanded = measure_camera_state(frame, told)
     assert commanded.method == "commanded_motion"
     assert curve_of(commanded).agreement.max() > 0.5
 

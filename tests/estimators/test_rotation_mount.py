@@ -35,7 +35,7 @@ def gaussian(time_s):
 
 @pytest.mark.parametrize("focal", [0.62, 0.85, 1.0, 1.5])
 @pytest.mark.parametrize("seed", range(3))
-def test_wrong_focal_length_is_no_stabilised_picture(seed, focal):
+def test_wrong_focal_length_is_no_stabilised_image(seed, focal):
     motion = shaking(seed)
     mount = np.diag([focal, focal, 1.0]) @ TILTED
     found = measured(motion, motion, seed, mount=mount)
@@ -68,7 +68,7 @@ def test_gimbal_is_refused_whether_its_clock_steps_or_not(shares):
 @pytest.mark.parametrize("response", [one_sided(0.1), one_sided(0.3), gaussian(0.3), gaussian(1.0)])
 @pytest.mark.parametrize("highest_hz", [1.5, 4.0])
 @pytest.mark.parametrize("seed", range(2))
-def test_stabilised_picture_is_refused(seed, highest_hz, response):
+def test_stabilised_image_is_refused(seed, highest_hz, response):
     motion = shaking(seed, highest_hz=highest_hz, rms=0.3)
     assert not measured(motion, filtered(motion, response), seed).accepted
 
@@ -86,7 +86,7 @@ def test_bad_increments_hide_no_filter(seed, is_filtered):
     assert found.accepted is not is_filtered
 
 
-def test_picture_without_slow_motion_is_refused():
+def test_image_without_slow_motion_is_refused():
     motion = shaking(1, rms=0.3, highest_hz=1.5)
     assert not measured(motion, filtered(motion, lambda hz: 1 - gaussian(0.3)(hz)), 1).accepted
 

@@ -142,14 +142,14 @@ def systematic_s(kind, line_delay_s):
 
 
 @pytest.mark.parametrize("kind", ["gyro", "camera", "yaw"])
-def test_pictures_and_read_out_stay_in_the_error_of_long_clips(kind):
+def test_images_and_read_out_stay_in_the_error_of_long_clips(kind):
     plain = systematic_s(kind, 0.0)
     rolling = systematic_s(kind, 5e-5)
     assert plain > PICTURES_S
     assert np.sqrt(rolling**2 - plain**2) > READOUT_LEFT_S
 
 
-def test_pictures_count_beside_interpolation():
+def test_images_count_beside_interpolation():
     motion = shaking(32, lowest_hz=0.1, highest_hz=1.5)
     cams = [
         camera(motion, 32 + k, name=name, rate_hz=120.0, mount=np.eye(3))

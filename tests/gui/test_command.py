@@ -36,17 +36,17 @@ def viewer(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 
 
 def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
-    picture, labels = tmp_path / "shot.png", tmp_path / "labels.jsonl"
+    frame, labels = tmp_path / "shot.png", tmp_path / "labels.jsonl"
     run = viewer(
         barcode_folder / "manifest.jsonl", "--no-audit", "--at", "1.51", "--span", "1",
-        "--source", "imu", "--shot", picture, "--size", "1000x700@2", "--labels", labels,
+        "--source", "imu", "--shot", frame, "--size", "1000x700@2", "--labels", labels,
         DISPLAY="",
     )  # fmt: skip
     out, errors = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 0, errors
-    assert out.strip() == str(picture)
+    assert out.strip() == str(frame)
     assert errors == ""
-    grey = cv2.imread(str(picture), cv2.IMREAD_GRAYSCALE)
+    grey = cv2.imread(str(frame), cv2.IMREAD_GRAYSCALE)
     assert grey.shape == (1400, 2000)
     # The first pane begins below the headline; its image is 160 x 96 scaled to its width.
     width = round((1000 - 12 - 6 - 400 - 5 * 4) / 6 * 2)

@@ -40,9 +40,9 @@ class Camera:
         return self.next()
 
 
-def number_of(picture: FrameImage) -> int:
-    assert picture.pixels is not None, picture.error
-    return read_barcode(picture.pixels[:, :, 1])
+def number_of(image: FrameImage) -> int:
+    assert image.pixels is not None, image.error
+    return read_barcode(image.pixels[:, :, 1])
 
 
 @pytest.fixture
@@ -86,10 +86,10 @@ def test_span_of_a_long_video_counts_from_its_first_frame(tmp_path, camera_of):
     assert number_of(camera.exact(29)) == 59
 
 
-def test_pictures_keep_their_shape(tmp_path, camera_of):
-    picture = camera_of(write_barcodes(tmp_path / "v.mp4", 3)).exact(0)
-    assert picture.pixels is not None
-    assert picture.pixels.shape == (72, 120, 4)
+def test_images_keep_their_shape(tmp_path, camera_of):
+    image = camera_of(write_barcodes(tmp_path / "v.mp4", 3)).exact(0)
+    assert image.pixels is not None
+    assert image.pixels.shape == (72, 120, 4)
 
 
 def test_stepping_decodes_each_frame_once(tmp_path):
@@ -120,9 +120,9 @@ def test_newest_request_wins(tmp_path, camera_of):
 
 
 def test_frames_behind_a_short_file_say_so(tmp_path, camera_of):
-    picture = camera_of(write_barcodes(tmp_path / "v.mp4", 10)).exact(12)
-    assert picture.pixels is None
-    assert "the file has 10 frames" in picture.error
+    image = camera_of(write_barcodes(tmp_path / "v.mp4", 10)).exact(12)
+    assert image.pixels is None
+    assert "the file has 10 frames" in image.error
 
 
 def test_no_video_says_why(tmp_path, camera_of):

@@ -16,15 +16,15 @@ from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.theme import LIGHT
 
 from syncaudit.datasets import load_manifest
-from syncaudit.model import PictureAudit, PictureFault, PictureSpell, Verdict
+from syncaudit.model import ImageAudit, ImageFault, ImageFaultRun, Verdict
 from syncaudit.pipeline import audit
 from testkit.barcode_clips import N_FRAMES, RATE_HZ, START_NS, write_clip, write_manifest
 
 NEAR_S = 1e-6
 
 
-def spell(fault: PictureFault, first: int, last: int) -> PictureSpell:
-    return PictureSpell(
+def spell(fault: ImageFault, first: int, last: int) -> ImageFaultRun:
+    return ImageFaultRun(
         fault=fault,
         first=first,
         last=last,
@@ -35,12 +35,12 @@ def spell(fault: PictureFault, first: int, last: int) -> PictureSpell:
     )
 
 
-SPELLS = (spell(PictureFault.FROZEN, 20, 39), spell(PictureFault.DAMAGED, 50, 50))
+SPELLS = (spell(ImageFault.FROZEN, 20, 39), spell(ImageFault.DAMAGED, 50, 50))
 
 
 def verdict_row(clip_id: str, *, offset_s: float = 0.0) -> dict[str, object]:
     """Return a verdict row as written by a run, with faults of one camera."""
-    pictures = PictureAudit(frames=N_FRAMES, counts={"frozen": 20}, spells=SPELLS)
+    pictures = ImageAudit(frames=N_FRAMES, counts={"frozen": 20}, spells=SPELLS)
     return {
         "clip_id": clip_id,
         "recording_id": clip_id,
@@ -135,7 +135,7 @@ def test_spells_move_with_the_clock_of_their_camera(window):
     assert times_s == ["1.51 s", "3.01 s"]
 
 
-def test_picture_says_what_is_wrong_with_it(window):
+def test_image_says_what_is_wrong_with_it(window):
     for time_s, words in ((1.5, "❄ frozen"), (0.5, ""), (2.52, "↯ damaged")):
         window.display.jump_to(time_s)
         assert window.panels.films.panes["cam1"].fault == words
@@ -179,15 +179,15 @@ def test_who_labels_blindly_sees_no_faults_until_then(window):
 
 
 def test_every_fault_has_a_glyph_and_a_word_of_its_own():
-    assert set(FAULT_SIGNS) == set(PictureFault)
+    assert set(FAULT_SIGNS) == set(ImageFault)
     for column in zip(*FAULT_SIGNS.values(), strict=True):
-        assert len(set(column)) == len(PictureFault)
+        assert len(set(column)) == len(ImageFault)
 
 
 def test_faults_of_an_audit_are_those_of_its_row(window, tmp_path):
     clip = load_manifest(tmp_path / "m.jsonl")[0]
     verdict = audit(clip)
-    pictures = {"cam0": PictureAudit(frames=N_FRAMES, spells=SPELLS)}
+    pictures = {"cam0": ImageAudit(frames=N_FRAMES, spells=SPELLS)}
     verdict = replace(verdict, record=replace(verdict.record, pictures=pictures))
     judged = Judgement.of_row(json.loads(json.dumps(verdict.to_json())), clip)
     assert judged.frame_audits == pictures
@@ -200,16 +200,16 @@ def test_faults_of_an_audit_are_those_of_its_row(window, tmp_path):
 
 def test_spells_beyond_the_stamps_are_left_out(window):
     model = window.session.model
-    spells = (spell(PictureFault.UNDECODED, 55, 70), spell(PictureFault.WHITE, 80, 90))
+    spells = (spell(ImageFault.UNDECODED, 55, 70), spell(ImageFault.WHITE, 80, 90))
     model.judgement = replace(
         model.judgement,
         verdict=Verdict.REJECT,
         frame_audits={
-            "cam1": PictureAudit(frames=91, spells=spells),
-            "gone": PictureAudit(frames=0),
+            "cam1": ImageAudit(frames=91, spells=spells),
+            "gone": ImageAudit(frames=0),
         },
     )
     window.display.show_clocks()
     (shown,) = model.spells["cam1"]
-    assert (shown.fault, shown.last) == (PictureFault.UNDECODED, 70)
+    assert (shown.fault, shown.last) == (ImageFault.UNDECODED, 70)
     assert shown.stop_s == pytest.approx(N_FRAMES / RATE_HZ + 0.007, abs=NEAR_S)

@@ -16,7 +16,7 @@ from testkit.viewer_keys import WAIT_MS, key
 LONG = "roof_rig_{}_wide_angle_global_shutter_serial_0042"
 
 
-def test_pane_that_waits_for_its_picture_does_not_say_no_footage(window):
+def test_pane_that_waits_for_its_image_does_not_say_no_footage(window):
     window.panels.films.set_model(window.session.model)
     window.panels.films.show_time(1.0)
     assert {pane.words for pane in window.panels.films.panes.values()} == {"…"}

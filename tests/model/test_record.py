@@ -12,10 +12,10 @@ from syncaudit.model import (
     ClockEstimate,
     CommonOffsets,
     Finding,
+    ImageAudit,
+    ImageFault,
+    ImageFaultRun,
     PairMeasurement,
-    PictureAudit,
-    PictureFault,
-    PictureSpell,
     ReasonCode,
     Severity,
     SourceVerdict,
@@ -41,12 +41,12 @@ RECORD = ClipRecord(
     max_offset_s=2.0,
     stamps={"cam": STAMPS},
     pictures={
-        "cam": PictureAudit(
+        "cam": ImageAudit(
             frames=9,
             counts={"blank": 2},
             spells=(
-                PictureSpell(
-                    fault=PictureFault.BLANK,
+                ImageFaultRun(
+                    fault=ImageFault.BLANK,
                     first=3,
                     last=4,
                     frames=2,

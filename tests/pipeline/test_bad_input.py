@@ -82,7 +82,7 @@ def test_text_instead_of_video(clip) -> None:
     check(clip.overwrite("cam_rear.mp4", b"hello " * 99).audit(), "unreadable", "cam_rear")
 
 
-def test_video_with_damaged_pictures(clip) -> None:
+def test_video_with_damaged_images(clip) -> None:
     data = bytearray((clip.path / "cam_rear.mp4").read_bytes())
     begin = data.index(b"mdat")
     rng = random.Random(3)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.batch.fingerprint import content_half, fingerprint_of, policy_half, with_policy
 from syncaudit.datasets import clip_to_row, load_manifest
-from syncaudit.model import Activity, Clip, ClipEvidence, ClipVerdict, PictureAudit, Quantity
+from syncaudit.model import Activity, Clip, ClipEvidence, ClipVerdict, ImageAudit, Quantity
 from syncaudit.pipeline.conditions import conditions_of
 from testkit.judged_clips import POLICY, judge_measured
 
@@ -30,7 +30,7 @@ def test_speed_turning_and_light() -> None:
     speed = activity(Quantity.SPEED, np.full((2000, 1), 12.0))
     evidence = ClipEvidence(
         motion={"imu": {Quantity.ANGULAR_RATE: gyro}, "can": {Quantity.SPEED: speed}},
-        pictures={"a": PictureAudit(frames=2, light=30.0), "b": PictureAudit(frames=2, light=80.0)},
+        pictures={"a": ImageAudit(frames=2, light=30.0), "b": ImageAudit(frames=2, light=80.0)},
     )
     found = conditions_of(evidence)
     assert found["speed"] == pytest.approx(12.0)

@@ -7,8 +7,8 @@ from syncaudit.estimators import pairs
 from syncaudit.model import (
     ClipEvidence,
     FlashIntervals,
+    ImageMotion,
     PairMeasurement,
-    PictureMotion,
     Quantity,
 )
 from syncaudit.pipeline.pairing import measure_pairs
@@ -110,14 +110,14 @@ def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
     }
     frames_s = np.arange(3.0)
     cameras = {
-        name: PictureMotion(
+        name: ImageMotion(
             source=name, epoch_ns=0, start_s=frames_s, stop_s=frames_s + 1.0, moves=np.zeros((3, 2))
         )
         for name in ("head", "wrist")
     }
     clip = ClipEvidence(
         motion={name: {Quantity.STATE: one} for name, one in named.items()},
-        picture_motions=cameras,
+        image_motions=cameras,
         clocks={"left": "arm", "right": "arm", "base": "own", "head": "arm", "wrist": "usb"},
     )
     measure_pairs(clip, max_offset_s=2.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import FrameFiles, ReasonCode, Severity
-from syncaudit.pipeline.camera_evidence import find_flashes, find_in_pictures
+from syncaudit.pipeline.camera_evidence import detect_in_frames, find_flashes
 from syncaudit.pipeline.stages import Stages
 from testkit.flash_footage import camera, footage, stored
 from testkit.lamp_footage import LAMPS_S, WIDTH_S, N, lamps
@@ -35,7 +35,7 @@ def test_a_calibration_reads_the_images_as_the_light_shows(upside_down):
 @pytest.mark.parametrize("scan", [None, "down"])
 def test_an_audit_doubts_a_direction_that_lights_contradict(upside_down, scan):
     stream = dataclasses.replace(upside_down, scan=scan)
-    part, _ = find_in_pictures(
+    part, _ = detect_in_frames(
         stream, Stages(), gyro=None, is_robot=False, wanted={}, decoder="cpu"
     )
     assert "cam" not in part.flashes

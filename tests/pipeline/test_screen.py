@@ -102,7 +102,7 @@ def test_another_policy_lets_no_screened_clip_pass(clip: Any, tmp_path: Any) -> 
     assert verdicts == [{"pass": 0, "reject": 0, "unverified": 1}] * 2
 
 
-def test_an_audit_after_a_screen_looks_at_the_pictures(clip: Any, tmp_path: Any) -> None:
+def test_an_audit_after_a_screen_looks_at_the_images(clip: Any, tmp_path: Any) -> None:
     clips = [clip.clip]
     options: dict[str, Any] = {"out": tmp_path / "out", "workers": 0, "to_row": clip_to_row}
     run_batch(clips, load_policy(), settings={"is_screen": True}, **options)

@@ -10,7 +10,7 @@ import pytest
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraSpec, Clip
-from syncaudit.pipeline.thumbnails import take_pictures
+from syncaudit.pipeline.thumbnails import take_thumbnails
 from testkit.places import SAMPLE_DATA
 
 
@@ -21,27 +21,27 @@ def clips() -> dict[str, Clip]:
 
 def test_the_cameras_asked_for_first_are_shown(clips: dict[str, Clip]) -> None:
     wanted = ["cam_rear", "cam_front_left", "imu", "cam_front", "cam_front_right"]
-    pictures = take_pictures(clips["good"], wanted)
-    assert [picture.source for picture in pictures] == ["cam_rear", "cam_front_left", "cam_front"]
-    for picture in pictures:
-        pixels = cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR)
+    pictures = take_thumbnails(clips["good"], wanted)
+    assert [frame.source for frame in pictures] == ["cam_rear", "cam_front_left", "cam_front"]
+    for frame in pictures:
+        pixels = cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR)
         assert pixels is not None
-        assert pixels.shape[:2] == (picture.height_px, picture.width_px)
-        assert picture.width_px <= 320
+        assert pixels.shape[:2] == (frame.height_px, frame.width_px)
+        assert frame.width_px <= 320
         assert pixels.std() > 10  # a scene, not a blank
-        assert picture.words == "frame 121 of 240"
-        assert len(picture.jpeg) < 20_000
+        assert frame.words == "frame 121 of 240"
+        assert len(frame.jpeg) < 20_000
 
 
 @pytest.mark.parametrize("name", ["truncated_video", "missing_file"])
 def test_what_cannot_be_read_is_left_out(clips: dict[str, Clip], name: str) -> None:
-    assert take_pictures(clips[name], ["cam_front", "nobody"]) == []
+    assert take_thumbnails(clips[name], ["cam_front", "nobody"]) == []
 
 
 def test_nothing_is_fetched_from_afar(clips: dict[str, Clip]) -> None:
     clip = clips["good"]
-    assert take_pictures(replace(clip, base_uri="memory://data"), ["cam_rear"]) == []
+    assert take_thumbnails(replace(clip, base_uri="memory://data"), ["cam_rear"]) == []
     spec = clip.sources["cam_rear"]
     assert isinstance(spec, CameraSpec)
     remote = replace(clip, sources={"cam_rear": replace(spec, uri="memory://a.mp4")})
-    assert take_pictures(remote, ["cam_rear"]) == []
+    assert take_thumbnails(remote, ["cam_rear"]) == []

@@ -11,9 +11,9 @@ from syncaudit.model import (
     ArrivalAudit,
     Clip,
     ClipRecord,
-    PictureAudit,
-    PictureFault,
-    PictureSpell,
+    ImageAudit,
+    ImageFault,
+    ImageFaultRun,
     StampRemark,
 )
 from syncaudit.model.finding import ReasonCode
@@ -57,12 +57,12 @@ FAULTY = replace(
         ),
     },
     pictures={
-        "cam_front": PictureAudit(
+        "cam_front": ImageAudit(
             frames=240,
-            counts={str(PictureFault.BLANK): 200},
+            counts={str(ImageFault.BLANK): 200},
             spells=(
-                PictureSpell(
-                    fault=PictureFault.BLANK,
+                ImageFaultRun(
+                    fault=ImageFault.BLANK,
                     first=0,
                     last=199,
                     frames=200,

@@ -123,15 +123,13 @@ def test_focal_length_comes_from_either_key(
 
 
 @pytest.mark.parametrize("uri", ["frames", "frames/", "frames/*.jpg", "frames/f*", "**/*.jpg"])
-def test_pictures_come_in_natural_order(
-    samples: Mapping[str, Any], tmp_path: Path, uri: str
-) -> None:
+def test_images_come_in_natural_order(samples: Mapping[str, Any], tmp_path: Path, uri: str) -> None:
     sample = samples["camera images"].changed(uri=uri)
-    picture = sample.content
+    frame = sample.content
     sample.put(tmp_path)
     for k in (10, 11, 100):
-        (tmp_path / "frames" / f"f{k}.jpg").write_bytes(picture)
-    (tmp_path / "frames" / "notes.txt").write_text("no picture")
+        (tmp_path / "frames" / f"f{k}.jpg").write_bytes(frame)
+    (tmp_path / "frames" / "notes.txt").write_text("no image")
     stamp_file(tmp_path, 13)
     stream = camera(sample.spec, tmp_path)
     names = [Path(path).name for path in stream.files.paths]
@@ -142,7 +140,7 @@ def test_pictures_come_in_natural_order(
     assert stream.findings == ()
 
 
-def test_folder_without_pictures_is_empty(tmp_path: Path) -> None:
+def test_folder_without_images_is_empty(tmp_path: Path) -> None:
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames" / "a.txt").write_text("x")
     (tmp_path / "s.csv").write_text("timestamp_ns\n1\n")
@@ -194,7 +192,7 @@ def test_member_of_a_tar_is_read(samples: Mapping[str, Any], tmp_path: Path) -> 
 
 
 @pytest.mark.realdata
-def test_real_pictures_of_a_phone() -> None:
+def test_real_images_of_a_phone() -> None:
     folder = real_recording("phone_gyro")
     stream = camera(CameraSpec(uri="frames/*.jpg", timestamps="frames.csv"), folder)
     assert (len(stream.time_ns), stream.time_ns[0]) == (103, 4328043690897000)

@@ -207,7 +207,7 @@ def test_container_stamps_of_a_span_count_from_presentation_time_0(
     assert stream.findings == ()
 
 
-def test_pictures_are_taken_in_the_order_of_the_table(
+def test_images_are_taken_in_the_order_of_the_table(
     samples: Mapping[str, Any], tmp_path: Path
 ) -> None:
     stream = read_source("it", samples["camera named"].put(tmp_path), str(tmp_path))
@@ -218,7 +218,7 @@ def test_pictures_are_taken_in_the_order_of_the_table(
 @pytest.mark.parametrize(
     ("names", "pattern"), [([None, "a.jpg"], "blank or not text"), ([], "names no image")]
 )
-def test_tables_without_names_of_pictures_are_refused(
+def test_tables_without_names_of_images_are_refused(
     names: list[str | None], pattern: str, tmp_path: Path
 ) -> None:
     table = pa.table(

@@ -79,7 +79,7 @@ def image_turn(degrees):
         (b"", b"", None),
     ],
 )
-def test_stabilised_pictures_are_told(tmp_path, settings, more, said):
+def test_stabilised_images_are_told(tmp_path, settings, more, said):
     found = telemetry_of(tmp_path, gyro_payloads(more=more), settings=settings)
     assert (said is None) == (found.stabilised is None)
     assert said is None or said in found.stabilised

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import Verdict
-from syncaudit.report import Picture
+from syncaudit.report import Thumbnail
 from testkit.made_rows import drifting, measured, recording, row, write
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -225,17 +225,17 @@ def _contrast(one, other):
     return (max(shades) + 0.05) / (min(shades) + 0.05)
 
 
-def test_pictures_are_seen(open_page, path):
+def test_images_are_seen(open_page, path):
     jpeg = cv2.imencode(".jpg", np.zeros((90, 160, 3), np.uint8))[1].tobytes()
-    picture = Picture(source="cam_rear", jpeg=jpeg, width_px=160, height_px=90, words="frame 3")
+    frame = Thumbnail(source="cam_rear", jpeg=jpeg, width_px=160, height_px=90, words="frame 3")
     asked = []
 
     def pictures(clip_id, sources):
         asked.append((clip_id, tuple(sources)))
-        return [picture]
+        return [frame]
 
     write(
-        path, [measured("bad", Verdict.REJECT), row("crashed", Verdict.REJECT)], pictures=pictures
+        path, [measured("bad", Verdict.REJECT), row("crashed", Verdict.REJECT)], thumbnails=pictures
     )
     assert asked == [("bad", ("cam_rear",))]  # what killed a worker is not opened again
     with open_page(path) as tab:

@@ -95,8 +95,8 @@ def test_broken_sound_is_drawn_all_the_same(tmp_path, samples):
 
 def test_tone_is_drawn_at_its_frequency():
     tone = np.sin(2 * np.pi * 2000 * np.arange(32_000) / 16_000).astype(np.float32)
-    picture = cv2.imdecode(
+    frame = cv2.imdecode(
         np.frombuffer(spectrogram_png(tone, 16_000.0), np.uint8), cv2.IMREAD_UNCHANGED
     )
-    row = int(np.argmax(picture[:, 300, 3]))
+    row = int(np.argmax(frame[:, 300, 3]))
     assert 8000.0 * (1.0 - row / 127.0) == pytest.approx(2000.0, abs=150.0)

@@ -40,7 +40,7 @@ def test_frozen_range_shows_the_frame_before_it() -> None:
 
 
 @pytest.mark.parametrize("how", SPOILS)
-def test_spoilt_pictures_lie_in_their_range_only(how: str) -> None:
+def test_spoilt_images_lie_in_their_range_only(how: str) -> None:
     luma = np.random.default_rng(1).integers(30, 120, (48, 64), dtype=np.uint8)
     fault = FrameFault(spoilt=(SpoiltFrames(how=how, first=2, stop=4),))
     changed = [bool((fault.spoil(luma, k) != luma).any()) for k in range(6)]

@@ -180,7 +180,7 @@ def test_lost_frames_gaps_and_wrong_lengths(tmp_path: Path) -> None:
     assert truth.gaps_ns == ((EPOCH_NS + 500_000_000, EPOCH_NS + 1_000_000_000),)
 
 
-def test_doubled_frame_repeats_the_picture(tmp_path: Path) -> None:
+def test_doubled_frame_repeats_the_image(tmp_path: Path) -> None:
     simulate_clip(with_camera(frames=FrameFault(doubled=(9,)), crf=10), tmp_path, seed=1)
     frames = read_luma(tmp_path / "cam_rear.mp4").astype(int)
     change = np.abs(np.diff(frames, axis=0)).mean(axis=(1, 2))

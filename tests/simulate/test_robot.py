@@ -106,7 +106,7 @@ def test_equal_seeds_give_equal_episodes():
     assert np.abs(record_episode(TINY, 6).state - first.state).max() > 1.0
 
 
-def test_hand_light_and_flicker_change_the_pictures():
+def test_hand_light_and_flicker_change_the_images():
     config = EpisodeConfig(
         duration_s=0.5,
         size_px=(96, 72),

@@ -49,7 +49,7 @@ def test_a_clip_is_what_the_simulator_makes_today(tmp_path: Path) -> None:
     assert compare_clips(SAMPLE_DATA / "parked", tmp_path / "parked") == []
 
 
-def test_comparison_finds_other_stamps_pictures_and_values(tmp_path: Path) -> None:
+def test_comparison_finds_other_stamps_images_and_values(tmp_path: Path) -> None:
     parked = SAMPLE_DATA / "parked"
     for name in ("stamps", "pictures", "values", "absent"):
         shutil.copytree(parked, tmp_path / name)

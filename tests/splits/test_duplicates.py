@@ -207,11 +207,11 @@ class TestCommand:
 
     def test_still_videos_are_undecided_and_can_be_refused(self, tmp_path: Path) -> None:
         """Two recordings of one parked car: listed, and left out of validation by --strict."""
-        picture = np.tile(np.linspace(20.0, 200.0, 96), (64, 1))
+        frame = np.tile(np.linspace(20.0, 200.0, 96), (64, 1))
         for k, name in enumerate(("train", "val")):
             rng = np.random.default_rng(k)
             frames = (
-                grey_frame((picture + rng.normal(0.0, 2.0, picture.shape)).astype(np.uint8))
+                grey_frame((frame + rng.normal(0.0, 2.0, frame.shape)).astype(np.uint8))
                 for _ in range(72)
             )
             write_video(tmp_path / f"{name}.mp4", frames, rate=12)

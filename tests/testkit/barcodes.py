@@ -16,13 +16,13 @@ N_BITS = 10
 def barcode(index: int, width: int = 160, height: int = 96) -> NDArray[np.uint8]:
     """Return a grey image: the bits from left to right, their complement below as a check."""
     bits = [(index >> k) & 1 for k in range(N_BITS)]
-    picture = np.full((height, width), 128, dtype=np.uint8)
+    frame = np.full((height, width), 128, dtype=np.uint8)
     block = width // N_BITS
     for k, bit in enumerate(bits):
         columns = slice(k * block, (k + 1) * block)
-        picture[: height // 2, columns] = 220 if bit else 35
-        picture[height // 2 :, columns] = 35 if bit else 220
-    return picture
+        frame[: height // 2, columns] = 220 if bit else 35
+        frame[height // 2 :, columns] = 35 if bit else 220
+    return frame
 
 
 def read_barcode(grey: NDArray[np.integer]) -> int:
@@ -31,7 +31,7 @@ def read_barcode(grey: NDArray[np.integer]) -> int:
     top, bottom = grey[height // 4], grey[(3 * height) // 4]
     middles = ((np.arange(N_BITS) + 0.5) * width / N_BITS).astype(int)
     upper, lower = top[middles] > 128, bottom[middles] > 128
-    assert bool(np.all(upper != lower)), "no barcode in the picture"
+    assert bool(np.all(upper != lower)), "no barcode in the image"
     return int(sum(int(bit) << k for k, bit in enumerate(upper)))
 
 

@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.model.scan import SCAN_DIRECTIONS
 from testkit.streams import camera_stream
@@ -70,11 +70,11 @@ def footage(
             begin_s = middle_s - 0.5 * exposure_s - onset_s
             light += arrived(begin_s + exposure_s, width_s, tail_s)
             light -= arrived(begin_s, width_s, tail_s)
-        picture = still if paint is None else paint(still.copy(), k, middle_s)
-        picture = picture + brightness * falls * light[:, None] * (0.3 + 0.7 * picture / 128.0)
+        image = still if paint is None else paint(still.copy(), k, middle_s)
+        image = image + brightness * falls * light[:, None] * (0.3 + 0.7 * image / 128.0)
         y, x = rng.integers(0, 33, 2)
-        picture = picture + pool[y : y + size[0], x : x + size[1]]
-        yield np.clip(picture + 0.5, 0, 255).astype(np.uint8)
+        image = image + pool[y : y + size[0], x : x + size[1]]
+        yield np.clip(image + 0.5, 0, 255).astype(np.uint8)
 
 
 def stored(frames, scan):
@@ -96,7 +96,7 @@ def watched(stream, frames):
     """Return a detector that was given all frames."""
     detector = FlashDetector(stream=stream)
     for index, frame in enumerate(frames):
-        detector.update(Picture(index, frame))
+        detector.update(Frame(index, frame))
     return detector
 
 

@@ -9,7 +9,7 @@ WIDTH_S = 10 / 12.0 + 0.0031
 N = 124
 
 
-def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0, width_s=WIDTH_S):
+def lamp(frame, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0, width_s=WIDTH_S):
     """Add a lamp that is on for 0.84 s from each of `LAMPS_S`; it rises and falls linearly."""
     light = np.zeros(middle_s.size)
     for on_s in LAMPS_S:
@@ -18,12 +18,12 @@ def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0, width_s=W
             # Midway through the rise the light is at half level.
             shares = ages_s / rise_s + 0.5 if rise_s else ages_s > 0.0
             light += sign * np.clip(shares, 0.0, 1.0).mean(axis=0)
-    return picture + (levels * light[:, None] * (0.3 + 0.7 * picture / 128.0)).astype(np.float32)
+    return frame + (levels * light[:, None] * (0.3 + 0.7 * frame / 128.0)).astype(np.float32)
 
 
 def lamps(**case):
-    def paint(picture, _k, middle_s):
-        return lamp(picture, middle_s, **case)
+    def paint(frame, _k, middle_s):
+        return lamp(frame, middle_s, **case)
 
     return paint
 

@@ -69,7 +69,7 @@ def summary_of(n, **more):
 def write(path, rows, *, pictures=None, **more):
     """Write the page of `rows` and return its text."""
     write_report(
-        map(ClipVerdict.from_row, rows), summary_of(len(rows), **more), path, pictures=pictures
+        map(ClipVerdict.from_row, rows), summary_of(len(rows), **more), path, thumbnails=pictures
     )
     return path.read_text(encoding="utf-8")
 

@@ -23,7 +23,7 @@ CODECS = {
 }
 
 
-def picture(index: int) -> NDArray[np.uint8]:
+def image(index: int) -> NDArray[np.uint8]:
     """Return a gradient that brightens over time, with a square moving across it."""
     rows, columns = np.mgrid[:HEIGHT_PX, :WIDTH_PX]
     luma = 30 + 8 * index + rows * 0.4 + columns * 0.3
@@ -40,7 +40,7 @@ def write(path: Path) -> None:
         assert isinstance(stream, av.VideoStream)
         stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, pix_fmt
         for index in range(N_FRAMES):
-            frame = av.VideoFrame.from_ndarray(picture(index), format="gray")
+            frame = av.VideoFrame.from_ndarray(image(index), format="gray")
             container.mux(stream.encode(frame.reformat(format=pix_fmt)))
         container.mux(stream.encode(None))
 

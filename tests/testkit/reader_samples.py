@@ -125,7 +125,7 @@ def video(name: str, codec: str, pix_fmt: str, form: str | None, folder: Path) -
         np.random.default_rng(index).integers(0, 255, (48, 64), dtype=np.uint8)
         for index in range(N)
     )
-    frames = (grey_frame(picture, pix_fmt) for picture in pictures)
+    frames = (grey_frame(image, pix_fmt) for image in pictures)
     return write_video(folder / name, frames, codec, container_format=form).read_bytes()
 
 
@@ -208,15 +208,15 @@ def write_samples(folder: Path) -> dict[str, Sample]:
             CameraSpec(uri=name, timestamps="s.csv"),
             {"s.csv": csv_table({"frame": range(N), "timestamp_ns": stamps()})},
         )
-    picture = cv2.imencode(".jpg", np.full((48, 64), 99, np.uint8))[1].tobytes()
+    image = cv2.imencode(".jpg", np.full((48, 64), 99, np.uint8))[1].tobytes()
     add(
         "camera images",
         "frames/f0.jpg",
-        picture,
+        image,
         CameraSpec(uri="frames", timestamps="s.csv"),
         {
             "s.csv": csv_table({"timestamp_ns": stamps()}),
-            **{f"frames/f{k}.jpg": picture for k in range(1, N)},
+            **{f"frames/f{k}.jpg": image for k in range(1, N)},
         },
     )
     for form, write in (("csv", csv_table), ("parquet", parquet)):
@@ -286,7 +286,7 @@ def write_samples(folder: Path) -> dict[str, Sample]:
     add(
         "camera stored",
         "p.parquet",
-        parquet({**many, "a.b": [{"bytes": picture, "path": None}] * len(many["t"])}),
+        parquet({**many, "a.b": [{"bytes": image, "path": None}] * len(many["t"])}),
         CameraSpec(
             uri="p.parquet",
             pictures="a.b",
@@ -301,7 +301,7 @@ def write_samples(folder: Path) -> dict[str, Sample]:
         "s.parquet",
         parquet({"timestamp_ns": stamps()[:4], "file": [f"frames/f{k}.jpg" for k in (7, 2, 1, 0)]}),
         CameraSpec(uri=".", timestamps="s.parquet"),
-        {f"frames/f{k}.jpg": picture for k in range(N)},
+        {f"frames/f{k}.jpg": image for k in range(N)},
     )
     raw = [
         ("can.log", candump()),

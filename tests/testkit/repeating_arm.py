@@ -7,7 +7,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import gaussian_filter1d
 
-from syncaudit.model import PictureMotion, Quantity
+from syncaudit.model import ImageMotion, Quantity
 from testkit.streams import activity
 
 STEP_S = 1e-3
@@ -85,7 +85,7 @@ def watched(
         moves = np.diff(np.sin(seen @ turns + rng.uniform(0.0, 2.0 * np.pi, N_CELLS)), axis=0)
     slow = gaussian_filter1d(rng.normal(size=moves.shape), 4.0, axis=0)
     added = rng.normal(size=moves.shape) + 0.5 * slow / slow.std()
-    camera = PictureMotion(
+    camera = ImageMotion(
         source="cam",
         epoch_ns=0,
         start_s=frames_s[:-1],

@@ -41,17 +41,17 @@ def texture(seed, height=480, width=856):
     rng = np.random.default_rng([seed, 43])
     noise = rng.normal(size=(height, width)).astype(np.float32)
     fine, coarse = cv2.GaussianBlur(noise, (0, 0), 1.5), cv2.GaussianBlur(noise, (0, 0), 6.0)
-    picture = 110.0 + 22.0 * fine / fine.std() + 14.0 * coarse / coarse.std()
-    return np.clip(picture, 20, 200).astype(np.uint8)
+    frame = 110.0 + 22.0 * fine / fine.std() + 14.0 * coarse / coarse.std()
+    return np.clip(frame, 20, 200).astype(np.uint8)
 
 
-def turned(picture, turn, focal_px):
+def turned(frame, turn, focal_px):
     """Return the image as seen after a pure rotation (rotation vector)."""
-    height, width = picture.shape
+    height, width = frame.shape
     K = np.array([[focal_px, 0, (width - 1) / 2], [0, focal_px, (height - 1) / 2], [0, 0, 1]])
     warp = K @ Rotation.from_rotvec(turn).as_matrix().T @ np.linalg.inv(K)
     return cv2.warpPerspective(
-        picture, warp, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
+        frame, warp, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import RotationDetector
 from testkit.seen_points import texture, turned
 from testkit.streams import camera_stream
@@ -36,5 +36,5 @@ def pictures(n=12, seed=1):
 def detected(camera, frames):
     detector = RotationDetector(stream=camera)
     for index, frame in enumerate(frames):
-        detector.update(Picture(index, frame))
+        detector.update(Frame(index, frame))
     return detector.finish()

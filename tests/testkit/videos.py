@@ -10,19 +10,19 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-Picture = NDArray[np.uint8]
+Frame = NDArray[np.uint8]
 
 
-def exact_frame(luma: Picture) -> av.VideoFrame:
+def exact_frame(luma: Frame) -> av.VideoFrame:
     """Return a frame with exactly this luma, shape (height, width), without colour."""
     height, width = luma.shape
     colour = np.full((height // 2, width), 128, np.uint8)
     return av.VideoFrame.from_ndarray(np.vstack([luma, colour]), format="yuv420p")
 
 
-def grey_frame(picture: Picture, pix_fmt: str = "yuv420p") -> av.VideoFrame:
+def grey_frame(image: Frame, pix_fmt: str = "yuv420p") -> av.VideoFrame:
     """Return a frame of a grey image, scaled to the luma range of `pix_fmt`."""
-    return av.VideoFrame.from_ndarray(picture, format="gray").reformat(format=pix_fmt)
+    return av.VideoFrame.from_ndarray(image, format="gray").reformat(format=pix_fmt)
 
 
 def write_video(

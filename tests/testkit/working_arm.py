@@ -6,7 +6,7 @@ with the pose, as for a real camera.
 
 import numpy as np
 
-from syncaudit.model import PictureMotion, Quantity
+from syncaudit.model import ImageMotion, Quantity
 from syncaudit.simulate.robot.task import TaskStyle, draw_course
 from testkit.streams import activity
 
@@ -47,7 +47,7 @@ def pictures(course, seed, seconds=12.0, fps=30.0, late_s=0.0, noise=0.05, seen=
     drift = np.cumsum(rng.normal(size=moves.shape), axis=0)
     drift /= drift.std()
     moves = seen * moves + (1.0 - seen) * size * drift
-    return PictureMotion(
+    return ImageMotion(
         source="cam",
         epoch_ns=0,
         start_s=times_s[:-1],

@@ -16,8 +16,8 @@ from syncaudit.model import (
     ClockMap,
     ClockSolution,
     Finding,
+    ImageAudit,
     PairMeasurement,
-    PictureAudit,
     SourceVerdict,
     Verdict,
 )
@@ -90,7 +90,7 @@ class Judgement:
         Accepted and refused.
     reasons, warnings : tuple of Finding
         Decisive and other findings.
-    frame_audits : mapping of str to PictureAudit
+    frame_audits : mapping of str to ImageAudit
         Faults of the frames of each camera.
     limits_s : mapping of str to float
         Offset tolerance of each source, if known.
@@ -103,7 +103,7 @@ class Judgement:
     pairs: tuple[PairMeasurement, ...] = ()
     reasons: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = field(default=())
-    frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
+    frame_audits: Mapping[str, ImageAudit] = field(default_factory=dict)
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

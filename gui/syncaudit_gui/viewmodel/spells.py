@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.formatting import word_count
-from syncaudit.model import CameraStream, PictureAudit, PictureFault, Stream
+from syncaudit.model import CameraStream, ImageAudit, ImageFault, Stream
 from syncaudit.model.time import seconds_after
 
 __all__ = ["FAULT_SIGNS", "Spell", "find_spells"]
 
-FAULT_SIGNS: Mapping[PictureFault, tuple[str, str]] = {
-    PictureFault.FROZEN: ("❄", "frozen"),
-    PictureFault.BLANK: ("□", "blank"),
-    PictureFault.COVERED: ("◌", "covered"),
-    PictureFault.WHITE: ("☼", "white"),
-    PictureFault.GREY: ("▩", "grey"),
-    PictureFault.HALF: ("◒", "half"),
-    PictureFault.DAMAGED: ("↯", "damaged"),
-    PictureFault.UNDECODED: ("∅", "undecoded"),
-    PictureFault.SIZE: ("◳", "other size"),
+FAULT_SIGNS: Mapping[ImageFault, tuple[str, str]] = {
+    ImageFault.FROZEN: ("❄", "frozen"),
+    ImageFault.BLANK: ("□", "blank"),
+    ImageFault.COVERED: ("◌", "covered"),
+    ImageFault.WHITE: ("☼", "white"),
+    ImageFault.GREY: ("▩", "grey"),
+    ImageFault.HALF: ("◒", "half"),
+    ImageFault.DAMAGED: ("↯", "damaged"),
+    ImageFault.UNDECODED: ("∅", "undecoded"),
+    ImageFault.SIZE: ("◳", "other size"),
 }
 """Glyph and word of each fault, so that it is not shown by colour alone."""
 
@@ -35,7 +35,7 @@ class Spell:
     ----------
     camera : str
         Source.
-    fault : PictureFault
+    fault : ImageFault
         The fault.
     first, last : int
         Frames, by their position in the file.
@@ -47,7 +47,7 @@ class Spell:
     """
 
     camera: str
-    fault: PictureFault
+    fault: ImageFault
     first: int
     last: int
     n_frames: int
@@ -68,13 +68,13 @@ class Spell:
 
 
 def find_spells(
-    audits: Mapping[str, PictureAudit], streams: Mapping[str, Stream], epoch_ns: int
+    audits: Mapping[str, ImageAudit], streams: Mapping[str, Stream], epoch_ns: int
 ) -> dict[str, tuple[Spell, ...]]:
     """Return the spells of every camera that has some, in chronological order.
 
     Parameters
     ----------
-    audits : mapping of str to PictureAudit
+    audits : mapping of str to ImageAudit
         By camera.
     streams : mapping of str to Stream
         Their timestamps; cameras without timestamps are skipped.

@@ -80,7 +80,7 @@ class LaneAxis(SignedAxis):
         self.setPen(pg.mkPen(theme.line))
         self.setTextPen(pg.mkPen(theme.dim if has_scale else theme.panel))
         self.setStyle(showValues=has_scale, tickLength=-3 if has_scale else 0)
-        self.picture = None
+        self.frame = None
         self.update()
 
     def set_empty(self, is_empty: bool) -> None:

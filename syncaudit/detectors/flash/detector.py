@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.detectors.flash.blinking import (
@@ -111,15 +111,15 @@ class FlashDetector:
         """Create the window of frames that detection needs."""
         self._window = FrameWindow(has_rows=self.stream.line_delay_s != 0.0)
 
-    def update(self, picture: Picture) -> None:
+    def update(self, frame: Frame) -> None:
         """Take one frame."""
-        picture = picture.scanned(self.stream.scan)
-        shape = picture.shape
+        frame = frame.scanned(self.stream.scan)
+        shape = frame.shape
         self._size = self._size or shape
-        if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
+        if frame.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
             return
-        self._indices.append(picture.index)
-        self._window.add(picture if self.columns is None else picture.columns(self.columns))
+        self._indices.append(frame.index)
+        self._window.add(frame if self.columns is None else frame.columns(self.columns))
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
         """Return edges of light, or intervals of lit frames, or None where nothing flashed.

@@ -217,5 +217,5 @@ def _drawn(
     apart = rows - at[..., None]
     signs = signs[..., None]
     light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=1), 0.0, 1.0)
-    picture, per_light = shape.shown(light, is_off)
-    return picture, -shape.slope(apart) * signs * per_light[:, None]
+    frame, per_light = shape.shown(light, is_off)
+    return frame, -shape.slope(apart) * signs * per_light[:, None]

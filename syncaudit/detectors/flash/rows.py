@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 
 __all__ = ["FrameRows", "row_sums", "strips_of"]
 
@@ -31,37 +31,37 @@ class FrameRows:
 
     Parameters
     ----------
-    picture : Picture
+    image : Frame
         The frame itself, kept.
     """
 
-    picture: Picture
+    frame: Frame
 
     @property
     def index(self) -> int:
         """Position of the frame in file order."""
-        return self.picture.index
+        return self.frame.index
 
     @cached_property
     def levels(self) -> Singles:
         """Mean luma of each row in each column block, shape (h, b); odd columns are omitted."""
-        return _block_means(self.picture, N_BLOCKS)
+        return _block_means(self.frame, N_BLOCKS)
 
     @cached_property
     def is_clean(self) -> NDArray[np.bool_]:
         """Where at most 2 % of the pixels are clipped, shape (h, b)."""
-        limit = self.picture.white - NEAR_WHITE
-        clipped = cv2.threshold(self.picture.luma, limit, 1, cv2.THRESH_BINARY)[1]
+        limit = self.frame.white - NEAR_WHITE
+        clipped = cv2.threshold(self.frame.luma, limit, 1, cv2.THRESH_BINARY)[1]
         if not cv2.countNonZero(clipped):
             return np.ones(self.levels.shape, dtype=np.bool_)
-        share = _block_means(Picture(0, np.asarray(clipped, dtype=np.uint8)), N_BLOCKS)
+        share = _block_means(Frame(0, np.asarray(clipped, dtype=np.uint8)), N_BLOCKS)
         return share <= CLIPPED_SHARE
 
 
-def row_sums(picture: Picture) -> NDArray[np.int32]:
+def row_sums(frame: Frame) -> NDArray[np.int32]:
     """Return sums along about 120 evenly spaced rows of an image, in column blocks."""
-    height, width = picture.shape
-    return picture.block_sums(min(N_BLOCKS, width), max(1, height // N_STRIP_ROWS))
+    height, width = frame.shape
+    return frame.block_sums(min(N_BLOCKS, width), max(1, height // N_STRIP_ROWS))
 
 
 def strips_of(levels: Singles) -> Singles:
@@ -73,8 +73,8 @@ def strips_of(levels: Singles) -> Singles:
     return strips
 
 
-def _block_means(picture: Picture, n_blocks: int) -> Singles:
-    width = picture.shape[1]
+def _block_means(frame: Frame, n_blocks: int) -> Singles:
+    width = frame.shape[1]
     n_blocks = min(n_blocks, width)
-    sums = picture.block_sums(n_blocks).astype(np.float32)
+    sums = frame.block_sums(n_blocks).astype(np.float32)
     return sums / np.float32(width // n_blocks)

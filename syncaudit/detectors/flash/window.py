@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.flash.lighting import REACH
 from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
 from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidates
@@ -64,12 +64,12 @@ class FrameWindow:
     _near: list[Singles] = field(default_factory=list)
     _width_px: int = 0
 
-    def add(self, picture: Picture) -> None:
+    def add(self, image: Frame) -> None:
         """Take a frame."""
-        self._width_px = picture.shape[1]
-        self._sums.append(row_sums(picture))
+        self._width_px = image.shape[1]
+        self._sums.append(row_sums(image))
         if self.has_rows:
-            self._frames.append(FrameRows(picture))
+            self._frames.append(FrameRows(image))
             stop = len(self._frames) - RADIUS
             if stop - self._n_done >= N_AT_ONCE:
                 self._screen(stop)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.frames.frozen import FrozenFinder, Look, Shown
 from syncaudit.detectors.frames.looks import ImageLooks
-from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
+from syncaudit.model import CameraStream, ImageAudit, ImageFault, ImageFaultRun
 from syncaudit.model.arrays import Bools, Ints
 
-__all__ = ["PictureAuditor"]
+__all__ = ["ImageAuditor"]
 
 # Images that are shown for longer than this many times the usual, plus one frame, are frozen.
 LONG = 2.5
@@ -40,14 +40,14 @@ MIN_LONG = 8
 # Share of repeats from which a camera counts as showing one image throughout.
 ALL_SHARE = 0.97
 # Spells of fewer images are not reported: a flash whitens one or two, a shutter blackens them.
-MIN_IMAGES = {PictureFault.WHITE: 4, PictureFault.BLANK: 2, PictureFault.COVERED: 4}
-_PLAIN = (PictureFault.BLANK, PictureFault.COVERED, PictureFault.WHITE)
+MIN_IMAGES = {ImageFault.WHITE: 4, ImageFault.BLANK: 2, ImageFault.COVERED: 4}
+_PLAIN = (ImageFault.BLANK, ImageFault.COVERED, ImageFault.WHITE)
 
 HasMoved = Callable[[int, int, bool], bool]
 
 
 @dataclass(slots=True)
-class PictureAuditor:
+class ImageAuditor:
     """Accumulate what the images of one camera show of their own faults.
 
     Call `update` with each image in order and `finish` at the end.
@@ -64,7 +64,7 @@ class PictureAuditor:
     _is_spoilt: bool = False
     _shape: tuple[int, ...] = ()
 
-    def update(self, image: Picture) -> None:
+    def update(self, image: Frame) -> None:
         """Take one image.
 
         Images after a damaged one refer to it until the next key frame; decoders do not report
@@ -101,7 +101,7 @@ class PictureAuditor:
         first_error: str | None = None,
         expected: Ints | None = None,
         has_moved: HasMoved | None = None,
-    ) -> PictureAudit:
+    ) -> ImageAudit:
         """Return what was found.
 
         Parameters
@@ -125,22 +125,22 @@ class PictureAuditor:
         look = self._frozen.finish()
         rate = _cadence(look.shown)
         usual = 0 if rate is None else rate[1]
-        found[PictureFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
-        damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
-        for fault in (PictureFault.GREY, PictureFault.HALF):
+        found[ImageFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
+        damaged = found[ImageFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
+        for fault in (ImageFault.GREY, ImageFault.HALF):
             if fault in found:
                 found[fault] = np.setdiff1d(found[fault], damaged)  # reported already
-        found[PictureFault.SIZE] = np.array(self._odd_sized, dtype=np.int64)
+        found[ImageFault.SIZE] = np.array(self._odd_sized, dtype=np.int64)
         seen = np.array(self._looked_at, dtype=np.int64)
         if expected is None:
             expected = np.arange(seen.min(), seen.max() + 1) if seen.size else seen
-        found[PictureFault.UNDECODED] = np.setdiff1d(expected, seen)
+        found[ImageFault.UNDECODED] = np.setdiff1d(expected, seen)
         level = dict(zip(self._taken, luma.tolist(), strict=True))
-        spells: list[PictureSpell] = []
+        spells: list[ImageFaultRun] = []
         for fault, places in found.items():
             runs = sorted(_runs(places), key=len, reverse=True)[:MOST_SPELLS]
             spells += [self._spell(fault, run, level) for run in runs]
-        return PictureAudit(
+        return ImageAudit(
             frames=seen.size,
             counts={str(fault): int(at.size) for fault, at in found.items() if at.size},
             spells=tuple(sorted(spells, key=lambda spell: (spell.first, spell.fault))),
@@ -170,7 +170,7 @@ class PictureAuditor:
             is_frozen[place] = is_proven
         return is_frozen
 
-    def _spell(self, fault: PictureFault, run: Ints, level: dict[int, float]) -> PictureSpell:
+    def _spell(self, fault: ImageFault, run: Ints, level: dict[int, float]) -> ImageFaultRun:
         time_ns = self.stream.time_ns
         origin = min(min(self._looked_at, default=0), time_ns.size - 1)
         first, last = (int(place) for place in run[[0, -1]])
@@ -179,7 +179,7 @@ class PictureAuditor:
             for place in (first, last)
         )
         luma = [level[place] for place in run.tolist() if place in level]
-        return PictureSpell(
+        return ImageFaultRun(
             fault=fault,
             first=first,
             last=last,

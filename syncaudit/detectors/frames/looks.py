@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import PictureFault
+from syncaudit.model import ImageFault
 from syncaudit.model.arrays import Bools
 
 __all__ = ["ImageLooks"]
@@ -78,7 +78,7 @@ class ImageLooks:
         columns = (mean, np.sqrt(variance), white, grey, plain, cut)
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
 
-    def finish(self) -> tuple[Mapping[PictureFault, Bools], Floats]:
+    def finish(self) -> tuple[Mapping[ImageFault, Bools], Floats]:
         """Return which images have which fault, each shape (n,), and the mean luma of all."""
         if not self._figures:
             return {}, np.empty(0, np.float32)
@@ -90,11 +90,11 @@ class ImageLooks:
         is_half = ~is_blank & ~is_grey & (cut > HALF_SHARE + float(np.median(cut)))
         is_covered = (plain > 0.0) & ~is_blank & ~is_white & ~is_grey
         return {
-            PictureFault.BLANK: is_blank,
-            PictureFault.WHITE: is_white,
-            PictureFault.GREY: is_grey,
-            PictureFault.HALF: is_half,
-            PictureFault.COVERED: is_covered & ~_in_the_dark(is_covered, mean),
+            ImageFault.BLANK: is_blank,
+            ImageFault.WHITE: is_white,
+            ImageFault.GREY: is_grey,
+            ImageFault.HALF: is_half,
+            ImageFault.COVERED: is_covered & ~_in_the_dark(is_covered, mean),
         }, mean
 
 

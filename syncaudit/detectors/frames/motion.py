@@ -15,11 +15,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import MIN_INCREMENT_S, frame_times_s
-from syncaudit.model import CameraStream, PictureMotion
+from syncaudit.model import CameraStream, ImageMotion
 
-__all__ = ["PictureMotionDetector"]
+__all__ = ["ImageMotionDetector"]
 
 # Flow is computed at about this width, and averaged over this many columns and rows of cells.
 FLOW_WIDTH_PX = 64
@@ -37,7 +37,7 @@ _FLOW = {
 
 
 @dataclass(slots=True)
-class PictureMotionDetector:
+class ImageMotionDetector:
     """Accumulate the motion of one camera's images.
 
     Call `update` with each image in order and `finish` at the end.
@@ -49,7 +49,7 @@ class PictureMotionDetector:
     _pairs: list[tuple[int, int]] = field(default_factory=list)
     _moves: list[NDArray[np.float32]] = field(default_factory=list)
 
-    def update(self, image: Picture) -> None:
+    def update(self, image: Frame) -> None:
         """Take one frame."""
         small = image.reduced(max(1, round(image.shape[1] / FLOW_WIDTH_PX)))
         before, previous = self._image, self._index
@@ -64,7 +64,7 @@ class PictureMotionDetector:
             self._pairs.append((previous, image.index))
             self._moves.append(cells.ravel())
 
-    def finish(self) -> PictureMotion | None:
+    def finish(self) -> ImageMotion | None:
         """Return the motion, or None where there are no two images in order."""
         if not self._pairs:
             return None
@@ -76,7 +76,7 @@ class PictureMotionDetector:
         usable &= stop_s >= np.maximum.accumulate(stop_s)
         if not usable.any():
             return None
-        return PictureMotion(
+        return ImageMotion(
             source=self.stream.name,
             epoch_ns=epoch_ns,
             start_s=start_s[usable],

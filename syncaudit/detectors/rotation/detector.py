@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.fit import fit_rotations
 from syncaudit.detectors.rotation.heading import Heading, travel_turns
 from syncaudit.detectors.rotation.lens import Lens, find_radial_term
@@ -143,11 +143,11 @@ class RotationDetector:
         if self.stream.distortion is not None and self.stream.focal_px is not None:
             self._lens, self._is_lens_known = Lens.stated(self.stream.distortion), True
 
-    def update(self, picture: Picture) -> None:
+    def update(self, frame: Frame) -> None:
         """Process one frame."""
-        if self._wants(picture.index) or self._wants(picture.index + 1):
-            small = picture.reduced(track_factor(picture.shape))
-            self._kept.append(_Kept(index=picture.index, luma=small, full_shape=picture.shape))
+        if self._wants(frame.index) or self._wants(frame.index + 1):
+            small = frame.reduced(track_factor(frame.shape))
+            self._kept.append(_Kept(index=frame.index, luma=small, full_shape=frame.shape))
             if len(self._kept) == N_AT_ONCE:
                 self._track()
 

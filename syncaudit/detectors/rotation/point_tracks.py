@@ -115,20 +115,20 @@ def track_points(
     return PointTracks(before=p[good], after=q[good], mean_corner_px=mean_corner_px)
 
 
-def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _find_corners(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return corners spread over the image, the strongest of each cell first, shape (n, 1, 2)."""
     found: Sequence[cv2.KeyPoint] = ()
     for threshold in FAST_THRESHOLDS:
         if len(found) < ENOUGH_CORNERS:
             detector = cv2.FastFeatureDetector.create(threshold=threshold, nonmaxSuppression=True)
-            found = detector.detect(picture)
+            found = detector.detect(frame)
     if not found:
         return np.zeros((0, 1, 2), dtype=np.float32)
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)
     # Strengths are luma levels: cell and strength, or rank and strength, sort as one number.
     weakness = 255 - np.array([point.response for point in found]).astype(np.int64)
     column, row = (places * (1.0 / CELL_PX)).astype(np.int64).T
-    cell = row * (picture.shape[1] // CELL_PX + 1) + column
+    cell = row * (frame.shape[1] // CELL_PX + 1) + column
     order = np.argsort(256 * cell + weakness, kind="stable")
     cell = cell[order]
     rank = np.arange(order.size) - np.searchsorted(cell, cell)

@@ -15,7 +15,7 @@ import numpy as np
 
 from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.model import Activity, PictureMotion
+from syncaudit.model import Activity, ImageMotion
 from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
@@ -118,7 +118,7 @@ def state_driver(
     )
 
 
-def camera_increments(camera: PictureMotion) -> Increments:
+def camera_increments(camera: ImageMotion) -> Increments:
     """Return the motion seen by a camera, each increment averaged with its neighbours."""
     moves = camera.moves
     padded = np.concatenate([moves[:1], moves, moves[-1:]])
@@ -148,7 +148,7 @@ def state_increments(state: Activity) -> Increments | None:
     return increments.rows(curve.covers(begin, end))
 
 
-def held_back_s(camera: PictureMotion) -> float:
+def held_back_s(camera: ImageMotion) -> float:
     """Return how long coding holds motion back, which is shorter for fast motion.
 
     The speed is that of the motion that determines the delay, which is weighted by its square.
@@ -167,9 +167,9 @@ def driver_of(
     return state_driver(target, width_s=_width_s(slower_s), n_rows=n_rows, is_linear=is_linear)
 
 
-def period_of(side: Activity | PictureMotion) -> float:
+def period_of(side: Activity | ImageMotion) -> float:
     """Return the typical period of a side in seconds."""
-    if isinstance(side, PictureMotion):
+    if isinstance(side, ImageMotion):
         return float(np.median(side.stop_s - side.start_s))
     times: Floats = side.times_s
     return float(np.median(np.diff(times)))

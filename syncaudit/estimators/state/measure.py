@@ -35,7 +35,7 @@ from syncaudit.estimators.state.parts import (
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_state
 from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
-from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
+from syncaudit.model import Activity, ImageMotion, PairMeasurement, Quantity
 
 __all__ = [
     "MAX_DRIFT_PPM",
@@ -67,13 +67,13 @@ MAX_STD_S = 0.02
 
 
 def measure_camera_state(
-    camera: PictureMotion, state: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
+    camera: ImageMotion, state: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure a camera's clock against that of a robot's state.
 
     Parameters
     ----------
-    camera : PictureMotion
+    camera : ImageMotion
         Source.
     state : Activity
         Target. The arm lags behind commands: against them the measurement is for comparison with a

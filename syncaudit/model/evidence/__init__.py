@@ -2,7 +2,7 @@
 
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.increments import PictureMotion, RotationIncrements
+from syncaudit.model.evidence.increments import ImageMotion, RotationIncrements
 
 __all__ = [
     "Activity",
@@ -10,9 +10,9 @@ __all__ = [
     "Evidence",
     "FlashEdges",
     "FlashIntervals",
-    "PictureMotion",
+    "ImageMotion",
     "Quantity",
     "RotationIncrements",
 ]
 
-Evidence = Activity | RotationIncrements | PictureMotion | EventTrain | FlashEdges | FlashIntervals
+Evidence = Activity | RotationIncrements | ImageMotion | EventTrain | FlashEdges | FlashIntervals

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 
-from syncaudit.model.audits import PictureAudit
+from syncaudit.model.audits import ImageAudit
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
-from syncaudit.model.evidence.increments import PictureMotion, RotationIncrements
+from syncaudit.model.evidence.increments import ImageMotion, RotationIncrements
 from syncaudit.model.finding import Finding
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream
@@ -24,7 +24,7 @@ class ClipEvidence:
     ----------
     rotations : dict of str to RotationIncrements
         Of cameras in which anything could be tracked.
-    picture_motions : dict of str to PictureMotion
+    image_motions : dict of str to ImageMotion
         Of cameras in clips with a robot's state.
     motion : dict of str to dict
         Activities of IMUs, buses and robots by quantity.
@@ -44,7 +44,7 @@ class ClipEvidence:
         Of transcripts with times.
     bands : dict of str to BandEnergies
         Of microphones that a transcript belongs to.
-    pictures : dict of str to PictureAudit
+    pictures : dict of str to ImageAudit
         Audit of the frames of each camera.
     findings : list of Finding
         Damage found while decoding.
@@ -59,7 +59,7 @@ class ClipEvidence:
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
-    picture_motions: dict[str, PictureMotion] = field(default_factory=dict)
+    image_motions: dict[str, ImageMotion] = field(default_factory=dict)
     motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
     motionless: dict[str, str] = field(default_factory=dict)
     flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ClipEvidence:
     sounds: dict[str, AudioStream] = field(default_factory=dict)
     spoken: dict[str, SpokenTier] = field(default_factory=dict)
     bands: dict[str, BandEnergies] = field(default_factory=dict)
-    pictures: dict[str, PictureAudit] = field(default_factory=dict)
+    pictures: dict[str, ImageAudit] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     fallbacks: dict[str, str] = field(default_factory=dict)
     sampled: set[str] = field(default_factory=set)

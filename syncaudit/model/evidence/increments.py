@@ -9,7 +9,7 @@ import numpy as np
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats
 
-__all__ = ["PictureMotion", "RotationIncrements"]
+__all__ = ["ImageMotion", "RotationIncrements"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class RotationIncrements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PictureMotion:
+class ImageMotion:
     """Mean displacement of every cell of an image between pairs of frames.
 
     Parameters

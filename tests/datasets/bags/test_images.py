@@ -107,10 +107,10 @@ def test_compressed_video_is_remuxed_bit_by_bit(tmp_path, codec, form, options):
     assert np.all(np.diff(shades) > 10.0)
 
 
-def test_jpeg_pictures_are_kept_bit_by_bit_with_one_damaged_among_them(tmp_path):
+def test_jpeg_images_are_kept_bit_by_bit_with_one_damaged_among_them(tmp_path):
     pictures = [jpeg(20 * k) for k in range(N)]
     pictures[0] = pictures[0][:100]
-    pictures[5] = b"\xff\xd8 no picture"
+    pictures[5] = b"\xff\xd8 no image"
     messages = Messages(is_ros1=True)
     made = [messages.compressed(t, data) for t, data in zip(TIMES, pictures, strict=True)]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
@@ -121,7 +121,7 @@ def test_jpeg_pictures_are_kept_bit_by_bit_with_one_damaged_among_them(tmp_path)
     assert "corrupt" in {str(finding.code) for finding in audit(clip).reasons}
 
 
-def test_png_pictures_become_files_in_a_folder(tmp_path):
+def test_png_images_become_files_in_a_folder(tmp_path):
     pictures = [bytes(cv2.imencode(".png", scene(k))[1]) for k in range(N)]
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, data, "png") for t, data in zip(TIMES, pictures, strict=True)]
@@ -134,7 +134,7 @@ def test_png_pictures_become_files_in_a_folder(tmp_path):
 @pytest.mark.parametrize(
     "encoding", ["mono8", "bayer_rggb8", "bgr8", "rgb8", "rgba8", "mono16", "yuv422", "yuv422_yuy2"]
 )
-def test_raw_pictures_keep_their_grey_values(tmp_path, encoding, padding):
+def test_raw_images_keep_their_grey_values(tmp_path, encoding, padding):
     messages = Messages(is_ros1=False)
     sent, wanted = [], []
     for k in range(N):
@@ -165,7 +165,7 @@ def test_raw_pictures_keep_their_grey_values(tmp_path, encoding, padding):
     assert difference.max() <= limit
 
 
-def test_pictures_that_cannot_be_kept_leave_a_finding_and_the_stamps(tmp_path):
+def test_images_that_cannot_be_kept_leave_a_finding_and_the_stamps(tmp_path):
     messages = Messages(is_ros1=False)
     made = [messages.image(t, scene(0)[:, :, 0], "32FC1") for t in TIMES]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, IMAGE), tmp_path)
@@ -184,7 +184,7 @@ def test_a_topic_that_changes_its_codec_keeps_what_came_before(tmp_path):
     assert any("change from mjpeg to png" in f.message for f in findings)
 
 
-def test_stamps_alone_make_a_camera_without_pictures(tmp_path):
+def test_stamps_alone_make_a_camera_without_images(tmp_path):
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, jpeg(9)) for t in TIMES]
     source = bag_of(tmp_path, messages, made, COMPRESSED)
@@ -198,7 +198,7 @@ def test_stamps_alone_make_a_camera_without_pictures(tmp_path):
     ]
 
 
-def test_foxglove_protobuf_pictures_are_read(tmp_path):
+def test_foxglove_protobuf_images_are_read(tmp_path):
     source = tmp_path / "a.mcap"
     with source.open("wb") as file, ProtobufWriter(file) as writer:
         for k, t in enumerate(TIMES):
@@ -212,7 +212,7 @@ def test_foxglove_protobuf_pictures_are_read(tmp_path):
     assert stream.arrivals.publish_ns.tolist() == [t + 5 for t in TIMES]
 
 
-def test_foxglove_raw_pictures_are_read(tmp_path):
+def test_foxglove_raw_images_are_read(tmp_path):
     source = tmp_path / "a.mcap"
     with source.open("wb") as file, ProtobufWriter(file) as writer:
         for k, t in enumerate(TIMES):
@@ -225,7 +225,7 @@ def test_foxglove_raw_pictures_are_read(tmp_path):
     np.testing.assert_array_equal(found, [scene(k)[:, :, 0] for k in range(N)])
 
 
-def test_foxglove_json_pictures_are_read_and_broken_ones_counted(tmp_path):
+def test_foxglove_json_images_are_read_and_broken_ones_counted(tmp_path):
     source = tmp_path / "a.mcap"
     with source.open("wb") as file:
         writer = McapWriter(file)
@@ -247,7 +247,7 @@ def test_foxglove_json_pictures_are_read_and_broken_ones_counted(tmp_path):
     assert "1 message of /cam cannot be read" in findings[0].message
 
 
-def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
+def test_images_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
     messages = Messages(is_ros1=False)
     made = [messages.video(t, b"\0\0\0\1 nothing") for t in TIMES]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
@@ -257,7 +257,7 @@ def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
     assert "none of its 12 images can be decoded" in findings[0].message
 
 
-def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
+def test_images_are_not_held_back_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("syncaudit.datasets.images.image_file._MOST_WAITING", 5)
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
@@ -268,7 +268,7 @@ def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("data", "width", "step"), [(bytes(10), 32, 32), (bytes(800), 0, 0), (bytes(800), 32, 8)]
 )
-def test_a_raw_picture_that_is_too_short_is_refused(data, width, step):
+def test_a_raw_image_that_is_too_short_is_refused(data, width, step):
     with pytest.raises(ImageError, match=rf"{width}x24 \(mono8, {step} bytes a row\)"):
         raw_image(data, "mono8", width=width, height=24, step=step, is_big=False)
 
@@ -278,7 +278,7 @@ def test_a_format_that_nothing_knows_is_refused():
         codec_of(b"draco", "draco")
 
 
-def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_path):
+def test_a_video_that_starts_between_key_images_starts_at_the_first_one(tmp_path):
     pictures = [np.full((96, 128, 3), 15 * k, np.uint8) for k in range(N + 4)]
     options = {"bf": "0", "tune": "zerolatency", "g": "6", "keyint_min": "6"}
     packets = encode("libx264", pictures, **options)[4:]

@@ -93,7 +93,7 @@ def test_a_field_that_is_not_there_is_an_error_of_the_message():
 @pytest.mark.parametrize(
     "text", [b"[]", b"7", b'{"timestamp": {"sec": 1e400, "nsec": 0}, "data": "", "format": ""}']
 )
-def test_json_pictures_of_other_types_are_damage(text):
+def test_json_images_of_other_types_are_damage(text):
     from syncaudit.datasets.bags.image_messages import _from_json
 
     with pytest.raises(LayoutError):

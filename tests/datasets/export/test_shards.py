@@ -130,18 +130,18 @@ def test_rows_of_a_shared_table_become_a_table(tmp_path):
     assert stream.time_ns.tolist() == [3, 4, 5]
 
 
-def test_folders_of_pictures_keep_their_order(tmp_path):
+def test_folders_of_images_keep_their_order(tmp_path):
     folder = tmp_path / "pictures"
     folder.mkdir()
     for number in range(12):
-        (folder / f"f{number}.png").write_bytes(b"picture %d" % number)
+        (folder / f"f{number}.png").write_bytes(b"image %d" % number)
     (tmp_path / "t.csv").write_text("timestamp_ns\n" + "".join(f"{k}\n" for k in range(12)))
     spec = CameraSpec(uri="pictures", timestamps="t.csv")
     clip = Clip(clip_id="a", recording_id="a", sources={"cam.0": spec}, base_uri=str(tmp_path))
     exported([clip], tmp_path / "out")
     [back] = read_back(tmp_path / "out", tmp_path)
     paths = read_source("cam.0", back.sources["cam.0"], back.base_uri).files.paths
-    assert [Path(path).read_bytes() for path in paths] == [b"picture %d" % k for k in range(12)]
+    assert [Path(path).read_bytes() for path in paths] == [b"image %d" % k for k in range(12)]
 
 
 def test_samples_of_shards_are_copied_with_all_their_members(tmp_path):

@@ -100,7 +100,7 @@ def test_names_of_openpi_are_taken(tmp_path):
 
 
 @pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
-def test_pictures_inside_of_parquet_are_a_camera(write, tmp_path):
+def test_images_inside_of_parquet_are_a_camera(write, tmp_path):
     for number, clip in enumerate(imported(write(tmp_path / "data", 5), tmp_path)):
         camera = read_source("still", clip.sources["still"], clip.base_uri)
         assert camera.findings == ()

@@ -43,7 +43,7 @@ def test_one_video_may_be_named(tmp_path):
     assert [clip.clip_id for clip in clips] == ["GX010002"]
 
 
-def test_stabilised_pictures_never_pass(tmp_path):
+def test_stabilised_images_never_pass(tmp_path):
     settings = device(text("EISA", "HyperSmooth"))
     write_gopro(tmp_path / "data/GX010001.MP4", gyro_payloads(), settings=settings)
     (clip,), _ = imported(tmp_path / "data", tmp_path)

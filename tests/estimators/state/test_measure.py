@@ -7,7 +7,7 @@ import pytest
 
 from syncaudit.estimators import measure_camera_state, measure_states
 from syncaudit.estimators.state import measure
-from syncaudit.model import PictureMotion
+from syncaudit.model import ImageMotion
 from testkit.working_arm import arm, joints, pictures
 
 # Three standard errors of a typical clip of 12 s, and the same at 10 Hz.
@@ -102,14 +102,14 @@ def test_two_tables_of_one_arm_are_judged_against_zero():
     assert abs(pair.offset_s + 0.06) < TOLERANCE_S
 
 
-def test_pictures_of_another_episode_are_refused():
+def test_images_of_another_episode_are_refused():
     for seed in range(4):
         state = joints(arm(seed + 50))
         pair = measure_camera_state(pictures(arm(seed), seed), state)
         assert not pair.accepted, (seed, pair.offset_s)
 
 
-def test_pictures_of_something_else_that_moves_are_refused():
+def test_images_of_something_else_that_moves_are_refused():
     for seed in range(3):
         pair = measured(seed, seen=0.0, noise=0.3)
         assert not pair.accepted, (seed, pair.offset_s)
@@ -150,7 +150,7 @@ def test_arm_at_rest_is_refused():
     assert pair.why == "state is too short or constant"
 
 
-def test_still_pictures_are_refused():
+def test_still_images_are_refused():
     course = arm(12)
     camera = pictures(course, 12)
     pair = measure_camera_state(replace(camera, moves=np.zeros_like(camera.moves)), joints(course))
@@ -160,7 +160,7 @@ def test_still_pictures_are_refused():
 def test_too_few_frames_are_refused():
     course = arm(13)
     camera = pictures(course, 13)
-    few = PictureMotion(
+    few = ImageMotion(
         source="cam",
         epoch_ns=0,
         start_s=camera.start_s[:20],

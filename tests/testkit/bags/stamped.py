@@ -39,7 +39,7 @@ def stamped(
 ) -> ClipVerdict:
     """Audit the timestamps of six cameras and an IMU, with those of camera 2 altered."""
     messages = Messages(is_ros1=False)
-    picture, parts = jpeg(90, width=16, height=16), []
+    frame, parts = jpeg(90, width=16, height=16), []
     topics = [(f"/cam{k}/image_raw/compressed", CAMERA_HZ) for k in range(6)]
     for number, (topic, rate) in enumerate([*topics, ("/imu/data", IMU_HZ)]):
         times = stamps(int(SPAN_S * rate), rate, seed=seed + number)
@@ -55,7 +55,7 @@ def stamped(
         is_imu = topic == "/imu/data"
         name = IMU if is_imu else COMPRESSED
         message = (
-            messages.imu(0, (0, 0, 0), (0, 0, 9.8)) if is_imu else messages.compressed(0, picture)
+            messages.imu(0, (0, 0, 0), (0, 0, 9.8)) if is_imu else messages.compressed(0, frame)
         )
         raw = messages.serialize(message, name)
         parts.append(

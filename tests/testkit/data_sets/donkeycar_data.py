@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testkit.data_sets.stills import jpeg, picture
+from testkit.data_sets.stills import frame, jpeg
 
 N_RECORDS = 6
 BEGIN_MS = 1_600_000_000_123
@@ -21,7 +21,7 @@ def write_tubs(folder: Path, n_clips: int) -> Path:
     lines = []
     for number in range(n_clips * N_RECORDS):
         name = f"{number}_cam_image_array_.jpg"
-        (tub / "images" / name).write_bytes(jpeg(picture(number)))
+        (tub / "images" / name).write_bytes(jpeg(frame(number)))
         record = values(number, name) | {
             "_index": number,
             "_session_id": f"21-06-25_{number // N_RECORDS}",
@@ -44,7 +44,7 @@ def write_old_tub(folder: Path, **more: list[Any]) -> Path:
     (tub / "meta.json").write_text(json.dumps({"inputs": [], "types": []}))
     for number in range(N_RECORDS):
         name = f"{number}_cam-image_array_.jpg"
-        (tub / name).write_bytes(jpeg(picture(number)))
+        (tub / name).write_bytes(jpeg(frame(number)))
         record = values(number, name) | {key: items[number] for key, items in more.items()}
         (tub / f"record_{number}.json").write_text(json.dumps(record))
     return tub

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from testkit.data_sets.hdf5_data import N_STEPS, vectors
-from testkit.data_sets.stills import picture
+from testkit.data_sets.stills import frame
 from testkit.videos import grey_frame, write_video
 
 SERIAL = "24400334"
@@ -25,7 +25,7 @@ def write_droid(folder: Path, n_clips: int) -> Path:
         (episode / "recordings/MP4").mkdir(parents=True)
         path = episode / f"recordings/MP4/{SERIAL}.mp4"
         if video is None:
-            frames = [grey_frame(picture(step)[..., 0]) for step in range(N_STEPS)]
+            frames = [grey_frame(frame(step)[..., 0]) for step in range(N_STEPS)]
             write_video(path, frames, rate=15)
             video = path.read_bytes()
         path.write_bytes(video)

@@ -8,14 +8,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from testkit.data_sets.stills import jpeg, picture
+from testkit.data_sets.stills import frame, jpeg
 
 N_STEPS = 6
 
 
 def pictures(number: int) -> np.ndarray:
     """Return the images of an episode, shape (6, 24, 32, 3), RGB."""
-    return np.stack([picture(number + step) for step in range(N_STEPS)])
+    return np.stack([frame(number + step) for step in range(N_STEPS)])
 
 
 def vectors(number: int, width: int = 14) -> np.ndarray:

@@ -39,8 +39,8 @@ FEATURES = {
 def still(episode: int, frame: int) -> bytes:
     """Return an encoded image of distinct brightness, alternately PNG and JPEG."""
     level = 40 + 5 * (episode % 20) + frame
-    picture = np.full((48, 64, 3), level, np.uint8)
-    return cv2.imencode((".png", ".jpg")[frame % 2], picture)[1].tobytes()
+    image = np.full((48, 64, 3), level, np.uint8)
+    return cv2.imencode((".png", ".jpg")[frame % 2], image)[1].tobytes()
 
 
 def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:

@@ -42,7 +42,7 @@ def write_nuscenes(folder: Path, n_clips: int, version: str = "v1.0-mini") -> Pa
         "sample": [],
         "sample_data": [],
     }
-    picture = cv2.imencode(".jpg", np.full((90, 160), 128, np.uint8))[1].tobytes()
+    frame = cv2.imencode(".jpg", np.full((90, 160), 128, np.uint8))[1].tobytes()
     for kind in ("samples", "sweeps"):
         for name in CAMERAS:
             (root / kind / name).mkdir(parents=True)
@@ -62,7 +62,7 @@ def write_nuscenes(folder: Path, n_clips: int, version: str = "v1.0-mini") -> Pa
                     time_us = begin_us + index * PERIOD_US + PHASE_US[name]
                     kind = "samples" if sweep == 0 else "sweeps"
                     file = f"{kind}/{name}/n015__{name}__{time_us}.jpg"
-                    (root / file).write_bytes(picture)
+                    (root / file).write_bytes(frame)
                     tables["sample_data"].append(_row(token, name, time_us, file))
     # Table rows are unordered.
     tables["sample_data"] = tables["sample_data"][::-1]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testkit.data_sets.stills import jpeg, picture
+from testkit.data_sets.stills import frame, jpeg
 
 N_STEPS = 6
 NAME = "toy_arm"
@@ -54,7 +54,7 @@ def features(number: int) -> dict[str, Any]:
     steps = np.arange(N_STEPS)
     blank = jpeg(np.zeros((24, 32, 3), np.uint8))
     return {
-        "steps/observation/image": [jpeg(picture(number + step)) for step in steps],
+        "steps/observation/image": [jpeg(frame(number + step)) for step in steps],
         "steps/observation/wrist": [blank] * N_STEPS,
         "steps/observation/state": np.sin(steps[:, None] * 0.3 + np.arange(7) + number),
         "steps/action": np.cos(steps[:, None] * 0.3 + np.arange(7) + number),

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 
-def picture(number: int) -> np.ndarray:
+def frame(number: int) -> np.ndarray:
     """Return image `number`, RGB, 24 x 32: a texture plus a level that grows with the number."""
     texture = np.random.default_rng(7).integers(0, 60, (24, 32, 3), dtype=np.uint8)
     return texture + np.uint8(40 + 5 * (number % 30))

@@ -23,9 +23,9 @@ def _drive(*, is_ros1: bool) -> tuple[Messages, list[Sent]]:
     messages = Messages(is_ros1=is_ros1)
     captured = stamps(12, 20.0)
     times = list(zip(captured.tolist(), arrivals(captured).tolist(), strict=True))
-    picture = jpeg(90)
+    frame = jpeg(90)
     return messages, pack(
-        [Sent("/cam/compressed", COMPRESSED, messages.compressed(t, picture), r) for t, r in times],
+        [Sent("/cam/compressed", COMPRESSED, messages.compressed(t, frame), r) for t, r in times],
         [Sent("/imu", IMU, messages.imu(t, (1, 2, 3), (0, 0, 9)), r) for t, r in times],
     )
 

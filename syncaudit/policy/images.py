@@ -9,46 +9,46 @@ from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import (
     CameraSpec,
     Finding,
-    PictureAudit,
-    PictureFault,
-    PictureSpell,
+    ImageAudit,
+    ImageFault,
+    ImageFaultRun,
     ReasonCode,
     Severity,
 )
 from syncaudit.policy.case import Case, Findings, defect, limited, percentage
 from syncaudit.policy.limits import Limits
 
-__all__ = ["check_pictures", "judge_pictures"]
+__all__ = ["check_images", "judge_images"]
 
 # Spells that a message lists.
 _MOST_LISTED = 3
 # Share of blank frames above which a camera shows nothing at all: it did not go blank.
 _ALL_SHARE = 0.97
-_WORDS: Mapping[PictureFault, tuple[str, str]] = {
-    PictureFault.DAMAGED: (
+_WORDS: Mapping[ImageFault, tuple[str, str]] = {
+    ImageFault.DAMAGED: (
         "are damaged or refer to damaged ones",
         "Copy the file again from the recorder or drop the clip.",
     ),
-    PictureFault.UNDECODED: (
+    ImageFault.UNDECODED: (
         "could not be decoded",
         "Copy the file again from the recorder or drop the clip.",
     ),
-    PictureFault.GREY: (
+    ImageFault.GREY: (
         "are grey where nothing could be decoded",
         "Copy the file again from the recorder or drop the clip.",
     ),
-    PictureFault.HALF: (
+    ImageFault.HALF: (
         "are cut off: their lower rows all repeat one row",
         "Copy the file again from the recorder or drop the clip.",
     ),
-    PictureFault.SIZE: (
+    ImageFault.SIZE: (
         "differ in size from the first",
         "Export one size per file.",
     ),
 }
 
 
-def check_pictures(case: Case) -> Findings:
+def check_images(case: Case) -> Findings:
     """Return what is wrong with the frames of every camera."""
     findings: list[Finding] = []
     for name, audit in case.record.pictures.items():
@@ -56,12 +56,12 @@ def check_pictures(case: Case) -> Findings:
         if isinstance(spec, CameraSpec):
             stamps = case.record.stamps.get(name)
             rate_hz = None if stamps is None else stamps.rate_hz
-            findings += judge_pictures(name, spec.uri, audit, case.limits[name], rate_hz=rate_hz)
+            findings += judge_images(name, spec.uri, audit, case.limits[name], rate_hz=rate_hz)
     return Findings(findings=findings)
 
 
-def judge_pictures(
-    name: str, uri: str, audit: PictureAudit, limits: Limits, *, rate_hz: float | None = None
+def judge_images(
+    name: str, uri: str, audit: ImageAudit, limits: Limits, *, rate_hz: float | None = None
 ) -> list[Finding]:
     """Return defects and remarks about the frames of one camera.
 
@@ -69,7 +69,7 @@ def judge_pictures(
     ----------
     name, uri : str
         Camera and where its frames are.
-    audit : PictureAudit
+    audit : ImageAudit
         What was found.
     limits : Limits
         What breaks a limit rejects; what merely exists is a warning.
@@ -85,15 +85,15 @@ def judge_pictures(
     ]
 
 
-def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
-    total = max(1, audit.frames + audit.counts.get(PictureFault.UNDECODED, 0))
+def _damage(name: str, uri: str, audit: ImageAudit, limits: Limits) -> list[Finding]:
+    total = max(1, audit.frames + audit.counts.get(ImageFault.UNDECODED, 0))
     findings = []
     for fault, (words, cure) in _WORDS.items():
         n = audit.counts.get(fault, 0)
         if not n:
             continue
         text = f"{uri}: {n} of {word_count(total, 'frame')} {words}: {_places(audit.of(fault))}"
-        if fault in (PictureFault.UNDECODED, PictureFault.DAMAGED) and audit.first_error:
+        if fault in (ImageFault.UNDECODED, ImageFault.DAMAGED) and audit.first_error:
             text += f" (first: {audit.first_error})"
         limit = limits.damaged_share
         is_defect = limit is not None and n / total > limit
@@ -101,7 +101,7 @@ def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Fi
         findings.append(
             make(ReasonCode.CORRUPT, name, f"{text}. {cure}", value=n / total, limit=limit)
         )
-    n_told = audit.counts.get(PictureFault.UNDECODED, 0)
+    n_told = audit.counts.get(ImageFault.UNDECODED, 0)
     if audit.errors and not n_told:
         text = (
             f"{uri}: {word_count(audit.errors, 'packet')} could not be decoded (first: "
@@ -112,8 +112,8 @@ def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Fi
     return findings
 
 
-def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
-    n, spells = audit.counts.get(PictureFault.FROZEN, 0), audit.of(PictureFault.FROZEN)
+def _frozen(name: str, audit: ImageAudit, limits: Limits) -> list[Finding]:
+    n, spells = audit.counts.get(ImageFault.FROZEN, 0), audit.of(ImageFault.FROZEN)
     if not n or not spells:
         return []
     findings = []
@@ -136,7 +136,7 @@ def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
     return findings
 
 
-def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None) -> list[Finding]:
+def _rate(name: str, audit: ImageAudit, limits: Limits, rate_hz: float | None) -> list[Finding]:
     """Report that a camera is slower than its file, and how that affects its times."""
     if audit.new_share is None or not rate_hz:
         return []
@@ -161,12 +161,12 @@ def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None)
     ]
 
 
-def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
-    spells = audit.of(PictureFault.BLANK)
+def _blank(name: str, audit: ImageAudit, limits: Limits) -> list[Finding]:
+    spells = audit.of(ImageFault.BLANK)
     if not spells:
         return []
     longest = max(spells, key=lambda spell: spell.duration_s)
-    n, limit_s = audit.counts[PictureFault.BLANK], limits.max_blank_s
+    n, limit_s = audit.counts[ImageFault.BLANK], limits.max_blank_s
     if n >= _ALL_SHARE * audit.frames:
         return [_blank_throughout(name, longest, audit, limits)]
     text = f"{name} is {_colour(longest.level)} {_range(longest)}"
@@ -176,11 +176,11 @@ def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
 
 
 def _blank_throughout(
-    name: str, spell: PictureSpell, audit: PictureAudit, limits: Limits
+    name: str, spell: ImageFaultRun, audit: ImageAudit, limits: Limits
 ) -> Finding:
     """Return a doubt: images that never show anything prove neither a fault nor a time."""
     limit = limits.blank_share
-    n = audit.counts[PictureFault.BLANK]
+    n = audit.counts[ImageFault.BLANK]
     share = n / max(1, audit.frames)
     text = (
         f"{name} is {_colour(spell.level)} in {n} of {word_count(audit.frames, 'frame')}: it "
@@ -198,15 +198,15 @@ def _blank_throughout(
     )
 
 
-def _plain(name: str, audit: PictureAudit) -> list[Finding]:
+def _plain(name: str, audit: ImageAudit) -> list[Finding]:
     findings = []
     for fault, code, words in (
         (
-            PictureFault.COVERED,
+            ImageFault.COVERED,
             ReasonCode.EMPTY,
             "shows almost nothing (covered lens or darkness)",
         ),
-        (PictureFault.WHITE, ReasonCode.CORRUPT, "is overexposed everywhere"),
+        (ImageFault.WHITE, ReasonCode.CORRUPT, "is overexposed everywhere"),
     ):
         if audit.of(fault):
             n = audit.counts[fault]
@@ -225,7 +225,7 @@ def _colour(level: float | None) -> str:
     return "black" if level >= 1.0 else "black or green (all zero)"
 
 
-def _places(spells: Sequence[PictureSpell]) -> str:
+def _places(spells: Sequence[ImageFaultRun]) -> str:
     largest = sorted(spells, key=lambda spell: -spell.frames)[:_MOST_LISTED]
     listed = [_range(spell) for spell in sorted(largest, key=lambda spell: spell.first)]
     if len(spells) > _MOST_LISTED:
@@ -233,7 +233,7 @@ def _places(spells: Sequence[PictureSpell]) -> str:
     return ", ".join(listed)
 
 
-def _range(spell: PictureSpell) -> str:
+def _range(spell: ImageFaultRun) -> str:
     if spell.first == spell.last:
         return f"at {spell.start_s:.2f} s (frame {spell.first})"
     return (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import iter_luma
-from syncaudit.detectors import PictureAuditor
-from syncaudit.model import PictureAudit, PictureFault
+from syncaudit.detectors import ImageAuditor
+from syncaudit.model import ImageAudit, ImageFault
 from testkit.places import real_recording
 from testkit.streams import camera_stream
 from testkit.videos import exact_frame, write_video
@@ -54,21 +54,21 @@ def shown(draw, times, noise: float = 1.0) -> list[np.ndarray]:
     frames: dict[float, np.ndarray] = {}
     for time in times:
         if time not in frames:
-            picture = draw(time) + noise * rng.normal(size=(SIZE[1], SIZE[0]))
-            frames[time] = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+            image = draw(time) + noise * rng.normal(size=(SIZE[1], SIZE[0]))
+            frames[time] = np.clip(np.rint(image), 0, 255).astype(np.uint8)
     return [frames[time] for time in times]
 
 
-def audit(path: Path, n_frames: int = N_FRAMES) -> PictureAudit:
+def audit(path: Path, n_frames: int = N_FRAMES) -> ImageAudit:
     stream = camera_stream(np.arange(n_frames, dtype=np.int64) * 33_333_333, video=str(path))
-    auditor = PictureAuditor(stream)
+    auditor = ImageAuditor(stream)
     with iter_luma(stream.files) as frames:
         for frame in frames:
             auditor.update(frame)
     return auditor.finish()
 
 
-def encoded(frames, tmp_path: Path, *, gop: int, crf: int) -> PictureAudit:
+def encoded(frames, tmp_path: Path, *, gop: int, crf: int) -> ImageAudit:
     options = {"crf": str(crf), "g": str(gop)}
     frames = map(exact_frame, frames)
     return audit(write_video(tmp_path / "cam.mp4", frames, rate=FPS, options=options))
@@ -94,7 +94,7 @@ def test_slow_and_still_scenes_are_not_frozen(draw, noise, gop, crf, tmp_path):
 def test_a_freeze_within_motion_is_found_in_its_place(n_frozen, gop, crf, tmp_path):
     times = [39 if 40 <= k < 40 + n_frozen else k for k in EVERY]
     found = encoded(shown(pan(3.0), times), tmp_path, gop=gop, crf=crf)
-    (spell,) = found.of(PictureFault.FROZEN)
+    (spell,) = found.of(ImageFault.FROZEN)
     assert abs(spell.first - 40) <= 2
     assert abs(spell.frames - n_frozen) <= 2
 
@@ -120,7 +120,7 @@ def test_a_freeze_of_a_slow_camera_is_told_beside_its_rate(tmp_path):
     times = [38 if 40 <= k < 60 else k // 2 * 2 for k in EVERY]
     found = encoded(shown(pan(2.0), times), tmp_path, gop=2, crf=28)
     assert found.new_share == pytest.approx(0.5, rel=0.03)
-    (spell,) = found.of(PictureFault.FROZEN)
+    (spell,) = found.of(ImageFault.FROZEN)
     assert abs(spell.first - 40) <= 2
 
 
@@ -128,14 +128,14 @@ def test_repeats_that_come_singly_are_no_rate(tmp_path):
     times = [k - 1 if k in (31, 44, 66, 71, 90) else k for k in EVERY]
     found = encoded(shown(pan(3.0), times), tmp_path, gop=12, crf=24)
     assert found.new_share is None
-    assert found.counts == {PictureFault.FROZEN: 5}
+    assert found.counts == {ImageFault.FROZEN: 5}
 
 
 @pytest.mark.realdata
 def test_a_humanoid_s_camera_of_15_hz_never_freezes():
     folder = real_recording("lerobot_g1/videos/chunk-000/observation.images.cam_high")
     found = audit(folder / "episode_000003.mp4", 400)
-    assert PictureFault.FROZEN not in found.counts
+    assert ImageFault.FROZEN not in found.counts
     assert FPS * found.new_share == pytest.approx(15.0, rel=0.03)
 
 
@@ -150,5 +150,5 @@ def test_a_camera_that_turns_round_is_not_frozen_in_key_frames_alone(tmp_path: P
     assert encoded(frames, tmp_path, gop=1, crf=28).counts == {}
     frames[50:56] = [frames[50]] * 6
     found = encoded(frames, tmp_path, gop=1, crf=28)
-    (spell,) = found.of(PictureFault.FROZEN)
+    (spell,) = found.of(ImageFault.FROZEN)
     assert (spell.first, spell.last) == (51, 55)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import LumaFrames
-from syncaudit.detectors import PictureAuditor
+from syncaudit.detectors import ImageAuditor
 from syncaudit.model import (
     Activity,
-    PictureAudit,
+    ImageAudit,
     Quantity,
     RotationIncrements,
     SignalStream,
@@ -21,7 +21,7 @@ from syncaudit.model import (
     is_usable,
 )
 
-__all__ = ["PictureLook", "audit_pictures"]
+__all__ = ["ImageAuditPass", "audit_images"]
 
 # Motion by this much shifts the image of every camera on board by pixels.
 TURNED_RAD = 0.02
@@ -33,12 +33,12 @@ AWAY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class PictureLook:
+class ImageAuditPass:
     """A camera whose frames were all decoded.
 
     Parameters
     ----------
-    auditor : PictureAuditor
+    auditor : ImageAuditor
         Has seen every frame.
     frames : LumaFrames
         Exhausted, so that its tally is complete.
@@ -46,17 +46,17 @@ class PictureLook:
         Frames that were examined, unless all were.
     """
 
-    auditor: PictureAuditor
+    auditor: ImageAuditor
     frames: LumaFrames
     wanted: NDArray[np.bool_] | None
 
 
-def audit_pictures(
-    looks: Iterable[PictureLook],
+def audit_images(
+    looks: Iterable[ImageAuditPass],
     streams: Mapping[str, Stream],
     motion: Mapping[str, Mapping[Quantity, Activity]],
     rotations: Mapping[str, RotationIncrements],
-) -> dict[str, PictureAudit]:
+) -> dict[str, ImageAudit]:
     """Return what is wrong with the frames of each camera.
 
     A still that neither begins nor ends within motion of its own is frozen if something else
@@ -66,7 +66,7 @@ def audit_pictures(
 
     Parameters
     ----------
-    looks : iterable of PictureLook
+    looks : iterable of ImageAuditPass
         Cameras.
     streams, motion, rotations : mapping
         All sources of the clip and what moved in them.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from syncaudit.model import PictureAudit, PictureFault, PictureSpell, ReasonCode, Severity
+from syncaudit.model import ImageAudit, ImageFault, ImageFaultRun, ReasonCode, Severity
 from syncaudit.policy import load_policy
+from syncaudit.policy.images import judge_images
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.pictures import judge_pictures
 
 
-def blank(first: int, last: int, n_frames: int = 100) -> PictureAudit:
-    spell = PictureSpell(
-        fault=PictureFault.BLANK,
+def blank(first: int, last: int, n_frames: int = 100) -> ImageAudit:
+    spell = ImageFaultRun(
+        fault=ImageFault.BLANK,
         first=first,
         last=last,
         frames=last - first + 1,
@@ -21,12 +21,12 @@ def blank(first: int, last: int, n_frames: int = 100) -> PictureAudit:
         duration_s=(last - first + 1) / 10,
         level=128.0,
     )
-    counts = {str(PictureFault.BLANK): spell.frames}
-    return PictureAudit(frames=n_frames, counts=counts, spells=(spell,))
+    counts = {str(ImageFault.BLANK): spell.frames}
+    return ImageAudit(frames=n_frames, counts=counts, spells=(spell,))
 
 
-def judged(audit: PictureAudit, limits: Limits, rate_hz: float | None = 30.0):
-    (finding,) = judge_pictures("cam", "cam.mp4", audit, limits, rate_hz=rate_hz)
+def judged(audit: ImageAudit, limits: Limits, rate_hz: float | None = 30.0):
+    (finding,) = judge_images("cam", "cam.mp4", audit, limits, rate_hz=rate_hz)
     return finding
 
 
@@ -39,7 +39,7 @@ def judged(audit: PictureAudit, limits: Limits, rate_hz: float | None = 30.0):
     ],
 )
 def test_a_camera_slower_than_its_file_is_told_with_what_it_does_to_times(share, words, late):
-    finding = judged(PictureAudit(frames=90, new_share=share), Limits())
+    finding = judged(ImageAudit(frames=90, new_share=share), Limits())
     assert finding.code is ReasonCode.RATE
     assert finding.severity is Severity.WARNING
     assert finding.value == pytest.approx(30 * share)
@@ -47,13 +47,13 @@ def test_a_camera_slower_than_its_file_is_told_with_what_it_does_to_times(share,
     assert late in finding.message
 
 
-def test_a_rate_that_is_demanded_is_that_of_new_pictures():
-    audit = PictureAudit(frames=90, new_share=0.5)
+def test_a_rate_that_is_demanded_is_that_of_new_images():
+    audit = ImageAudit(frames=90, new_share=0.5)
     demanding = Limits(rate_hz=30.0, rate_tolerance=0.02)
     assert judged(audit, demanding).severity is Severity.DEFECT
     content = Limits(rate_hz=15.0, rate_tolerance=0.02)
     assert judged(audit, content).severity is Severity.WARNING
-    assert judge_pictures("cam", "cam.mp4", audit, demanding, rate_hz=None) == []
+    assert judge_images("cam", "cam.mp4", audit, demanding, rate_hz=None) == []
 
 
 def test_a_camera_that_goes_blank_is_defective():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
-from syncaudit.detectors import PictureAuditor
-from syncaudit.model import CameraStream, PictureAudit, PictureFault
+from syncaudit.decode import Frame
+from syncaudit.detectors import ImageAuditor
+from syncaudit.model import CameraStream, ImageAudit, ImageFault
 from testkit.streams import camera_stream
 
 N_FRAMES = 90
@@ -45,29 +45,29 @@ def moving(noise: float = 1.0, px_per_frame: float = 6.0, n_frames: int = N_FRAM
     ]
 
 
-def audit(pictures: list, **options: object) -> PictureAudit:
-    auditor = PictureAuditor(stream(len(pictures)))
-    for index, picture in enumerate(pictures):
-        auditor.update(Picture(index, picture, is_key=index % 24 == 0))
+def audit(pictures: list, **options: object) -> ImageAudit:
+    auditor = ImageAuditor(stream(len(pictures)))
+    for index, frame in enumerate(pictures):
+        auditor.update(Frame(index, frame, is_key=index % 24 == 0))
     return auditor.finish(**options)  # type: ignore[arg-type]
 
 
-def the_spell(found: PictureAudit, fault: PictureFault) -> tuple[int, int]:
+def the_spell(found: ImageAudit, fault: ImageFault) -> tuple[int, int]:
     assert set(found.counts) == {fault}
     (spell,) = found.spells
     return spell.first, spell.last
 
 
-def test_moving_pictures_have_no_fault() -> None:
+def test_moving_images_have_no_fault() -> None:
     assert audit(moving()).counts == {}
     assert audit(moving(noise=0.0)).counts == {}
 
 
-def test_same_picture_in_the_midst_of_motion_is_frozen() -> None:
+def test_same_image_in_the_midst_of_motion_is_frozen() -> None:
     pictures = moving()
     pictures[40:55] = [pictures[39]] * 15
     found = audit(pictures)
-    assert the_spell(found, PictureFault.FROZEN) == (40, 54)
+    assert the_spell(found, ImageFault.FROZEN) == (40, 54)
     (spell,) = found.spells
     assert (spell.start_s, spell.stop_s) == pytest.approx((2.0, 2.7), abs=1e-9)
     assert spell.duration_s == pytest.approx(0.75, abs=1e-9)
@@ -82,10 +82,10 @@ def test_a_freeze_that_was_encoded_again_is_found() -> None:
     settling = held + (rng.random(SHAPE) < 0.05)
     pictures[40] = settling.astype(np.uint8)
     pictures[48:60] = [np.clip(settling + rng.normal(0, 2, SHAPE), 0, 255).astype(np.uint8)] * 12
-    auditor = PictureAuditor(stream())
-    for index, picture in enumerate(pictures):
-        auditor.update(Picture(index, picture, is_key=index % 24 == 0))
-    first, last = the_spell(auditor.finish(), PictureFault.FROZEN)
+    auditor = ImageAuditor(stream())
+    for index, frame in enumerate(pictures):
+        auditor.update(Frame(index, frame, is_key=index % 24 == 0))
+    first, last = the_spell(auditor.finish(), ImageFault.FROZEN)
     assert abs(first - 40) <= 2
     assert last == 59
 
@@ -95,7 +95,7 @@ def test_single_repeats_are_counted() -> None:
     for k in (20, 45, 70):
         pictures[k] = pictures[k - 1]
     found = audit(pictures)
-    assert found.counts == {PictureFault.FROZEN: 3}
+    assert found.counts == {ImageFault.FROZEN: 3}
     assert [spell.first for spell in found.spells] == [20, 45, 70]
 
 
@@ -124,8 +124,8 @@ def test_light_that_flashes_over_a_scene_at_rest_is_not_frozen() -> None:
 def test_motion_in_the_dark_is_not_frozen() -> None:
     """A tunnel reduces contrast, and with it the change from frame to frame."""
     pictures = moving()
-    pictures[30:60] = [(picture * 0.05).astype(np.uint8) for picture in pictures[30:60]]
-    assert PictureFault.FROZEN not in audit(pictures).counts
+    pictures[30:60] = [(frame * 0.05).astype(np.uint8) for frame in pictures[30:60]]
+    assert ImageFault.FROZEN not in audit(pictures).counts
 
 
 def test_a_still_to_the_end_is_frozen_if_something_else_moved() -> None:
@@ -138,12 +138,12 @@ def test_a_still_to_the_end_is_frozen_if_something_else_moved() -> None:
         asked.append((first, last, is_all))
         return True
 
-    assert the_spell(audit(pictures, has_moved=has_moved), PictureFault.FROZEN) == (60, 89)
+    assert the_spell(audit(pictures, has_moved=has_moved), ImageFault.FROZEN) == (60, 89)
     assert asked == [(60, 89, False)]
     assert audit(pictures, has_moved=lambda *_: False).counts == {}
 
 
-def test_one_picture_throughout_asks_for_more() -> None:
+def test_one_image_throughout_asks_for_more() -> None:
     pictures = [moving()[0]] * N_FRAMES
     asked = []
     audit(pictures, has_moved=lambda *where: asked.append(where[2]) or False)
@@ -151,11 +151,11 @@ def test_one_picture_throughout_asks_for_more() -> None:
 
 
 @pytest.mark.parametrize(("level", "fault"), [(0, "blank"), (16, "blank"), (128, "blank")])
-def test_pictures_of_one_colour_are_blank(level: int, fault: str) -> None:
+def test_images_of_one_colour_are_blank(level: int, fault: str) -> None:
     pictures = moving()
     pictures[20:40] = [np.full(SHAPE, level, np.uint8)] * 20
     found = audit(pictures)
-    assert the_spell(found, PictureFault(fault)) == (20, 39)
+    assert the_spell(found, ImageFault(fault)) == (20, 39)
     assert found.spells[0].level == level
 
 
@@ -163,87 +163,87 @@ def test_a_covered_lens_and_a_white_out_are_named() -> None:
     rng = np.random.default_rng(4)
     pictures = moving()
     pictures[20:40] = [rng.normal(22, 3, SHAPE).astype(np.uint8) for _ in range(20)]
-    assert the_spell(audit(pictures), PictureFault.COVERED) == (20, 39)
+    assert the_spell(audit(pictures), ImageFault.COVERED) == (20, 39)
     pictures = moving()
-    pictures[20:40] = [(picture // 3 + 200).astype(np.uint8) for picture in pictures[20:40]]
+    pictures[20:40] = [(frame // 3 + 200).astype(np.uint8) for frame in pictures[20:40]]
     assert audit(pictures).counts == {}
-    pictures[20:40] = [np.maximum(picture, 235) for picture in pictures[20:40]]
-    assert the_spell(audit(pictures), PictureFault.WHITE) == (20, 39)
+    pictures[20:40] = [np.maximum(frame, 235) for frame in pictures[20:40]]
+    assert the_spell(audit(pictures), ImageFault.WHITE) == (20, 39)
 
 
 def test_black_in_the_dark_is_no_blank() -> None:
     """A night scene between lights is dark, not defective: a warning."""
     pictures = [np.clip(p // 20, 0, 255).astype(np.uint8) for p in moving()]
     pictures[30:50] = [np.full(SHAPE, 2, np.uint8)] * 20
-    assert PictureFault.BLANK not in audit(pictures).counts
+    assert ImageFault.BLANK not in audit(pictures).counts
 
 
-def test_grey_parts_and_cut_off_pictures_are_damage() -> None:
+def test_grey_parts_and_cut_off_images_are_damage() -> None:
     pictures = moving()
     for k in (30, 31):
         pictures[k] = pictures[k].copy()
         pictures[k][70:] = 128
-    assert the_spell(audit(pictures), PictureFault.GREY) == (30, 31)
+    assert the_spell(audit(pictures), ImageFault.GREY) == (30, 31)
     pictures = moving()
     for k in (30, 31):
         pictures[k] = pictures[k].copy()
         pictures[k][70:] = pictures[k][70]
-    assert the_spell(audit(pictures), PictureFault.HALF) == (30, 31)
+    assert the_spell(audit(pictures), ImageFault.HALF) == (30, 31)
 
 
 def test_a_wall_that_an_exposure_brings_to_grey_is_no_damage() -> None:
     pictures = moving()
     # Auto-exposure dims frames from 30 on, passing the grey level that decoders fill in.
-    for k, picture in enumerate(pictures):
+    for k, frame in enumerate(pictures):
         gain = float(np.clip(1.0 - 0.03 * (k - 28), 0.7, 1.0))
-        picture[60:] = 150
-        pictures[k] = np.round(gain * picture).astype(np.uint8)
-    assert any((picture[60:] >= 126).all() and (picture[60:] < 131).all() for picture in pictures)
-    assert PictureFault.GREY not in audit(pictures).counts
+        frame[60:] = 150
+        pictures[k] = np.round(gain * frame).astype(np.uint8)
+    assert any((frame[60:] >= 126).all() and (frame[60:] < 131).all() for frame in pictures)
+    assert ImageFault.GREY not in audit(pictures).counts
 
 
 def test_bars_that_are_always_there_are_no_damage() -> None:
     pictures = moving()
-    for picture in pictures:
-        picture[90:] = 16
+    for frame in pictures:
+        frame[90:] = 16
     assert audit(pictures).counts == {}
 
 
 def test_damage_lasts_until_the_next_key_frame() -> None:
-    auditor = PictureAuditor(stream())
-    for index, picture in enumerate(moving()):
-        auditor.update(Picture(index, picture, is_corrupt=index == 30, is_key=index % 24 == 0))
-    assert the_spell(auditor.finish(), PictureFault.DAMAGED) == (30, 47)
+    auditor = ImageAuditor(stream())
+    for index, frame in enumerate(moving()):
+        auditor.update(Frame(index, frame, is_corrupt=index == 30, is_key=index % 24 == 0))
+    assert the_spell(auditor.finish(), ImageFault.DAMAGED) == (30, 47)
 
 
-def test_missing_and_odd_sized_pictures_are_placed() -> None:
-    auditor = PictureAuditor(stream())
-    for index, picture in enumerate(moving()):
+def test_missing_and_odd_sized_images_are_placed() -> None:
+    auditor = ImageAuditor(stream())
+    for index, frame in enumerate(moving()):
         if not 30 <= index < 33:
-            auditor.update(Picture(index, picture[:60] if index == 50 else picture))
+            auditor.update(Frame(index, frame[:60] if index == 50 else frame))
     found = auditor.finish(expected=np.arange(N_FRAMES + 1))
-    assert found.counts == {PictureFault.SIZE: 1, PictureFault.UNDECODED: 4}
+    assert found.counts == {ImageFault.SIZE: 1, ImageFault.UNDECODED: 4}
     places = [(spell.fault, spell.first, spell.last) for spell in found.spells]
     assert places == [
-        (PictureFault.UNDECODED, 30, 32),
-        (PictureFault.SIZE, 50, 50),
-        (PictureFault.UNDECODED, 90, 90),
+        (ImageFault.UNDECODED, 30, 32),
+        (ImageFault.SIZE, 50, 50),
+        (ImageFault.UNDECODED, 90, 90),
     ]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (8, 4), (16, 16)])
-def test_tiny_pictures_do_no_harm(shape: tuple[int, int]) -> None:
+def test_tiny_images_do_no_harm(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(5)
     pictures = [rng.integers(0, 255, shape, dtype=np.uint8) for _ in range(70)]
     assert audit(pictures).frames == 70
 
 
-def test_no_pictures_give_an_empty_audit() -> None:
-    assert audit([]) == PictureAudit(frames=0)
+def test_no_images_give_an_empty_audit() -> None:
+    assert audit([]) == ImageAudit(frames=0)
 
 
 def test_an_audit_survives_json() -> None:
     pictures = moving()
     pictures[20:40] = [np.zeros(SHAPE, np.uint8)] * 20
     found = audit(pictures, n_errors=2, first_error="x")
-    assert PictureAudit.from_json(found.to_json()) == found
+    assert ImageAudit.from_json(found.to_json()) == found

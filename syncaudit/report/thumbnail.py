@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Picture"]
+__all__ = ["Thumbnail"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Thumbnail:
     """One frame, reduced and compressed.
 
     Parameters

@@ -95,7 +95,7 @@ def test_a_damaged_packet_is_placed_up_to_the_next_key_frame(clip: Folder) -> No
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_single_picture_that_is_none_leaves_the_others_their_stamps(
+def test_a_single_image_that_is_none_leaves_the_others_their_stamps(
     tmp_path: Path, is_named: bool
 ) -> None:
     """It is known which one is missing: every frame has its own row, by name or by position."""
@@ -107,7 +107,7 @@ def test_a_single_picture_that_is_none_leaves_the_others_their_stamps(
         cv2.imwrite(str(tmp_path / "p" / name), rng.integers(0, 255, (48, 64), dtype=np.uint8))
         stamp_ns = 10**18 + k * 10**8 + int(rng.integers(0, 10**5))
         rows.append(f"{stamp_ns},{name}" if is_named else str(stamp_ns))
-    (tmp_path / "p" / "010.png").write_bytes(b"no picture")
+    (tmp_path / "p" / "010.png").write_bytes(b"no image")
     (tmp_path / "t.csv").write_text("\n".join(rows))
     camera = {"kind": "camera", "uri": "p", "timestamps": "t.csv"}
     row = {"clip_id": "a", "sources": {"cam": camera}}

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
-from syncaudit.detectors import PictureMotionDetector
+from syncaudit.decode import Frame
+from syncaudit.detectors import ImageMotionDetector
 from testkit.streams import camera_stream
 
 SIZE_PX = (320, 240)
@@ -25,9 +25,9 @@ def camera(n_frames, stamps_ms=None, fps=30.0):
 
 
 def watched(stream, frames):
-    detector = PictureMotionDetector(stream)
+    detector = ImageMotionDetector(stream)
     for index, frame in enumerate(frames):
-        detector.update(Picture(index, frame))
+        detector.update(Frame(index, frame))
     return detector.finish()
 
 
@@ -36,7 +36,7 @@ def window(scene, x, y, size=SIZE_PX):
     return cv2.warpAffine(scene, shift, size, flags=cv2.INTER_LINEAR)
 
 
-def test_shift_of_the_whole_picture_is_seen_in_every_cell():
+def test_shift_of_the_whole_image_is_seen_in_every_cell():
     scene = textured()
     steps = np.array([[3.0, -1.5], [-4.0, 2.0], [1.2, 0.6]])
     corners = 60.0 - np.vstack([[0.0, 0.0], np.cumsum(steps, axis=0)])
@@ -57,7 +57,7 @@ def test_only_the_cells_of_a_moving_part_move():
     assert np.abs(right[:, 2]).max() < 0.05
 
 
-def test_still_picture_has_no_motion():
+def test_still_image_has_no_motion():
     frame = window(textured(), 0, 0)
     # Rounding of the flow at the border.
     assert np.abs(watched(camera(3), [frame] * 3).moves).max() < 1e-4
@@ -78,7 +78,7 @@ def test_frames_stamped_backwards_or_twice_give_no_increment():
 
 
 @pytest.mark.parametrize("size", [(16, 16), (320, 20), (20, 320)])
-def test_tiny_or_narrow_pictures_hold_no_motion(size):
+def test_tiny_or_narrow_images_hold_no_motion(size):
     scene = textured()
     assert watched(camera(3), [window(scene, k, 0, size) for k in range(3)]) is None
 
@@ -89,7 +89,7 @@ def test_one_frame_and_frames_without_stamps_hold_no_motion():
     assert watched(camera(1), [frame] * 3) is None
 
 
-def test_pictures_of_other_proportions_are_not_compared():
+def test_images_of_other_proportions_are_not_compared():
     scene = textured()
     frames = [window(scene, 0, 0), window(scene, 0, 0, (240, 320))]
     assert watched(camera(2), frames) is None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import features
 from syncaudit.model.scan import Scan, direction_of
 
-__all__ = ["Picture", "Plane", "white_of"]
+__all__ = ["Frame", "Plane", "white_of"]
 
 # White of 8-bit luma in video range (ITU-R BT.601, section 2.5.3) and in full range.
 VIDEO_WHITE, FULL_WHITE = 235, 255
@@ -52,7 +52,7 @@ class Plane(Protocol):
         ...
 
 
-class Picture:
+class Frame:
     """The brightness of one frame, in 8 bits.
 
     A frame may be kept: it holds a reference to its memory, which belongs to the decoder (1.5 bytes
@@ -128,18 +128,18 @@ class Picture:
             self._luma = self._plane.to_host()  # type: ignore[union-attr]  # arrays are known
         return self._luma
 
-    def columns(self, part: slice) -> Picture:
+    def columns(self, part: slice) -> Frame:
         """Return some columns of the frame."""
         luma = np.ascontiguousarray(self.luma[:, part])
-        return Picture(self.index, luma, white=self.white)
+        return Frame(self.index, luma, white=self.white)
 
-    def scanned(self, scan: Scan | None) -> Picture:
+    def scanned(self, scan: Scan | None) -> Frame:
         """Return the frame with its lines as rows, in the order in which they were read."""
         across, down = direction_of(scan)
         if down == 1:
             return self
         luma = (self.luma.T if across else self.luma)[:: across + down]
-        return Picture(self.index, np.ascontiguousarray(luma), white=self.white)
+        return Frame(self.index, np.ascontiguousarray(luma), white=self.white)
 
     def block_sums(self, n_blocks: int, every: int = 1) -> NDArray[np.int32]:
         """Return sums along rows in blocks of columns, as `features.block_sums`."""
