@@ -120,14 +120,16 @@ def apply(
             apply_corrections(clips, known, out, inputs=(corrections, manifest), on_clip=keep)
     if quiet:
         return
-    told = stdout()
+    terminal = stdout()
     if shown:
-        told.print(outcome_table(shown, only_remarkable=not is_short))
-        told.print()
-    told.print(Text(tally.words()))
+        terminal.print(outcome_table(shown, only_remarkable=not is_short))
+        terminal.print()
+    terminal.print(Text(tally.words()))
     place = printable(str(out))
     if written is Written.STAMPS:
-        told.print(Text(f"In {place}: manifest.jsonl, corrections.jsonl"), soft_wrap=True)
+        terminal.print(Text(f"In {place}: manifest.jsonl, corrections.jsonl"), soft_wrap=True)
     else:
-        told.print(Text(f"In {place}: a LeRobot data set, corrections.jsonl"), soft_wrap=True)
-    told.print(Text(f"Check what is left: syncaudit validate {place} --out DIR"), soft_wrap=True)
+        terminal.print(Text(f"In {place}: a LeRobot data set, corrections.jsonl"), soft_wrap=True)
+    terminal.print(
+        Text(f"Check what is left: syncaudit validate {place} --out DIR"), soft_wrap=True
+    )

@@ -39,7 +39,7 @@ CLOCK = ("offset", "drift")
 # only as intervals.
 MIN_DATED = 5
 # If points determine a clock to this fraction of half an interval, intervals hardly improve it.
-TOLD_SHARE = 0.05
+MAX_STD_SHARE = 0.05
 # Log-likelihood at five sigmas: intervals missed by more were rejected before.
 MIN_LOG = -12.5
 
@@ -132,8 +132,8 @@ def refine_boxes(
     for k, name in enumerate(observations.sources):
         columns = [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
         if columns and has_say[:, k].any():
-            told_s = np.sqrt(by_points.covariance[columns[0], columns[0]])
-            if told_s > TOLD_SHARE * np.median(half_s[has_say[:, k]]):
+            offset_std_s = np.sqrt(by_points.covariance[columns[0], columns[0]])
+            if offset_std_s > MAX_STD_SHARE * np.median(half_s[has_say[:, k]]):
                 sought[k] = columns + observations.steps(name)
     if not sought:
         return solution

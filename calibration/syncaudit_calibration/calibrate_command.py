@@ -73,8 +73,8 @@ def calibrate(
     chosen = find_recording(recording, clip)
     console = stdout()
     roots = roots_of(recording, root)
-    if (told := tell_outside([chosen], roots)) is not None:
-        warn(told)
+    if (warning := tell_outside([chosen], roots)) is not None:
+        warn(warning)
     try:
         with (
             stderr().status(f"looking for flashes in {len(chosen.sources)} sources ..."),

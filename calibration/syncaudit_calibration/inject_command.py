@@ -124,18 +124,18 @@ def _print(done: Injection, n_clips: int, out: Path) -> None:
         f"{word_count(done.n_variants, 'variant')}"
     ]
     lines += [f"  {kind} {name}: {n}" for (kind, name), n in sorted(done.moved.items())]
-    told = stdout()
+    terminal = stdout()
     for line in lines:
-        told.print(Text(printable(line)), soft_wrap=True)
+        terminal.print(Text(printable(line)), soft_wrap=True)
     for (name, why), n in done.left_out.most_common(_SHOWN):
         line = f"  {name} left out ({word_count(n, 'time')}): {why}"
-        told.print(Text(printable(line), style="yellow"), soft_wrap=True)
+        terminal.print(Text(printable(line), style="yellow"), soft_wrap=True)
     if len(done.left_out) > _SHOWN:
-        told.print(Text(f"  ... and {len(done.left_out) - _SHOWN} more", style="yellow"))
+        terminal.print(Text(f"  ... and {len(done.left_out) - _SHOWN} more", style="yellow"))
     place = printable(str(out))
-    told.print(Text(f"In {place}: manifest.jsonl, truth.jsonl"), soft_wrap=True)
+    terminal.print(Text(f"In {place}: manifest.jsonl, truth.jsonl"), soft_wrap=True)
     for line in (
         f"Next: syncaudit validate {place} --out {place}/out",
         f"      syncaudit evaluate {place}/out --truth {place}/truth.jsonl",
     ):
-        told.print(Text(line), soft_wrap=True)
+        terminal.print(Text(line), soft_wrap=True)

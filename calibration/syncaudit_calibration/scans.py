@@ -98,9 +98,9 @@ def find_scans(
     undecided: dict[str, Scan] = {}
     unknown, apart = [], []
     for name, scan in best.items():
-        rivals = [each for each in tried if each[name] != scan]
-        is_sure = all(_lead(best, rival, weights) > MARGIN for rival in rivals)
-        if not any(_weight_of(name, each, weights) for each in (best, *rivals)):
+        alternatives = [each for each in tried if each[name] != scan]
+        is_sure = all(_lead(best, alternative, weights) > MARGIN for alternative in alternatives)
+        if not any(_weight_of(name, each, weights) for each in (best, *alternatives)):
             apart.append(name)
         elif scan == assumed[name]:
             unknown += [] if is_sure else [name]

@@ -124,7 +124,7 @@ class OutputFolder:
         if not self.is_remote:
             return tell
 
-        def told(state: _State) -> None:
+        def report(state: _State) -> None:
             tell(state)
             began = time.monotonic()
             if not self._is_announced:
@@ -137,7 +137,7 @@ class OutputFolder:
             spent = time.monotonic() - began
             self._next_at = began + max(_SEND_EVERY_S, spent / _SHARE_OF_TIME)
 
-        return told
+        return report
 
     def checkpoint(self) -> None:
         """Upload the ledger as it is."""

@@ -175,15 +175,15 @@ def _finish(
     write(place, outcome.phones, outcome.words, duration_s=outcome.duration_s)
     note_written(place)
     counts = f"{len(outcome.words)} words, " if outcome.words else ""
-    told = (
+    summary = (
         f"{sound.name}: {counts}{len(outcome.phones)} phones by {outcome.aligner} -> {place}",
         f"  {outcome.why}",
         *([f"  pronunciation guessed: {', '.join(outcome.guessed)}"] if outcome.guessed else []),
         *(f"  {remark}" for remark in outcome.remarks),
     )
     verdict = verdict_text("pass" if outcome.is_verified else "unverified")
-    console.print(verdict, printable(told[0]), soft_wrap=True, markup=False)
-    for line in told[1:]:
+    console.print(verdict, printable(summary[0]), soft_wrap=True, markup=False)
+    for line in summary[1:]:
         console.print(printable(line), soft_wrap=True, markup=False)
 
 

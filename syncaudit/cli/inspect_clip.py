@@ -75,8 +75,8 @@ def inspect(
     known = load_calibration(calibration)
     refuse_idle(known, [chosen], calibration)
     roots = roots_of(clip_or_manifest, root)
-    if (told := tell_outside([chosen], roots)) is not None:
-        warn(told)
+    if (warning := tell_outside([chosen], roots)) is not None:
+        warn(warning)
     content: dict[str, object]
     try:
         with within_roots(roots):

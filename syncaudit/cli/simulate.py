@@ -136,10 +136,10 @@ def _print_scenarios() -> None:
     table.add_column("scenario", no_wrap=True)
     table.add_column("driving", no_wrap=True)
     table.add_column("fault", overflow="fold")
-    told: dict[str, str] = {}
+    first_with: dict[str, str] = {}
     for name, config in SCENARIOS.items():
         faults = _faults(config)
-        first = told.setdefault(faults, name)
+        first = first_with.setdefault(faults, name)
         is_said = first != name and len(faults) > _SHORT
         table.add_row(name, config.style, f"as {first}" if is_said else faults)
     stdout().print(table)

@@ -187,8 +187,8 @@ def validate(
         # A data set that was just imported is one that the user named.
         trusted = () if manifest == named else (named,)
         roots = roots_of(manifest, root, trusted=trusted)
-        if (told := tell_outside(clips, roots)) is not None:
-            warn(told)
+        if (warning := tell_outside(clips, roots)) is not None:
+            warn(warning)
         with ProgressView(stderr(), is_quiet=quiet) as view, within_roots(roots):
             summary = run_batch(
                 clips,

@@ -28,8 +28,8 @@ def probe_codecs() -> list[Symptom]:
     """Return for every codec whether its sample decodes on the CPU."""
     answer = ask_python(_DECODE)
     rows = [line.split("\t") for line in answer.said.splitlines()] if answer.is_ok else []
-    told = {row[0]: (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[1].isdecimal()}
-    return [_symptom(codec, *told.get(codec, (0, answer.said[:200]))) for codec in SAMPLES]
+    found = {row[0]: (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[1].isdecimal()}
+    return [_symptom(codec, *found.get(codec, (0, answer.said[:200]))) for codec in SAMPLES]
 
 
 def _symptom(codec: str, n_frames: int, why: str) -> Symptom:

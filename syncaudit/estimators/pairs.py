@@ -118,11 +118,11 @@ def measure_robot(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
             *((state, "joint_motion") for state in [*evidence.motionless][:k]),
         )
     ]
-    told = [m[Quantity.COMMAND] for m in evidence.motion.values() if Quantity.COMMAND in m]
+    commands = [m[Quantity.COMMAND] for m in evidence.motion.values() if Quantity.COMMAND in m]
     did = [m[Quantity.STATE] for m in evidence.motion.values() if Quantity.STATE in m]
-    if not told and not did:
+    if not commands and not did:
         return still
-    hub, *others = [*did, *told]
+    hub, *others = [*did, *commands]
     return [
         *still,
         *(

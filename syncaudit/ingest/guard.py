@@ -86,21 +86,21 @@ def guard(
     wanted = dict(expected or {})
 
     def guarded(samples: Sequence[Any]) -> Any:
-        good, told = [], []
+        good, messages = [], []
         for place, sample in enumerate(samples):
             faults = list(_faults(sample, wanted))
             if not faults:
                 good.append(sample)
                 continue
             name = _id(sample, place) if id_of is None else id_of(sample)
-            told.append(f"sample {name}: {'; '.join(faults)}")
-            _LOGGER.warning("%s", told[-1])
+            messages.append(f"sample {name}: {'; '.join(faults)}")
+            _LOGGER.warning("%s", messages[-1])
             if log is not None:
                 append_line(Path(log), json.dumps({"sample": name, "faults": faults}) + "\n")
-        if told and (on_bad == "raise" or not good):
-            more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        if messages and (on_bad == "raise" or not good):
+            more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
             raise BadSampleError(
-                f"{told[0]}{more}", hint="'syncaudit trace' shows what is known about its clip."
+                f"{messages[0]}{more}", hint="'syncaudit trace' shows what is known about its clip."
             )
         return collate(good)
 

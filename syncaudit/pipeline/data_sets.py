@@ -170,7 +170,7 @@ class DataSet:
         reference = solution.reference
         if reference is None:
             return None
-        clocks = tuple(self._told(found, solution, reference))
+        clocks = tuple(self._common_offsets(found, solution, reference))
         home = next(c for c in solution.components if reference in c)
         outside = [clock.clock for clock in clocks if clock.is_outside]
         agreeing = [clock for clock in home if clock not in outside]
@@ -213,7 +213,7 @@ class DataSet:
             followers=set(self._n_clips) - self._lasting,
         )
 
-    def _told(
+    def _common_offsets(
         self, found: Mapping[tuple[str, str], _Agreement], solution: ClockSolution, reference: str
     ) -> Iterator[CommonOffset]:
         for name, clock in sorted(solution.clocks.items()):

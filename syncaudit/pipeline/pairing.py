@@ -154,17 +154,17 @@ def cameras_to_track(
     if not evidence.sampled:
         return []
     rates = {name for name, motion in evidence.motion.items() if Quantity.ANGULAR_RATE in motion}
-    told = {
+    by_source = {
         pair.source: pair
         for pair in measured
         if pair.accepted and pair.target in rates and pair.source in evidence.rotations
     }
-    alone = evidence.rotations.keys() - told.keys()
-    weak = alone | _poor(told) | _apart(told, expected_offset_s)
+    alone = evidence.rotations.keys() - by_source.keys()
+    weak = alone | _poor(by_source) | _apart(by_source, expected_offset_s)
     undecided = [
         name
         for name in sorted(evidence.sampled & evidence.rotations.keys())
-        if (name in told and _is_odd(told[name]))
+        if (name in by_source and _is_odd(by_source[name]))
         or (name in weak and _camera_moves(evidence.rotations[name]))
     ]
     if undecided or alone <= evidence.sampled:
@@ -172,29 +172,31 @@ def cameras_to_track(
     return [name for name in rank_by_motion(evidence)[:MAX_HUBS] if name in evidence.sampled]
 
 
-def _poor(told: Mapping[str, PairMeasurement]) -> set[str]:
-    return {name for name, pair in told.items() if (pair.offset_std_s or 0.0) > POOR_S}
+def _poor(by_source: Mapping[str, PairMeasurement]) -> set[str]:
+    return {name for name, pair in by_source.items() if (pair.offset_std_s or 0.0) > POOR_S}
 
 
-def _apart(told: Mapping[str, PairMeasurement], expected_offset_s: Mapping[str, float]) -> set[str]:
+def _apart(
+    by_source: Mapping[str, PairMeasurement], expected_offset_s: Mapping[str, float]
+) -> set[str]:
     """Return the cameras whose clock differs from most clocks, including the gyroscope's.
 
     If all of its cameras differ equally from a gyroscope, the gyroscope is the one that is wrong.
     """
     apart = set()
-    for target in {pair.target for pair in told.values()}:
+    for target in {pair.target for pair in by_source.values()}:
         off_s = {
             name: (pair.offset_s or 0.0)
             - expected_offset_s.get(name, 0.0)
             + expected_offset_s.get(target, 0.0)
-            for name, pair in told.items()
+            for name, pair in by_source.items()
             if pair.target == target
         }
         usual_s = float(np.median([0.0, *off_s.values()]))
         apart |= {
             name
             for name, own_s in off_s.items()
-            if abs(own_s - usual_s) > APART_S + SURE * (told[name].offset_std_s or 0.0)
+            if abs(own_s - usual_s) > APART_S + SURE * (by_source[name].offset_std_s or 0.0)
         }
     return apart
 

@@ -214,9 +214,9 @@ def _judge_offset(
         # Outside on both sides: state which side the figure is for.
         intended_s = case.expected_offset_s
         beyond = f" beyond the intended {word_duration(intended_s)}" if intended_s else ""
-        told = f" {half}, as its clock jumps {moment}" if beyond_step else ""
+        moment_text = f" {half}, as its clock jumps {moment}" if beyond_step else ""
         message = (
-            f"{name} is {figure}{beyond}{told}; limit {word_duration(limit)}"
+            f"{name} is {figure}{beyond}{moment_text}; limit {word_duration(limit)}"
             f"{_word_hidden(point.value_s, period_s) if case.is_counted else ''}"
             f"{'' if case.is_counted else _word_slip(point.value_s, point.std_s, period_s, z)}"
         )

@@ -101,8 +101,8 @@ def _damage(name: str, uri: str, audit: ImageAudit, limits: Limits) -> list[Find
         findings.append(
             make(ReasonCode.CORRUPT, name, f"{text}. {cure}", value=n / total, limit=limit)
         )
-    n_told = audit.counts.get(ImageFault.UNDECODED, 0)
-    if audit.errors and not n_told:
+    n_undecoded = audit.counts.get(ImageFault.UNDECODED, 0)
+    if audit.errors and not n_undecoded:
         text = (
             f"{uri}: {word_count(audit.errors, 'packet')} could not be decoded (first: "
             f"{audit.first_error}). Copy the file again from the recorder or drop the clip."

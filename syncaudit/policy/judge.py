@@ -50,10 +50,10 @@ _UNSEEN = CheckResult(verdict=Verdict.UNVERIFIED)
 def judge(case: Case) -> ClipVerdict:
     """Return the verdict on a clip."""
     clip, record, solution = case.clip, case.record, case.solution
-    told = [check(case) for check in CHECKS]
-    given = [*record.findings, *(finding for one in told for finding in one.findings)]
-    verified = {name for one in told for name in one.verified}
-    doubtful = {name for one in told for name in one.doubtful}
+    checked = [check(case) for check in CHECKS]
+    given = [*record.findings, *(finding for one in checked for finding in one.findings)]
+    verified = {name for one in checked for name in one.verified}
+    doubtful = {name for one in checked for name in one.doubtful}
     of_clip = [finding for finding in given if finding.source not in clip.sources]
     is_unseen = any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip)
     results = {
@@ -140,7 +140,7 @@ def _join(
     # A step that the content measures is reported once, with its size at the ends of the clip.
     if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
         own = [f for f in own if f.code is not ReasonCode.STEP]
-    told = tuple([f for f in own if f.is_lack])
+    lacks = tuple([f for f in own if f.is_lack])
     defects = (*[f for f in own if _rejects(f)], *of_clock.defects)
     rest = [f for f in own if not _rejects(f) and not f.is_lack]
     warnings = (*rest, *of_clock.warnings)
@@ -158,14 +158,14 @@ def _join(
         return CheckResult(
             verdict=Verdict.REJECT,
             defects=defects,
-            gaps=told,
+            gaps=lacks,
             warnings=warnings,
             why_unmeasured=why,
         )
     if verdict is Verdict.PASS:
-        return CheckResult(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)
+        return CheckResult(verdict=verdict, warnings=(*warnings, *lacks), why_unmeasured=why)
     # That the clip as a whole was not examined is reported once, for the clip.
-    gaps = () if is_unseen else (*told, *gaps)
+    gaps = () if is_unseen else (*lacks, *gaps)
     return CheckResult(verdict=verdict, gaps=gaps, warnings=warnings, why_unmeasured=why)
 
 

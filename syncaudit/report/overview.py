@@ -102,15 +102,15 @@ class Overview:
 
     def _common(self, cause: Mapping[str, Any]) -> dict[str, Any]:
         """Return the offset common to the whole data set, if that is the cause."""
-        told = [
+        offsets = [
             (one["common"][clock], one["cure"])
             for one in self._summary.get("data_sets") or ()
             for clock in one["common"]
             if cause["code"] == "offset" and cause["source"] in one["clocks"][clock]["sources"]
         ]
-        if not told:
+        if not offsets:
             return {}
-        return {"beside": f"{'. '.join(text for text, _ in told)}.", "cure": told[0][1]}
+        return {"beside": f"{'. '.join(text for text, _ in offsets)}.", "cure": offsets[0][1]}
 
     def _beside(self, cause: Mapping[str, Any]) -> str | None:
         """Describe a source's timestamps and content where they differ by an offset."""

@@ -131,13 +131,13 @@ def break_clip(good: Path, folder: Path, name: str) -> Truth:
         with replacing(folder / damaged["uri"]) as file:
             file.write(content)
     write_manifest([{**row, "clip_id": folder.name, "sources": sources}], folder)
-    told = {
+    sources_truth = {
         key: dataclasses.replace(
             truth.sources[key], defect=defect.words if key == defect.source else None
         )
         for key in sources
     }
-    broken = dataclasses.replace(truth, clip_id=folder.name, sources=told)
+    broken = dataclasses.replace(truth, clip_id=folder.name, sources=sources_truth)
     write_truth([broken], folder)
     return broken
 

@@ -91,8 +91,8 @@ class Comparison:
         of_other = self._energy[second][high + lags] - self._energy[second][low + lags]
         is_still = not self._still.isdisjoint((first, second))
         floor = 0.0 if is_still else STILL
-        is_told = np.minimum(of_one, of_other) > floor * (high - low) + 1e-9
-        scale = np.sqrt(np.where(is_told, of_one * of_other, np.inf))
+        is_enough = np.minimum(of_one, of_other) > floor * (high - low) + 1e-9
+        scale = np.sqrt(np.where(is_enough, of_one * of_other, np.inf))
         agreement = correlation[lags] / scale
         best = int(np.argmax(agreement))
         if agreement[best] < _MIN_ROUGH_AGREEMENT:

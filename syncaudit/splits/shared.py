@@ -47,7 +47,7 @@ def find_shared(splits: Sequence[Split]) -> list[SharedData]:
     before devices and files.
     """
     found: list[SharedData] = []
-    told: set[frozenset[tuple[str, str]]] = set()
+    reported: set[frozenset[tuple[str, str]]] = set()
     for kind, groups in _groups(splits):
         for what, members in groups.items():
             clips = {
@@ -55,8 +55,8 @@ def find_shared(splits: Sequence[Split]) -> list[SharedData]:
                 for name in dict.fromkeys(split for split, _ in members)
             }
             key = frozenset(members)
-            if len(clips) > 1 and key not in told:
-                told.add(key)
+            if len(clips) > 1 and key not in reported:
+                reported.add(key)
                 found.append(SharedData(kind=kind, what=what, clips=clips))
     return found
 

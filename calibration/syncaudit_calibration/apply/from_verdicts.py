@@ -114,9 +114,9 @@ def _about(name: str, findings: list[Mapping[str, Any]]) -> list[Mapping[str, An
 
 
 def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
-    told = [str(f.get("message")) for f in findings if f.get("code") == ReasonCode.UNOBSERVABLE]
-    told += [str(f.get("message")) for f in findings]
-    return told[0] if told else "no measurement in the clip ties it to another source"
+    messages = [str(f.get("message")) for f in findings if f.get("code") == ReasonCode.UNOBSERVABLE]
+    messages += [str(f.get("message")) for f in findings]
+    return messages[0] if messages else "no measurement in the clip ties it to another source"
 
 
 def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:

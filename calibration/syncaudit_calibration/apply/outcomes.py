@@ -118,13 +118,13 @@ def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False
             table.add_row(
                 Text(printable(clip.clip_id) if index == 0 else ""),
                 Text(printable(source.source)),
-                _told(source),
+                _outcome_text(source),
                 end_section=index == len(sources) - 1,
             )
     return table
 
 
-def _told(source: SourceOutcome) -> Text:
+def _outcome_text(source: SourceOutcome) -> Text:
     style = "yellow" if source.is_failure else "" if source.correction is not None else "dim"
     lines = [Text(printable(word_outcome(source)), style=style)]
     lines += [Text(printable(remark), style="yellow") for remark in source.remarks]

@@ -168,14 +168,14 @@ def unobservable(cameras: Sequence[PlannedCamera], train: PulseTrain) -> tuple[i
     ``1 / gcd(p, q)``. If that step is longer than the readout, as with equal rates, all flashes
     that both cameras see shift the rows equally: any line delay fits, with residual 0.
     """
-    told = set()
+    reported = set()
     for i, j in itertools.combinations(range(len(cameras)), 2):
         one, other = cameras[i], cameras[j]
         step_s, cycle_s = _phase_steps_s(one.rate_hz, other.rate_hz)
         least_s = min(c.readout_s or c.exposure_s for c in (one, other))
         if step_s <= least_s and cycle_s <= train.duration_s:
-            told |= {i, j}
-    return tuple(k for k, c in enumerate(cameras) if not c.is_global and k not in told)
+            reported |= {i, j}
+    return tuple(k for k, c in enumerate(cameras) if not c.is_global and k not in reported)
 
 
 def _phase_steps_s(one_hz: Fraction, other_hz: Fraction) -> tuple[float, float]:

@@ -74,17 +74,17 @@ def plan_of(
         train = choose_screen_train(cameras, duration_s=duration_s, rng=rng)
     else:
         train = choose_train(cameras, duration_s=duration_s, rng=rng)
-    told = train
+    shown = train
     is_on_long = kind is LightKind.SCREEN or (light is not None and light.has_edges)
     if is_on_long and not any(camera.is_global for camera in cameras):
         on_s = np.full(train.n, train.width_s)
         if light:
             on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
-        told = switchings(train, on_s)
-    seen = visibility(cameras, told, rng=rng)
+        shown = switchings(train, on_s)
+    seen = visibility(cameras, shown, rng=rng)
     expected = expected_accuracy(
         cameras,
-        told,
+        shown,
         n_shared=seen.fewest_shared,
         rng=rng,
         is_screen=kind is LightKind.SCREEN,
@@ -93,7 +93,7 @@ def plan_of(
     return Plan(
         train=train,
         seen=seen,
-        events="flashes" if told is train else "switchings",
+        events="flashes" if shown is train else "switchings",
         expected=expected,
         advice=advice(cameras, train, seen, expected, kind),
     )

@@ -99,12 +99,12 @@ def group_channels(stream: SignalStream) -> list[ChannelGroup]:
                 common = "" if stem else _stem(part)
                 words = " ".join(dict.fromkeys(x for x in (stem, side, kind or common) if x))
                 span = names[0] if len(names) == 1 else f"{names[0]}–{names[-1]}"
-                is_told = words and (len(part) == len(columns) or kind)
+                is_named = words and (len(part) == len(columns) or kind)
                 if len(columns) == 1:
-                    words, is_told = columns[0].name, True
+                    words, is_named = columns[0].name, True
                 groups.append(
                     ChannelGroup(
-                        title=words if is_told else f"{words} {span}".strip(),
+                        title=words if is_named else f"{words} {span}".strip(),
                         names=tuple(names) if len(names) > 1 else (),
                         unit=unit,
                         time_ns=part[0].time_ns,

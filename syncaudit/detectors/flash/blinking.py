@@ -149,8 +149,8 @@ class Blinking:
         if sense is None or (is_slow and self.may_be_screen(is_slow)):
             return True
         changed = {(k, own.sense) for own in self.changes for k in range(own.before, own.after + 1)}
-        n_told = sum(own in changed for own in zip(frames.tolist(), sense.tolist(), strict=True))
-        return 2 * n_told < frames.size
+        n_common = sum(own in changed for own in zip(frames.tolist(), sense.tolist(), strict=True))
+        return 2 * n_common < frames.size
 
     def intervals_s(
         self,

@@ -142,8 +142,8 @@ class FlashDetector:
             return frames.intervals(cells, blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
         n_changes = 0 if blinking is None else len(blinking.changes)
-        is_told_whole = len(whole) >= max(MIN_CHANGES, n_changes // 2)
-        if blinking is not None and (blinking.may_be_screen(is_slow) or not is_told_whole):
+        has_whole = len(whole) >= max(MIN_CHANGES, n_changes // 2)
+        if blinking is not None and (blinking.may_be_screen(is_slow) or not has_whole):
             return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
         pulses = frames.intervals(
             cells, None, clipped_share=self._clipped_share, steps=self._step_places

@@ -134,7 +134,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     taken = has_ramp | is_full
     lit, light, is_full = lit.take(taken), light[taken], ~has_ramp[taken]
     rough_of = partial(_rough, sense=lit.sense, has_ramp=~is_full)
-    foretold, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
+    gathered, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape, band_px = RampShape(0.0), None
     for n_round in range(N_ROUNDS):
@@ -148,8 +148,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             shape = first_shape(light, info, is_clear, ratio, rough_of)
         shape = replace(shape, ratio=ratio)
         rough = rough_of(light, info, shape, band_px)
-        told = np.where(is_full[:, None], _scale_info(foretold), info)
-        sample = Sample.of(light, told, rough, is_clear, is_full)
+        row_info = np.where(is_full[:, None], _scale_info(gathered), info)
+        sample = Sample.of(light, row_info, rough, is_clear, is_full)
         if not sample.edges:
             return None
         before, fit_to = shape, partial(fit_shape, sample, exposure_px=exposure_px)
@@ -180,7 +180,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         if is_settled or n_round == N_ROUNDS - 1:
             break
         light = fit.light
-        lit = find_exposures(lit, pattern.levels, light, foretold)
+        lit = find_exposures(lit, pattern.levels, light, gathered)
     is_foot = shape.bend < MIN_BEND and not _shows_bands(fit.light)
     if not _shows_ends(fit.light) or is_foot:
         return None

@@ -163,7 +163,7 @@ def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
 
 
 def find_exposures(
-    lit: LitFrames, levels: Floats, curves: Floats, foretold: LitFrames
+    lit: LitFrames, levels: Floats, curves: Floats, gathered: LitFrames
 ) -> LitFrames:
     """Return the frames corrected to the exposure of their backgrounds and of each other.
 
@@ -178,7 +178,7 @@ def find_exposures(
         What full light adds.
     curves : ndarray, shape (f, h)
         Share of full light in each row, as fitted.
-    foretold : LitFrames
+    gathered : LitFrames
         Frames as gathered.
     """
     light, info = row_light(lit, levels)
@@ -199,14 +199,14 @@ def find_exposures(
 
     per_scale = dark / lit.scale[:, None]
     gain, gain_std = solved(
-        per_scale, curves < DARK_SHARE, lit.gain, foretold.gain, foretold.gain_std
+        per_scale, curves < DARK_SHARE, lit.gain, gathered.gain, gathered.gain_std
     )
-    before, std = foretold.scale, foretold.scale_std
+    before, std = gathered.scale, gathered.scale_std
     if not lit.sense.any():
         # Exposed longer, a frame shows more of a light as well. How the light of lasting ones
         # compares is less well known than either.
-        before = before * gain / foretold.gain
-        std = np.sqrt(np.maximum(std**2 - foretold.gain_std**2, 0.0) + gain_std**2)
+        before = before * gain / gathered.gain
+        std = np.sqrt(np.maximum(std**2 - gathered.gain_std**2, 0.0) + gain_std**2)
     scale, scale_std = solved(
         curves / lit.scale[:, None],
         curves > 1.0 - DARK_SHARE,

@@ -124,14 +124,14 @@ def fit_rotations(
         if found is None or again.cost < found.cost:
             found, heading.information = again, lost.information
     good = np.flatnonzero(found.is_good)
-    told = found.step.direction_information[good]
-    heading.remember(told, found.cost)
+    gained = found.step.direction_information[good]
+    heading.remember(gained, found.cost)
     return RotationFits(
         pairs=used[good],
         angles_rad=found.angles[good],
         std_rad=np.sqrt(np.abs(found.step.variance[good])),
         direction=found.step.direction[good],
-        direction_information=told,
+        direction_information=gained,
         gains=found.step.gains.pick(good),
     )
 
@@ -228,14 +228,14 @@ def converge(
 
     The information that a pair passes on to later pairs converges along with its own rotation.
     """
-    told = np.zeros((n_stacks, angles.shape[0] // n_stacks, 3, 3))
+    gained = np.zeros((n_stacks, angles.shape[0] // n_stacks, 3, 3))
     for iteration in range(max_iterations):
-        priors = heading.priors(told).reshape(-1, 3, 3)
+        priors = heading.priors(gained).reshape(-1, 3, 3)
         step = rays.turned_by(angles).solve(direction, priors, floor)
         angles = angles + np.where(step.is_solved[:, None], step.change_rad, 0.0)
         direction = np.where(step.is_solved[:, None], step.direction, direction)
-        told = np.where(step.is_solved[:, None, None], step.direction_information, 0.0)
-        told = told.reshape(n_stacks, -1, 3, 3)
+        gained = np.where(step.is_solved[:, None, None], step.direction_information, 0.0)
+        gained = gained.reshape(n_stacks, -1, 3, 3)
         if iteration > 1:
             change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
             if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):

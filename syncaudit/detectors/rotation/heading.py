@@ -71,8 +71,8 @@ class Heading:
         """Add a stack's information on the direction, shape (m, 3, 3), and its fit residual."""
         m = len(informations)
         remembered, decay = _leak(m + 1)
-        told = (remembered[m, :m] @ informations.reshape(m, 9)).reshape(3, 3)
-        self.information = decay[m] * self.information + told
+        added = (remembered[m, :m] @ informations.reshape(m, 9)).reshape(3, 3)
+        self.information = decay[m] * self.information + added
         self.cost = cost
 
 

@@ -75,16 +75,16 @@ def choose_increments(
     if is_covered.mean() < MIN_COVERED:
         return None
     mean_rate = _averaged(rate, at_s)
-    told = np.sum((mean_rate[ends] - mean_rate[ends - 1]) ** 2, axis=1)
-    told[~is_covered] = 0.0
+    variation = np.sum((mean_rate[ends] - mean_rate[ends - 1]) ** 2, axis=1)
+    variation[~is_covered] = 0.0
     n_spans = max(1, round(float(np.median(np.diff(times_s))) * ends.size / SPAN_S))
     chosen = np.zeros(times_s.size, dtype=np.bool_)
     for span in np.array_split(np.arange(ends.size), min(n_spans, ends.size)):
-        best = span[np.argsort(-told[span], kind="stable")]
+        best = span[np.argsort(-variation[span], kind="stable")]
         for part in np.array_split(span, N_PARTS):
-            own = part[np.argsort(-told[part], kind="stable")]
+            own = part[np.argsort(-variation[part], kind="stable")]
             chosen[ends[own[:MIN_IN_PART]]] = True
-        n = int(np.searchsorted(np.cumsum(told[best]), ENOUGH)) + 1
+        n = int(np.searchsorted(np.cumsum(variation[best]), ENOUGH)) + 1
         most = min(MAX_CHOSEN, round(MAX_SHARE * span.size))
         chosen[ends[best[: max(MIN_CHOSEN, min(n, most))]]] = True
     return chosen

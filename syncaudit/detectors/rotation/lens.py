@@ -269,20 +269,20 @@ class _Search:
         information, score = fit.step.told_across(grown[1] - grown[0], swollen)
         is_good = fit.is_good & (is_point.sum(axis=1) > 0)
         information, score = np.where(is_good, (information, score), 0.0)
-        told = float(information.sum()) + PRIOR_STD**-2
+        precision = float(information.sum()) + PRIOR_STD**-2
         # A wrong lens leaves more than noise: this is what good tracks could determine.
         excess = np.maximum(fit.step.noise / (USUAL_NOISE * self.floor), 1.0)
         could_tell = float(np.sum(information * excess**2)) + PRIOR_STD**-2
         # Pairs that contradict one another carry less information than their noise suggests; and if
         # flow is little more than noise, the effect of a lens on that may look like a lens.
-        scatter = float(np.sqrt(np.sum(score**2))) / told
+        scatter = float(np.sqrt(np.sum(score**2))) / precision
         swell = np.where(is_good, np.sum(fit.step.trust * swollen, axis=1), 0.0)
         along = mad_std_of_rows(scale * fit.step.along[:, 3], is_point)
         rest = np.log(fit.step.noise) + np.log(np.maximum(along, self.floor))
         return _Step(
             fit=fit,
-            change=(float(score.sum()) + value * PRIOR_STD**-2) / told,
+            change=(float(score.sum()) + value * PRIOR_STD**-2) / precision,
             best_std=could_tell**-0.5,
-            std=math.hypot(max(told**-0.5, scatter), float(swell.sum()) / told),
+            std=math.hypot(max(precision**-0.5, scatter), float(swell.sum()) / precision),
             cost=float(np.mean(np.where(is_good, rest, 0.0))),
         )

@@ -74,9 +74,9 @@ def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[D
     only its noise.
     """
     near_s = fit.offset_s - fit.row_shift_s
-    told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
-    borders = np.searchsorted(told, told[-1] * np.array([0.25, 0.5, 0.75]))
-    rows = (fit.model.rows.rows(part) for part in np.split(np.arange(told.size), borders))
+    information = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
+    borders = np.searchsorted(information, information[-1] * np.array([0.25, 0.5, 0.75]))
+    rows = (fit.model.rows.rows(part) for part in np.split(np.arange(information.size), borders))
     fits = (measure_near(part, driver, near_s) for part in rows)
     return [part for part in fits if part is not None]
 

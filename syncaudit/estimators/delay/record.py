@@ -95,7 +95,7 @@ def record_delay(
         figures["step_at_std_s"] = step.at_std_s
         at_s = step.anchor_near(fit.anchor_s)
         drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
-        has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)
+        has_drift = step.drift_std_ppm > 0.0 and _is_significant(step.drift_ppm, drift_std_ppm)
         is_before = abs(step.before_s + task.epochs_s) > abs(step.after_s + task.epochs_s)
         rows = step.part(increments, is_before=is_before)
         part = fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
@@ -130,7 +130,7 @@ def record_delay(
     is_likely = seen is not None and abs(drift_ppm) > LIKELY_Z * math.hypot(
         USUAL_DRIFT_PPM, drift_std_ppm
     )
-    if not is_likely and not _is_told(drift_ppm, drift_std_ppm):
+    if not is_likely and not _is_significant(drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,
@@ -152,7 +152,7 @@ def _wander_ppm(systematic_s: float, span_s: float) -> float:
     return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
 
 
-def _is_told(drift_ppm: float, std_ppm: float) -> bool:
+def _is_significant(drift_ppm: float, std_ppm: float) -> bool:
     """Return whether a drift is significant and known well enough, or known very well."""
     significance = abs(drift_ppm) / std_ppm
     if significance > DRIFT_Z:
@@ -177,8 +177,8 @@ def _excerpt_of(fit: DelayFit, *, epoch_ns: int, epochs_s: float) -> SignalExcer
     )
     drift = 1e-6 * (fit.drift_ppm or 0.0)
     aparts_s = fit.offset_s + epochs_s + drift * (mid_s + 0.5 * TELLING_S - fit.anchor_s)
-    told = (information - sloped**2 / (weight + 1e-300)) * aparts_s[:, None] ** 2
-    first, axis = np.unravel_index(int(np.argmax(told)), told.shape)
+    gained = (information - sloped**2 / (weight + 1e-300)) * aparts_s[:, None] ** 2
+    first, axis = np.unravel_index(int(np.argmax(gained)), gained.shape)
     start_s = float(mid_s[first])
     apart_s = float(aparts_s[first])
     beside_s = min(max(LEAST_BESIDE_S, abs(apart_s)), MAX_BESIDE_S)

@@ -127,10 +127,10 @@ def match_events(
             period_s = period_of(events, max_offset_s=0.5 * whole.range_s)
             if period_s is not None:
                 return _modulo(source, target, events.source, period_s)
-    found, rivals = _match_within(source, target, whole, [], whole.range_s)
+    found, alternatives = _match_within(source, target, whole, [], whole.range_s)
     if usual is None or (found.fit is not None and found.chance <= MAX_CHANCE):
         return found
-    nearer, _ = _match_within(source, target, usual, rivals, whole.range_s)
+    nearer, _ = _match_within(source, target, usual, alternatives, whole.range_s)
     return nearer if nearer.why is None else found
 
 
@@ -152,10 +152,10 @@ def _match_within(
     source: Instants,
     target: Instants,
     search: _Search,
-    rivals: list[Hypothesis],
+    alternatives: list[Hypothesis],
     repeat_range_s: float,
 ) -> tuple[EventMatch, list[Hypothesis]]:
-    """Match by one search, and return its hypotheses; `rivals` are those of another search.
+    """Match by one search, and return its hypotheses; `alternatives` are those of another search.
 
     Where a train repeats itself within `repeat_range_s`, the best must lead by more.
     """
@@ -192,7 +192,7 @@ def _match_within(
     figures = EventMatch(
         source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=probability
     )
-    others = [*hypotheses[1:], *rivals]
+    others = [*hypotheses[1:], *alternatives]
     if best.i.size < MIN_MATCHED_SHARE * min(source.n, target.n):
         why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
         return _refused(source, target, why, figures), hypotheses

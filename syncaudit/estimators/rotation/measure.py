@@ -99,8 +99,8 @@ def measure_camera_gyro(
     )
     if share is None:
         return found
-    told = {"stamp_share": share[0], "stamp_share_std": share[1]}
-    return replace(found, diagnostics={**found.diagnostics, **told})
+    shares = {"stamp_share": share[0], "stamp_share_std": share[1]}
+    return replace(found, diagnostics={**found.diagnostics, **shares})
 
 
 def _stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:

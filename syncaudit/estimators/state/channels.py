@@ -49,7 +49,7 @@ class Agreement:
         Channels that share the delay, and those that determine none.
     std_s : float
         Uncertainty of the shared delay due to the differences between channels.
-    n_told, n_alike : int
+    n_measured, n_alike : int
         Channels that determine a delay, and those of them that share it.
     groups : tuple of (int, float, float)
         Number of channels, mean delay and scatter of each group, where the channels are split into
@@ -58,13 +58,13 @@ class Agreement:
 
     is_kept: Bools
     std_s: float
-    n_told: int
+    n_measured: int
     n_alike: int
     groups: tuple[tuple[int, float, float], ...]
 
     def is_shared(self, limit_s: float) -> bool:
         """Return whether a majority shares the delay, with an error of at most `limit_s`."""
-        return self.n_alike >= MIN_ALIKE * self.n_told and self.std_s <= limit_s
+        return self.n_alike >= MIN_ALIKE * self.n_measured and self.std_s <= limit_s
 
 
 def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
@@ -72,13 +72,13 @@ def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float],
     if sum(n * delay_s for n, delay_s, _ in groups) < 0.0:
         source, target = target, source
         groups = tuple((n, -delay_s, std_s) for n, delay_s, std_s in groups[::-1])
-    told = " and ".join(
+    measured = " and ".join(
         f"{n} by {'-' if delay_s < 0.0 else ''}{word_measure(delay_s, std_s)}"
         for n, delay_s, std_s in groups
     )
     return (
-        f"channels lag differently: of those of {target} that follow {source}, {told}: no single "
-        "offset holds for all"
+        f"channels lag differently: of those of {target} that follow {source}, {measured}: no "
+        "single offset holds for all"
     )
 
 
@@ -99,25 +99,31 @@ def agreement(
         Target epoch after source epoch.
     """
     found, stds = _channel_delays(increments, driver, delays_s)
-    told = np.flatnonzero(np.isfinite(found))
+    measured = np.flatnonzero(np.isfinite(found))
     m = found.size
-    if told.size < 2:
+    if measured.size < 2:
         return Agreement(
-            is_kept=np.ones(m, bool), std_s=0.0, n_told=told.size, n_alike=told.size, groups=()
+            is_kept=np.ones(m, bool),
+            std_s=0.0,
+            n_measured=measured.size,
+            n_alike=measured.size,
+            groups=(),
         )
     width_s = float(delays_s[-1] - delays_s[0])
-    effects = fit_random_effects(found[told], stds[told], width=width_s)
+    effects = fit_random_effects(found[measured], stds[measured], width=width_s)
     is_alike = effects.share > 0.5
-    is_majority = is_alike.sum() >= MIN_ALIKE * told.size
+    is_majority = is_alike.sum() >= MIN_ALIKE * measured.size
     is_kept = np.ones(m, bool)
-    is_kept[told[~is_alike]] = False
-    n_apart = _independent_channels(increments.values[:, told[is_alike]])
+    is_kept[measured[~is_alike]] = False
+    n_apart = _independent_channels(increments.values[:, measured[is_alike]])
     return Agreement(
         is_kept=is_kept,
         std_s=effects.between / math.sqrt(n_apart),
-        n_told=told.size,
+        n_measured=measured.size,
         n_alike=int(is_alike.sum()),
-        groups=_groups(epochs_s + found[told[is_alike]] if is_majority else epochs_s + found[told]),
+        groups=_groups(
+            epochs_s + found[measured[is_alike]] if is_majority else epochs_s + found[measured]
+        ),
     )
 
 
@@ -133,10 +139,10 @@ def _channel_delays(
     found, stds = np.full(m, np.nan), np.full(m, np.nan)
     energy = moments.energy.sum(axis=0)
     # Most of a channel's motion must overlap, not only most of the time.
-    is_told = is_enough[:, None] & (energy >= MIN_OVERLAP * np.sum(rows.values**2, axis=0))
+    is_shared_in = is_enough[:, None] & (energy >= MIN_OVERLAP * np.sum(rows.values**2, axis=0))
     for k in range(m):
         curves = [*(gain[:, k] for gain in of_all), *of_one[:, :, k].T]
-        curves = [np.where(is_told[:, k], curve, -np.inf) for curve in curves]
+        curves = [np.where(is_shared_in[:, k], curve, -np.inf) for curve in curves]
         most = int(np.argmax([curve.max() for curve in curves]))
         curve = curves[most]
         top = int(np.argmax(curve))

@@ -122,13 +122,13 @@ def measure_against(
         return refuse(task, middle_s, f"{target.source} is too short or constant", rows=n)
     lowest_s, highest_s = search_range(task, increments, driver)
     delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
-    foretold = search_state(increments, driver, delays_s)
-    if foretold is None:
+    predicted = search_state(increments, driver, delays_s)
+    if predicted is None:
         unseen = "the two do not overlap in time, or no motion is visible to both"
         return refuse(task, middle_s, unseen, rows=n)
     reach_s = 0.5 * (highest_s - lowest_s)
-    measured = _refine(task, increments, driver, foretold, target, slower_s, reach_s)
-    return replace(measured, evidence=foretold.curve.agreement(foretold.n_values, task.epochs_s))
+    measured = _refine(task, increments, driver, predicted, target, slower_s, reach_s)
+    return replace(measured, evidence=predicted.curve.agreement(predicted.n_values, task.epochs_s))
 
 
 def _is_linear(task: DelayTask) -> bool:
@@ -140,7 +140,7 @@ def _refine(
     task: DelayTask,
     increments: Increments,
     driver: RunningIntegral,
-    foretold: Prediction,
+    predicted: Prediction,
     target: Activity,
     slower_s: float,
     reach_s: float,
@@ -149,15 +149,15 @@ def _refine(
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s))
     is_linear = _is_linear(task)
-    curve, best = foretold.curve, foretold.curve.best()
+    curve, best = predicted.curve, predicted.curve.best()
     start_s = float(curve.delays_s[best])
-    mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
+    mixed, mixing, fit = fit_mixtures(increments, driver, predicted, start_s=start_s)
     figures = {
         "rows": float(n),
         "searched_s": reach_s,
         "log_likelihood": float(curve.log_likelihood[best]),
         "runner_up": curve.runner_up(best),
-        "foretold": foretold.share,
+        "foretold": predicted.share,
     }
     if fit is None:
         return refuse(task, middle_s, "no motion is visible to both", **figures)
@@ -172,14 +172,14 @@ def _refine(
     uneven = why_apart(parts, slower_s, "parts of the clip")
     step, apart = None, uneven
     if uneven is not None and not task.is_one_clock:
-        independent = foretold.n_values / increments.values.size
+        independent = predicted.n_values / increments.values.size
         step, either = find_shared_step(
             mixed, driver, fit, seen=increments, period_s=slower_s, independent=independent
         )
         if step is None:
             uneven = either or why_no_line(parts, slower_s, most_ppm=task.max_drift_ppm)
     repetition = _repetition_of(target, slower_s)
-    why = _why_no_lobe(curve, foretold, has_step=step is not None)
+    why = _why_no_lobe(curve, predicted, has_step=step is not None)
     if why is None:
         chance = chance_of(
             increments,
@@ -202,7 +202,7 @@ def _refine(
         wider = random_s / fit.offset_std_s
         fit = replace(fit, offset_std_s=wider * fit.offset_std_s)
         figures["offset_std_s"] = fit.offset_std_s
-    why = _why_not(foretold, fit, alone_s, start_s, slower_s, has_step=step is not None)
+    why = _why_not(predicted, fit, alone_s, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         why = uneven or why_apart(
             delays_of_halves(mixed, driver, fit), slower_s, "parts of what moves"
@@ -250,19 +250,19 @@ def _random_std(
     return math.sqrt(n_alike * max(fit.offset_std_s**2, both))
 
 
-def _why_no_lobe(curve: DelayCurve, foretold: Prediction, *, has_step: bool) -> str | None:
+def _why_no_lobe(curve: DelayCurve, predicted: Prediction, *, has_step: bool) -> str | None:
     """Return why the search has no unique answer, or None."""
     why = curve.why_at_edge()
     if why is not None or has_step:
         return why
     best = curve.best()
     likelihood = float(curve.log_likelihood[best])
-    n_values = max(1, round(foretold.n_values))
+    n_values = max(1, round(predicted.n_values))
     return why_ambiguous(likelihood, curve.runner_up(best), 1.0, n_values)
 
 
 def _why_not(
-    foretold: Prediction,
+    predicted: Prediction,
     fit: DelayFit,
     alone_s: float,
     start_s: float,
@@ -270,9 +270,9 @@ def _why_not(
     *,
     has_step: bool,
 ) -> str | None:
-    if foretold.share < MIN_SHARE:
+    if predicted.share < MIN_SHARE:
         return (
-            f"too little of the image motion follows the robot: {100.0 * foretold.share:.0f} % "
+            f"too little of the image motion follows the robot: {100.0 * predicted.share:.0f} % "
             f"is predicted; at least {100.0 * MIN_SHARE:.0f} % is needed"
         )
     why = why_too_weak(fit)

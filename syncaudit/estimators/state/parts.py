@@ -118,10 +118,10 @@ def leave_out_std(increments: Increments, driver: RunningIntegral, fit: DelayFit
     off_s = []
     for part in np.array_split(np.arange(n), N_LEFT_OUT):
         rest = increments.rows(np.setdiff1d(np.arange(n), part))
-        foretold = search_state(rest, driver, np.array([fit.offset_s]))
+        predicted = search_state(rest, driver, np.array([fit.offset_s]))
         again = None
-        if foretold is not None:
-            _, _, again = fit_mixtures(rest, driver, foretold, start_s=fit.offset_s)
+        if predicted is not None:
+            _, _, again = fit_mixtures(rest, driver, predicted, start_s=fit.offset_s)
         off_s.append(LOST_S if again is None else again.offset_s - fit.offset_s)
     return math.sqrt((N_LEFT_OUT - 1) * float(np.var(off_s)))
 
@@ -136,8 +136,8 @@ def weighing_std(increments: Increments, driver: RunningIntegral, fit: DelayFit)
     the error is half of the difference.
     """
     at_s = np.array([fit.offset_s])
-    foretold = search_state(increments, driver, at_s, is_by_size=True)
+    predicted = search_state(increments, driver, at_s, is_by_size=True)
     again = None
-    if foretold is not None:
-        _, _, again = fit_mixtures(increments, driver, foretold, start_s=fit.offset_s)
+    if predicted is not None:
+        _, _, again = fit_mixtures(increments, driver, predicted, start_s=fit.offset_s)
     return 0.5 * (LOST_S if again is None else abs(again.offset_s - fit.offset_s))

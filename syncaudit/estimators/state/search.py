@@ -120,10 +120,10 @@ def search_state(
     delay_s = float(delays_s[top])
     covered = driver.covers(increments.start_s + delay_s, increments.stop_s + delay_s)
     rows = increments.rows(covered)
-    foretold = (driver.at(rows.stop_s + delay_s) - driver.at(rows.start_s + delay_s)) @ mixing
-    residuals = values[covered] - foretold
+    predicted = (driver.at(rows.stop_s + delay_s) - driver.at(rows.start_s + delay_s)) @ mixing
+    residuals = values[covered] - predicted
     per_value = independent_share(residuals)
-    mixtures = _mixtures(foretold, residuals, is_by_size=is_by_size)
+    mixtures = _mixtures(predicted, residuals, is_by_size=is_by_size)
     return Prediction(
         curve=DelayCurve(delays_s=delays_s, log_likelihood=curve * per_value),
         n_values=n * values.shape[1] * per_value,
@@ -184,14 +184,14 @@ def independent_share(residuals: Floats) -> float:
     return float(m / np.sum(between**2) / (1.0 + 2.0 * np.sum(along**2)))
 
 
-def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Floats:
+def _mixtures(predicted: Floats, residuals: Floats, *, is_by_size: bool) -> Floats:
     """Return the mixtures with the largest predicted part, shape (m, r)."""
     noise = residuals.T @ residuals
     if is_by_size:
         noise = np.trace(noise) / len(noise) * np.eye(len(noise))
     noise += (1e-3 * np.trace(noise) / len(noise) + 1e-30) * np.eye(len(noise))
     root = np.linalg.inv(np.linalg.cholesky(noise))
-    strength, vectors = np.linalg.eigh(root @ (foretold.T @ foretold) @ root.T)
+    strength, vectors = np.linalg.eigh(root @ (predicted.T @ predicted) @ root.T)
     order = np.argsort(-strength)[:MAX_MIXTURES]
     share = strength[order] / (1.0 + strength[order])
     order = order[share >= min(MIN_MIXTURE_SHARE, float(share[0]))]
@@ -199,7 +199,7 @@ def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Float
 
 
 def fit_mixtures(
-    increments: Increments, driver: RunningIntegral, foretold: Prediction, *, start_s: float
+    increments: Increments, driver: RunningIntegral, predicted: Prediction, *, start_s: float
 ) -> tuple[Increments, Floats, DelayFit | None]:
     """Fit a delay to the mixtures of the columns that the state predicts best.
 
@@ -212,7 +212,7 @@ def fit_mixtures(
         n rows of observations, m columns.
     driver : RunningIntegral
         p channels.
-    foretold : Prediction
+    predicted : Prediction
         At `start_s`.
     start_s : float
         Delay found by the search.
@@ -228,14 +228,14 @@ def fit_mixtures(
     """
     at_s = start_s
     for _ in range(MAX_ROUNDS):
-        values = increments.values @ foretold.mixtures
+        values = increments.values @ predicted.mixtures
         mixed = replace(increments, values=values, weights=np.ones_like(values))
         fit = fit_delay(mixed, driver, start_s=at_s)
         if fit is None or abs(fit.offset_s - at_s) < NEAR_STD * fit.offset_std_s:
             break
         at = np.array([fit.offset_s])
-        again = search_state(increments, driver, at, is_by_size=foretold.is_by_size)
+        again = search_state(increments, driver, at, is_by_size=predicted.is_by_size)
         if again is None:
             break
-        at_s, foretold = fit.offset_s, again
-    return mixed, foretold.mixing, fit
+        at_s, predicted = fit.offset_s, again
+    return mixed, predicted.mixing, fit

@@ -118,7 +118,7 @@ def _why_apart(
 ) -> str | None:
     """Return why channels share no delay, for the side that shows it best, or None."""
     apart = [
-        (found.n_told, names if k == 0 else names[::-1], found.groups)
+        (found.n_measured, names if k == 0 else names[::-1], found.groups)
         for k, found in enumerate(agreements)
         if found is not None and not found.is_shared(limit_s)
     ]
@@ -161,7 +161,7 @@ def _joined(
     figures = {
         **best.diagnostics,
         "channels_std_s": lags_s,
-        "channels": float(max((found.n_told for found in agreements), default=0)),
+        "channels": float(max((found.n_measured for found in agreements), default=0)),
         "channels_alike": float(max((found.n_alike for found in agreements), default=0)),
     }
     total_s = math.sqrt(std_s**2 + lags_s**2 + 0.25 * apart_s**2)

@@ -33,8 +33,8 @@ class OwnFiles:
         self._source, self._root, self._out, self._info = source, root, out, info
         rows = iter_json_lines(source, _EPISODES)
         self._rows = {row["episode_index"]: row for _, row in rows}
-        told = iter_json_lines(source, _STATS) if source.has(_STATS) else ()
-        self._stats = {row["episode_index"]: row["stats"] for _, row in told}
+        stats_rows = iter_json_lines(source, _STATS) if source.has(_STATS) else ()
+        self._stats = {row["episode_index"]: row["stats"] for _, row in stats_rows}
         self._lines: list[str] = []
         self._stats_lines: list[str] = []
 
