@@ -101,6 +101,16 @@ def test_an_unstated_line_delay_is_found_where_it_shows(onsets):
     assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 60e-6
 
 
+def test_an_unstated_exposure_is_found_where_no_band_shows_both_edges(onsets):
+    rng = np.random.default_rng(6)
+    rows = camera(rng, onsets, name="a", rate_hz=25.0, line_delay_s=2e-5, exposure_s=0.012)
+    rows = dataclasses.replace(rows, exposure_s=None)
+    found = measure_flashes(rows, trigger(rng, onsets, clock=MOVED))
+    assert found.diagnostics["source_exposure_s"] == pytest.approx(0.012, abs=2e-4)
+    assert found.diagnostics["source_exposure_known"] == 1.0
+    assert "target_exposure_s" not in found.diagnostics
+
+
 def test_an_unobservable_line_delay_widens_the_error(onsets):
     rng = np.random.default_rng(7)
     a, b = (

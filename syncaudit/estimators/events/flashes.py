@@ -68,7 +68,8 @@ def measure_flashes(
     the flashes do not determine it, because they stay on the same rows or because both cameras
     share one frame rate and phase, its uncertainty is part of `offset_std_s` and
     `systematic_std_s` (``diagnostics["source_line_delay_known"]`` is 0 there). The exposure is
-    needed only where no band shows both edges, and is fitted in the same way.
+    needed only where no band shows both edges, and is fitted in the same way
+    (``diagnostics["source_exposure_s"]``).
 
     If a strobe counter's message is sent because the counter rose, the message dates the flash. If
     it is sent at regular intervals, it only bounds the flash by an interval.
@@ -234,17 +235,17 @@ def _figures(match: EventMatch) -> dict[str, float]:
         "drift_ppm": 1e6 * fit.drift,
         "drift_std_ppm": 1e6 * fit.drift_std,
     }
-    for k, (side, events, change_s) in enumerate(
-        (
-            ("source", match.source, fit.source.line_delay_s),
-            ("target", match.target, fit.target.line_delay_s),
-        )
-    ):
-        if events.line_delay_std_s > 0.0:
-            std_s = float(np.sqrt(fit.covariance[2 + k, 2 + k]))
-            figures[f"{side}_line_delay_s"] = events.line_delay_s + change_s
-            figures[f"{side}_line_delay_std_s"] = std_s
-            figures[f"{side}_line_delay_known"] = float(std_s < KNOWN_SHARE * events.line_delay_s)
+    sides = ("source", match.source, fit.source), ("target", match.target, fit.target)
+    for k, (side, events, own) in enumerate(sides):
+        for name, assumed_s, assumed_std_s, change_s, column in (
+            ("line_delay", events.line_delay_s, events.line_delay_std_s, own.line_delay_s, 2 + k),
+            ("exposure", events.exposure_s, events.exposure_std_s, own.exposure_s, 4 + k),
+        ):
+            if assumed_std_s > 0.0:
+                std_s = float(np.sqrt(fit.covariance[column, column]))
+                figures[f"{side}_{name}_s"] = assumed_s + change_s
+                figures[f"{side}_{name}_std_s"] = std_s
+                figures[f"{side}_{name}_known"] = float(std_s < KNOWN_SHARE * assumed_s)
     return figures
 
 
