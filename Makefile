@@ -22,7 +22,7 @@ help:
 	@echo "make check  every check, without set-up"
 	@echo "make setup  the environment for development in $(VENV)"
 	@echo "make bench  accuracy and speed (minutes)"
-	@echo "make screenshots  renew the pictures of the documentation (minutes)"
+	@echo "make screenshots  renew the screenshots of the documentation (minutes)"
 	@echo "make clean  remove what runs leave behind (distclean: and $(VENV))"
 
 demo: $(VENV)/.user
