@@ -16,7 +16,7 @@ from scipy.stats import binom
 from syncaudit.estimators.events.instants import Instants, instants_of
 from syncaudit.estimators.events.missed import find_missed, reach_s, views_of
 from syncaudit.estimators.events.pair_fit import PairFit
-from syncaudit.model import FlashEdges, FlashIntervals
+from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools, Floats
 
 __all__ = ["may_be_off_by_pulse"]
@@ -144,7 +144,7 @@ def _views_s(events: Instants, line_delay_s: float) -> Floats:
     evidence = events.evidence
     is_lasting = evidence is not None and events.sense is not None and np.any(events.sense < 0)
     is_pulsed = isinstance(evidence, FlashEdges) or (
-        isinstance(evidence, FlashIntervals) and evidence.dead_s.size > 0
+        isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH
     )
     if evidence is None or (is_pulsed and not is_lasting):
         return np.empty((0, 2)) if evidence is None else views_of(evidence, line_delay_s)
