@@ -24,8 +24,8 @@ Bools = NDArray[np.bool_]
 def drop_contradicted(events: Mapping[str, Instants], links: Links) -> None:
     """Remove matches under which a camera would miss too many flashes.
 
-    A flash is certain where a third source shows it as well; one that only two sources could show
-    counts if both miss such flashes.
+    A flash is certain where a third source shows it as well; others count if both sources of a
+    match miss some of them.
 
     Parameters
     ----------
@@ -49,15 +49,13 @@ def drop_contradicted(events: Mapping[str, Instants], links: Links) -> None:
             for name in pair
         )
         certain = count_missed(source, target, match.fit, of_source=of_source, of_target=of_target)
-        reasons = [
-            missed.words(name)
-            for name, missed in zip(pair, certain, strict=True)
-            if missed.exceeds()
-        ]
-        reasons += filter(None, [why_contradicted(source, target, match.fit)])
-        if reasons:
+        why = next(
+            (own.words(name) for name, own in zip(pair, certain, strict=True) if own.exceeds()),
+            why_contradicted(source, target, match.fit),
+        )
+        if why is not None:
             links.matches.pop(pair)
-            links.reasons[pair] = reasons[-1]
+            links.reasons[pair] = why
             links.contradicted |= set(pair)
 
 

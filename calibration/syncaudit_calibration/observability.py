@@ -115,14 +115,14 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
                 continue
             others = sorted({u.source for u in taking_part} - {name})
             unseen.setdefault(name, (unknown, others))
-    covariance = adjustment.covariance[np.ix_(columns, columns)]
+    scaled = posterior + np.finfo(np.float64).eps * np.eye(len(columns))
     for name in observations.sources if unseen else ():
         column = observations.column("offset", name)
         if column is None:
             continue
         # The part of the offset's variance that these unknowns cause.
-        shared = adjustment.covariance[column, columns]
-        if float(shared @ np.linalg.solve(covariance, shared)) > MAX_OFFSET_STD_S**2:
+        shared = adjustment.covariance[column, columns] / prior
+        if float(shared @ np.linalg.solve(scaled, shared)) > MAX_OFFSET_STD_S**2:
             worst = next(iter(unseen.values()))
             refused.setdefault(name, _said(_REFUSED, *unseen.get(name, worst)))
     vague = {n: _said(_VAGUE, *own) for n, own in unseen.items() if n not in refused}

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import binom
 
 from syncaudit.estimators.events.instants import Instants, instants_of
-from syncaudit.estimators.events.missed import find_missed, reach_s, views_of
+from syncaudit.estimators.events.missed import BORDER, find_missed, reach_s, views_of
 from syncaudit.estimators.events.pair_fit import PairFit
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools, Floats
@@ -29,8 +29,9 @@ MIN_BURSTS = 4
 # detectors miss.
 MAX_RISK = 1e-4
 MAX_UNSEEN = 0.15
-# No source shows more of the pulses.
+# Share of the pulses that a source shows: at most, and where its view is not known.
 MAX_SHOWN = 0.9
+MIN_SHOWN = 0.2
 
 
 def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat_s: float) -> bool:
@@ -53,9 +54,9 @@ def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat
     sides = _Side.of(source, fit, repeat_s), _Side.of(target, fit, repeat_s, is_target=True)
     if min(side.n_bursts for side in sides) < MIN_BURSTS:
         return False
-    shown = min([MAX_SHOWN, *(side.share for side in sides if side.views_s.size)])
     for is_early in (False, True):
         n_unseen = n_in_view = 0
+        expected = 0.0
         for own, other, is_first in (
             (sides[0], sides[1], is_early),
             (sides[1], sides[0], not is_early),
@@ -63,7 +64,8 @@ def may_be_off_by_pulse(source: Instants, target: Instants, fit: PairFit, repeat
             missed = other.missed(own, is_first=is_first)
             n_unseen += missed[0]
             n_in_view += missed[1]
-        risk = binom.cdf(n_unseen, n_in_view, shown)
+            expected += missed[1] * own.share
+        risk = binom.cdf(n_unseen, n_in_view, expected / max(n_in_view, 1))
         if risk > MAX_RISK or n_unseen > MAX_UNSEEN * n_in_view:
             return True
     return False
@@ -83,6 +85,8 @@ class _Side:
         Times of all events, also of those known as intervals only, and their maximum errors.
     views_s : ndarray, shape (m, 2)
         When it has a full view.
+    share : float
+        Share of the time in which it shows pulses.
     """
 
     times_s: Floats
@@ -91,6 +95,7 @@ class _Side:
     is_last: Bools
     seen: tuple[Floats, Floats]
     views_s: Floats
+    share: float
 
     @classmethod
     def of(
@@ -101,10 +106,8 @@ class _Side:
         if events.evidence is not None:
             everything = instants_of(events.evidence, with_intervals=True)
         alike = events.take(events.alike)
-        own_s, views_s = (
-            alike.at(corrections),
-            _views_s(everything, everything.line_delay_s + corrections.line_delay_s),
-        )
+        line_delay_s = everything.line_delay_s + corrections.line_delay_s
+        own_s, views_s = alike.at(corrections), _views_s(everything, line_delay_s)
         seen_s = everything.at(corrections)
         is_end = np.concatenate([[True], np.diff(own_s) > MAX_GAP * repeat_s, [True]])
         if not is_target:
@@ -117,20 +120,13 @@ class _Side:
             is_last=is_end[1:],
             seen=(seen_s, reach_s(everything)),
             views_s=views_s,
+            share=_share(_views_s(everything, line_delay_s, border=0.0)),
         )
 
     @property
     def n_bursts(self) -> int:
         """Return the number of bursts."""
         return int(self.is_first.sum())
-
-    @property
-    def share(self) -> float:
-        """Return the share of the time in which the source has a full view."""
-        order = np.argsort(self.views_s[:, 0])
-        begin_s, end_s = self.views_s[order].T
-        new_s = np.maximum(begin_s, np.concatenate([[-np.inf], np.maximum.accumulate(end_s)[:-1]]))
-        return float(np.maximum(end_s - new_s, 0.0).sum() / (end_s.max() - begin_s.min()))
 
     def missed(self, other: _Side, *, is_first: bool) -> tuple[int, int]:
         """Return how many ends of the other's bursts are in view here and not seen, and in view."""
@@ -139,13 +135,28 @@ class _Side:
         return found.n_unseen, found.n_unseen + found.n_seen
 
 
-def _views_s(events: Instants, line_delay_s: float) -> Floats:
-    """Return when the source shows every pulse, or every switch of a light that stays on."""
+def _views_s(events: Instants, line_delay_s: float, border: float = BORDER) -> Floats:
+    """Return when the source shows every pulse, or every switch of a light that stays on.
+
+    Triggers, clicks and counters are taken to be complete.
+    """
     evidence = events.evidence
-    is_lasting = evidence is not None and events.sense is not None and np.any(events.sense < 0)
-    is_pulsed = isinstance(evidence, FlashEdges) or (
+    is_lasting = events.sense is not None and np.any(events.sense < 0)
+    is_camera = isinstance(evidence, FlashEdges) or (
         isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH
     )
-    if evidence is None or (is_pulsed and not is_lasting):
-        return np.empty((0, 2)) if evidence is None else views_of(evidence, line_delay_s)
+    if evidence is None:
+        return np.empty((0, 2))
+    if is_camera and not is_lasting:
+        return views_of(evidence, line_delay_s, border)
     return np.array([[events.times_s[0], events.times_s[-1]]])
+
+
+def _share(views_s: Floats) -> float:
+    """Return the share of the time that views, shape (m, 2), cover."""
+    if not views_s.size:
+        return MIN_SHOWN
+    begin_s, end_s = views_s[np.argsort(views_s[:, 0])].T
+    new_s = np.maximum(begin_s, np.concatenate([[-np.inf], np.maximum.accumulate(end_s)[:-1]]))
+    covered_s = np.maximum(end_s - new_s, 0.0).sum()
+    return min(MAX_SHOWN, float(covered_s / (end_s.max() - begin_s.min())))

@@ -15,6 +15,7 @@ from syncaudit.estimators.events.instants import (
     Instants,
     instants_of,
 )
+from syncaudit.estimators.events.light_length import shortened
 from syncaudit.estimators.events.matching import match_events
 from syncaudit.estimators.events.missed import why_contradicted
 from syncaudit.estimators.events.pair_fit import (
@@ -95,9 +96,16 @@ def measure_flashes(
     match = _match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
     if match is not None:
         return _measured(match, MESSAGE_STD_S)
-    source, target = instants_of(source_evidence), instants_of(target_evidence)
+    match = match_events(
+        instants_of(source_evidence), instants_of(target_evidence), max_offset_s=max_offset_s
+    )
+    if match.n and match.source.half_s.any() and match.target.half_s.any():
+        # Intervals as wide as frames hide that a train repeats itself.
+        short = (instants_of(shortened(own, 0.0)) for own in (source_evidence, target_evidence))
+        of_pulses = match_events(*short, max_offset_s=max_offset_s)
+        match = match if of_pulses.period_s is None else of_pulses
     return _measured(
-        match_events(source, target, max_offset_s=max_offset_s),
+        match,
         math.hypot(_counter_std_s(source_evidence), _counter_std_s(target_evidence)),
     )
 

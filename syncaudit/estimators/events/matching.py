@@ -319,24 +319,26 @@ def _without_runner_up(
             n_runner_up, runner_up = n_conflicts, other
     repeat_s = _repeat_of(source, target, range_s)
     if _is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
-        apart_s = repeat_s or 0.0
+        period_s = repeat_s or 0.0
         if runner_up is not None:
-            apart_s = abs(runner_up.fit.offset_s - best.fit.offset_s)
+            period_s = abs(runner_up.fit.offset_s - best.fit.offset_s)
+        apart = word_duration(period_s)
         why = (
-            f"offset known only modulo {word_duration(apart_s)}: {best.i.size} events agree on one "
-            f"offset and {n_runner_up} of them on another {word_duration(apart_s)} away; use an "
-            "irregular train, or record longer"
+            f"offset known only modulo {apart}: {best.i.size} events agree on one offset and "
+            f"{n_runner_up} of them on another {apart} away; use an irregular train, or record "
+            "longer"
         )
         refused = _refused(source, target, why, figures)
-        return replace(refused, period_s=apart_s, n_runner_up=n_runner_up)
-    if repeat_s is not None and may_be_off_by_pulse(source, target, best.fit, repeat_s):
+        return replace(refused, period_s=period_s, n_runner_up=n_runner_up)
+    found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
+    if repeat_s is not None and may_be_off_by_pulse(source, target, found.fit, repeat_s):
         why = (
             f"flashes come in bursts ({word_duration(repeat_s)} apart), of which each source may "
-            "show other flashes: the match may be off by one flash; use an irregular train"
+            "show other flashes: the match may be off by one flash; record longer, or use an "
+            "irregular train"
         )
         refused = _refused(source, target, why, figures)
         return replace(refused, period_s=repeat_s, n_runner_up=n_runner_up)
-    found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
     return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)
 

@@ -19,6 +19,7 @@ from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
 from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
+    "BORDER",
     "Missed",
     "count_missed",
     "find_missed",
@@ -130,9 +131,10 @@ def why_contradicted(source: Instants, target: Instants, fit: PairFit) -> str | 
     """
     one, other = count_missed(source, target, fit)
     is_off = one.exceeds(MAX_OF_BOTH, n_other_runs=other.n_runs)
-    if is_off and other.exceeds(MAX_OF_BOTH, n_other_runs=one.n_runs):
-        return one.words(source.source)
-    return None
+    if not (is_off and other.exceeds(MAX_OF_BOTH, n_other_runs=one.n_runs)):
+        return None
+    is_worse = one.n_unseen >= other.n_unseen
+    return one.words(source.source) if is_worse else other.words(target.source)
 
 
 def _missed(
@@ -203,7 +205,7 @@ def reach_s(events: Instants) -> Floats:
     return events.half_s + MAX_SIGMAS * events.std_s
 
 
-def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
+def views_of(item: EventEvidence, line_delay_s: float, border: float = BORDER) -> Floats:
     """Return the intervals of own time in which a flash must be visible, shape (m, 2).
 
     Empty for sources other than cameras, if the exposure is neither stated nor visible, and for
@@ -215,6 +217,8 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         Evidence.
     line_delay_s : float
         Current estimate.
+    border : float
+        Margin, as a fraction of an image's rows or of an exposure, that does not count.
     """
     nothing = np.empty((0, 2))
     sense = None if isinstance(item, EventTrain) else item.sense
@@ -226,7 +230,7 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
         # If frames are missing, more than one exposure lies between two dead times.
         views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
         # Other sources date a flash only to a fraction of an exposure.
-        inner: Floats = views + BORDER * np.diff(views, axis=1) * np.array([1.0, -1.0])
+        inner: Floats = views + border * np.diff(views, axis=1) * np.array([1.0, -1.0])
         return inner
     height = band_height_px(item) if isinstance(item, FlashEdges) else None
     if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
@@ -242,7 +246,7 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
     frame_s = np.unique(item.watched_s) + middle_s
     # One of the two edges lies in the image, far enough from its border.
     first_s, last_s = np.array(item.view_px) * line_delay_s
-    border_s = BORDER * (last_s - first_s)
+    border_s = border * (last_s - first_s)
     inner_s = np.array([first_s + border_s, last_s - border_s])
     edges_s = [frame_s + sign * 0.5 * band_s for sign in (1.0, -1.0)]
     return np.concatenate([edge[:, None] + inner_s for edge in edges_s])
