@@ -12,7 +12,7 @@ from syncaudit.estimators.events import (
     why_bands_contradict,
 )
 from syncaudit.estimators.events.instants import usual_line_delay
-from syncaudit.model import FlashEdges
+from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import (
     WIDTH_S,
     Clock,
@@ -298,3 +298,38 @@ def test_an_exposure_that_one_kind_of_edge_leaves_open_widens_the_error(onsets):
     assert found.accepted
     assert 2e-3 < found.systematic_std_s < 4e-3
     assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 2.0 * found.offset_std_s
+
+
+def _whole_frames(rng, onsets_s, name, *, rate_hz, exposure_s=0.025):
+    """Return the frames of a global shutter that show short flashes."""
+    period_s, phase_s = 1.0 / rate_hz, rng.uniform(0.0, 1.0 / rate_hz)
+    frames_s = phase_s + period_s * np.arange(int(50.0 * rate_hz))
+    begin_s = phase_s + period_s * np.floor((onsets_s - phase_s) / period_s)
+    lit_s = np.unique(begin_s[onsets_s < begin_s + exposure_s])
+    return FlashIntervals(
+        source=name,
+        quantity=Quantity.FLASH,
+        epoch_ns=0,
+        start_s=lit_s - (period_s - exposure_s),
+        stop_s=lit_s + exposure_s,
+        lit_s=lit_s,
+        std_s=np.full(lit_s.size, 1e-4),
+        count=np.ones(lit_s.size, dtype=np.int64),
+        dead_s=np.stack([frames_s - period_s + exposure_s, frames_s], axis=1),
+    )
+
+
+@pytest.mark.parametrize("rates_hz", [(30.0, 30.0), (30.0, 30.001), (30.0, 31.0)])
+def test_whole_frames_of_one_rate_do_not_average_out(rates_hz):
+    z = []
+    for seed in range(16):
+        rng = np.random.default_rng([seed, 41])
+        lights_s = irregular_onsets(rng, 60)
+        pair = (
+            _whole_frames(rng, lights_s, name, rate_hz=rate_hz)
+            for name, rate_hz in zip("ab", rates_hz, strict=True)
+        )
+        found = measure_flashes(*pair)
+        assert found.accepted
+        z.append(found.offset_s / found.offset_std_s)
+    assert np.max(np.abs(z)) < 2.5

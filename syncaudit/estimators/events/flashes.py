@@ -15,11 +15,12 @@ from syncaudit.estimators.events.instants import (
     Instants,
     instants_of,
 )
-from syncaudit.estimators.events.light_length import shortened
+from syncaudit.estimators.events.light_length import find_light_length, shortened
 from syncaudit.estimators.events.matching import match_events
 from syncaudit.estimators.events.missed import why_contradicted
 from syncaudit.estimators.events.pair_fit import (
     N_PLAIN,
+    UNIFORM,
     EventMatch,
     PairFit,
     gates_s,
@@ -99,11 +100,13 @@ def measure_flashes(
     match = match_events(
         instants_of(source_evidence), instants_of(target_evidence), max_offset_s=max_offset_s
     )
+    both = source_evidence, target_evidence
     if match.n and match.source.half_s.any() and match.target.half_s.any():
         # Intervals as wide as frames hide that a train repeats itself.
-        short = (instants_of(shortened(own, 0.0)) for own in (source_evidence, target_evidence))
-        of_pulses = match_events(*short, max_offset_s=max_offset_s)
-        match = match if of_pulses.period_s is None else of_pulses
+        light = find_light_length(both, max_offset_s=max_offset_s)
+        short = (instants_of(shortened(own, light.likely_s)) for own in both)
+        of_light = match_events(*short, max_offset_s=max_offset_s)
+        match = match if of_light.why is None else of_light
     return _measured(
         match,
         math.hypot(_counter_std_s(source_evidence), _counter_std_s(target_evidence)),
@@ -136,6 +139,7 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
     if latency is None:
         return _refuse(replace(match, why=UNKNOWN_LENGTH))
     latency_s, latency_std_s = latency
+    counter_std_s = math.hypot(counter_std_s, _locked_std_s(match, fit))
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     systematic_s = math.sqrt(
         FLOOR_STD_S**2
@@ -169,6 +173,34 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
         diagnostics=figures,
         evidence=_residuals(match, fit),
     )
+
+
+def _locked_std_s(match: EventMatch, fit: PairFit) -> float:
+    """Return the error that intervals of both sides have in common.
+
+    Where flashes lie in the frames of one source and in those of another varies from flash to
+    flash, and averages out, if the frames of the two move against each other: then as much as the
+    differences of their middles scatter.
+    """
+    source, target = match.source.half_s[match.i], match.target.half_s[match.j]
+    if not ((source > 0.0) & (target > 0.0)).all():
+        return 0.0
+    unknown = UNIFORM * float(np.mean(source**2 + target**2))
+    periods_s = [_period_s(events.evidence) for events in (match.source, match.target)]
+    span_s = float(np.ptp(match.source.times_s[match.i]))
+    averaged = 0.0
+    if span_s * abs(1.0 / periods_s[0] - 1.0 / periods_s[1]) > 1.0:
+        left = residuals_s(fit, match.source, match.target, match.i, match.j)
+        averaged = float(np.mean(left**2))
+    return math.sqrt(max(0.0, unknown - averaged))
+
+
+def _period_s(evidence: EventEvidence | None) -> float:
+    """Return the frame period of a camera, NaN where it is not known, or infinity for a log."""
+    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.FLASH:
+        return math.inf
+    has_frames = evidence.dead_s.shape[0] > 1
+    return float(np.median(np.diff(evidence.dead_s[:, 0]))) if has_frames else math.nan
 
 
 def _residuals(match: EventMatch, fit: PairFit) -> EventResiduals | None:

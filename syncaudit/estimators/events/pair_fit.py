@@ -17,6 +17,7 @@ __all__ = [
     "MAX_LINE_SHARE",
     "MIN_LINE_SHARE",
     "N_PLAIN",
+    "UNIFORM",
     "EventMatch",
     "OffsetStep",
     "PairFit",
