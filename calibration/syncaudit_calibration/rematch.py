@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import (
-    EventEvidence,
     EventMatch,
     Instants,
     match_events,
     sensed_beside,
 )
-from syncaudit.estimators.events.missed import find_missed, reach_s, views_of
-from syncaudit.model import FlashIntervals
+from syncaudit.estimators.events.missed import count_missed
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
@@ -72,7 +70,6 @@ class Associated:
 
 def rematch(
     maps: dict[str, Map],
-    items: Mapping[str, EventEvidence],
     events: Mapping[str, Instants],
     links: Links,
     root: str,
@@ -84,8 +81,6 @@ def rematch(
     ----------
     maps : dict of str to Map
         Rough maps along the pairs.
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence by source.
     events : mapping of str to Instants
         Events of these sources.
     links : Links
@@ -101,7 +96,7 @@ def rematch(
         for name in sorted(events, key=lambda name: (-found.n_unexplained(name), name)):
             if found.n_unexplained(name) < MIN_UNEXPLAINED:
                 break
-            match = match_with_all(items[name], root, maps, events, max_offset_s)
+            match = match_with_all(name, root, maps, events, max_offset_s)
             if match is None or match.why is not None or match.fit is None:
                 continue
             clock = composed(Map(), match, is_source=True)
@@ -121,7 +116,7 @@ def rematch(
 
 
 def match_with_all(
-    item: EventEvidence,
+    name: str,
     root: str,
     maps: Mapping[str, Map],
     events: Mapping[str, Instants],
@@ -131,8 +126,8 @@ def match_with_all(
 
     Parameters
     ----------
-    item : FlashEdges, FlashIntervals or EventTrain
-        Evidence of the source.
+    name : str
+        The source.
     root : str
         Reference.
     maps : mapping of str to Map
@@ -147,7 +142,6 @@ def match_with_all(
     EventMatch or None
         None if fewer than two others have sharp instants.
     """
-    name = item.source
     sharp = {o: own.take(own.sharp) for o, own in events.items()}
     others = [o for o in maps if o != name and sharp[o].n]
     if len(others) < 2:
@@ -177,15 +171,9 @@ def match_with_all(
     lowest, highest = np.full(n, len(others)), np.full(n, -1)
     np.minimum.at(lowest, group, owner)
     np.maximum.at(highest, group, owner)
-    fit = match.fit
-    own_s = events[name].at(fit.source)
-    flashes = merged.take(np.flatnonzero(lowest < highest))  # several saw them
-    missed = find_missed(
-        views_of(item, events[name].line_delay_s + fit.source.line_delay_s),
-        (fit.source_of(flashes.times_s), reach_s(flashes)),
-        (own_s, reach_s(events[name])),
-        is_whole=isinstance(item, FlashIntervals),
-    )
+    # Ends count as well, and only flashes that several saw.
+    flashes = replace(merged, sense=None)
+    missed, _ = count_missed(events[name], flashes, match.fit, of_target=lowest < highest)
     return replace(match, why=missed.words(name)) if missed.exceeds() else match
 
 

@@ -27,7 +27,6 @@ from syncaudit_calibration.association import Map
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
-from syncaudit_calibration.missed import drop_contradicted
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
@@ -122,7 +121,6 @@ def find_seed(
         vague = {name: as_onsets(train, length_s) for name, train in vague.items()}
     links = match_all(events, max_offset_s)
     items = {item.source: item for item in evidence}
-    drop_contradicted(events, links)
     groups = groups_of(list(events), links)
     largest = max(groups, key=len, default=[])
     apart = set(events).difference(largest)
@@ -130,7 +128,6 @@ def find_seed(
         # Intervals between two frames are less precise, but cover far more lights.
         events |= vague
         links = match_all(events, max_offset_s)
-        drop_contradicted(events, links)
         groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused
@@ -147,14 +144,14 @@ def find_seed(
     maps = _carry(root, group, links, steps)
     # A source that was matched off by a pulse with one would be so with all.
     for name in sorted(set(events) - set(maps) - links.contradicted):
-        _try_merged(items[name], root, maps, events, links, max_offset_s)
+        _try_merged(name, root, maps, events, links, max_offset_s)
     for name in sorted(set(events) - set(maps)):
         refused[name] = _why_apart(items[name], root, links)
     if len(maps) < 2:
         refused.setdefault(root, "no other source shares enough events with it")
         return refused
     used = {name: events[name] for name in sorted(maps)}
-    maps, found = rematch(maps, items, used, links, root, max_offset_s)
+    maps, found = rematch(maps, used, links, root, max_offset_s)
     return Seed(
         reference=root,
         maps=maps,
@@ -230,7 +227,7 @@ def _n_sharp(match: EventMatch) -> int:
 
 
 def _try_merged(
-    item: EventEvidence,
+    name: str,
     root: str,
     maps: dict[str, Map],
     events: Mapping[str, Instants],
@@ -238,8 +235,7 @@ def _try_merged(
     max_offset_s: float,
 ) -> None:
     """Match a source against all others together if it shares too little with each of them."""
-    name = item.source
-    match = match_with_all(item, root, maps, events, max_offset_s)
+    match = match_with_all(name, root, maps, events, max_offset_s)
     if match is None:
         return
     if match.why is None:

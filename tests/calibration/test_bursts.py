@@ -9,8 +9,7 @@ from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.plan import choose_train, planned_cameras
 
 from syncaudit.estimators.events import instants_of, match_events, measure_flashes
-from syncaudit.model import FlashIntervals, Quantity
-from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets, trigger
+from testkit.event_rig import SPAN_S, Clock, camera, global_shutter, irregular_onsets, trigger
 
 OFF_S = 2e-3
 NAMES = ("a", "b")
@@ -40,24 +39,12 @@ def _rolling(rng, onsets_s, rate_hz, watched_share):
     }
 
 
-def _whole(rng, onsets_s, name, rate_hz, exposure_s):
-    """Return what a global shutter shows of pulses of a millisecond."""
-    period_s, phase_s = 1.0 / rate_hz, rng.uniform(0.0, 1.0 / rate_hz)
-    frames_s = phase_s + period_s * np.arange(int(SPAN_S * rate_hz))
-    frame = np.floor((onsets_s + 1e-3 - phase_s) / period_s)
-    begin_s = phase_s + period_s * frame
-    lit_s = np.unique(begin_s[onsets_s < begin_s + exposure_s])
-    return FlashIntervals(
-        source=name,
-        quantity=Quantity.FLASH,
-        epoch_ns=0,
-        start_s=lit_s - (period_s - exposure_s),
-        stop_s=lit_s + exposure_s,
-        lit_s=lit_s,
-        std_s=np.full(lit_s.size, 1e-4),
-        count=np.ones(lit_s.size, dtype=np.int64),
-        dead_s=np.stack([frames_s - period_s + exposure_s, frames_s], axis=1),
-    )
+def _whole(rng, onsets_s):
+    """Return what two global shutters show of pulses of a millisecond."""
+    return {
+        name: global_shutter(rng, onsets_s, name=name, rate_hz=30.0, exposure_s=0.01, width_s=1e-3)
+        for name in NAMES
+    }
 
 
 def _offset_s(evidence):
@@ -98,14 +85,13 @@ def test_global_shutters_are_not_matched_a_pulse_apart(rate_hz, n_pulses):
     for seed in range(6):
         rng = np.random.default_rng([seed, 17])
         onsets_s = _bursts(rng, rate_hz, n_pulses)
-        lit = {name: _whole(rng, onsets_s, name, 30.0, 0.01) for name in NAMES}
-        assert _offset_s(lit) is None
+        assert _offset_s(_whole(rng, onsets_s)) is None
 
 
 def test_the_refusal_says_that_flashes_come_in_bursts():
     rng = np.random.default_rng([1, 17])
     onsets_s = _bursts(rng, 8.0, 6)
-    lit = [_whole(rng, onsets_s, name, 30.0, 0.01) for name in NAMES]
+    lit = _whole(rng, onsets_s).values()
     found = match_events(*map(instants_of, lit))
     assert "flashes come in bursts" in found.why
     assert found.period_s is not None

@@ -69,7 +69,7 @@ def test_images_of_a_span_are_those_of_the_whole(video: Path) -> None:
             np.testing.assert_array_equal(luma, whole[index])
 
 
-def test_a_span_reads_no_more_than_its_groups_of_images(video: Path) -> None:
+def test_a_span_reads_no_more_than_its_groups_of_pictures(video: Path) -> None:
     if video.suffix == ".ts":
         pytest.skip("an MPEG transport stream has no index: it may be read from the start")
     with open_container(str(video)) as container:

@@ -12,12 +12,13 @@ from syncaudit.estimators.events import (
     why_bands_contradict,
 )
 from syncaudit.estimators.events.instants import usual_line_delay
-from syncaudit.model import FlashEdges, FlashIntervals, Quantity
+from syncaudit.model import FlashEdges
 from testkit.event_rig import (
     WIDTH_S,
     Clock,
     camera,
     counter,
+    global_shutter,
     irregular_onsets,
     stamped_at_start,
     trigger,
@@ -300,25 +301,6 @@ def test_an_exposure_that_one_kind_of_edge_leaves_open_widens_the_error(onsets):
     assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 2.0 * found.offset_std_s
 
 
-def _whole_frames(rng, onsets_s, name, *, rate_hz, exposure_s=0.025):
-    """Return the frames of a global shutter that show short flashes."""
-    period_s, phase_s = 1.0 / rate_hz, rng.uniform(0.0, 1.0 / rate_hz)
-    frames_s = phase_s + period_s * np.arange(int(50.0 * rate_hz))
-    begin_s = phase_s + period_s * np.floor((onsets_s - phase_s) / period_s)
-    lit_s = np.unique(begin_s[onsets_s < begin_s + exposure_s])
-    return FlashIntervals(
-        source=name,
-        quantity=Quantity.FLASH,
-        epoch_ns=0,
-        start_s=lit_s - (period_s - exposure_s),
-        stop_s=lit_s + exposure_s,
-        lit_s=lit_s,
-        std_s=np.full(lit_s.size, 1e-4),
-        count=np.ones(lit_s.size, dtype=np.int64),
-        dead_s=np.stack([frames_s - period_s + exposure_s, frames_s], axis=1),
-    )
-
-
 @pytest.mark.parametrize("rates_hz", [(30.0, 30.0), (30.0, 30.001), (30.0, 31.0)])
 def test_whole_frames_of_one_rate_do_not_average_out(rates_hz):
     z = []
@@ -326,7 +308,7 @@ def test_whole_frames_of_one_rate_do_not_average_out(rates_hz):
         rng = np.random.default_rng([seed, 41])
         lights_s = irregular_onsets(rng, 60)
         pair = (
-            _whole_frames(rng, lights_s, name, rate_hz=rate_hz)
+            global_shutter(rng, lights_s, name=name, rate_hz=rate_hz, exposure_s=0.025)
             for name, rate_hz in zip("ab", rates_hz, strict=True)
         )
         found = measure_flashes(*pair)

@@ -172,6 +172,33 @@ def counter(
     )
 
 
+def global_shutter(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str,
+    rate_hz: float,
+    exposure_s: float,
+    width_s: float = 0.0,
+) -> FlashIntervals:
+    """Return the frames of a global shutter that flashes light."""
+    period_s, phase_s = 1.0 / rate_hz, rng.uniform(0.0, 1.0 / rate_hz)
+    frames_s = phase_s + period_s * np.arange(int(SPAN_S * rate_hz))
+    begin_s = phase_s + period_s * np.floor((onsets_s + width_s - phase_s) / period_s)
+    lit_s = np.unique(begin_s[onsets_s < begin_s + exposure_s])
+    return FlashIntervals(
+        source=name,
+        quantity=Quantity.FLASH,
+        epoch_ns=0,
+        start_s=lit_s - (period_s - exposure_s),
+        stop_s=lit_s + exposure_s,
+        lit_s=lit_s,
+        std_s=np.full(lit_s.size, 1e-4),
+        count=np.ones(lit_s.size, dtype=np.int64),
+        dead_s=np.stack([frames_s - period_s + exposure_s, frames_s], axis=1),
+    )
+
+
 def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
     names = ("cam_0", "cam_1", "cam_2", "cam_3", "can", "trigger")
     clocks = {

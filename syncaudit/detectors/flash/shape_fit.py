@@ -68,10 +68,10 @@ class Sample:
         some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
         # With lights that go on and off in turn, an even sample would be all of one kind.
         some.sort(key=lambda i: edges[i].is_off)
-        some = some[:: max(1, len(some) // N_LEARNT)]
+        some = some[:: _step(len(some))]
         if some and is_full is not None:
             full = np.flatnonzero(is_full).tolist()
-            some += full[:: max(1, len(full) // N_LEARNT)]
+            some += full[:: _step(len(full))]
         return cls(light[some], info[some], [edges[i] for i in some])
 
     @property
@@ -105,6 +105,11 @@ class Sample:
         return left.ravel()
 
 
+def _step(n: int) -> int:
+    """Return which of n frames to take, one in so many, to learn from."""
+    return max(1, n // N_LEARNT)
+
+
 def first_shape(
     light: Floats,
     info: Floats,
@@ -117,7 +122,7 @@ def first_shape(
     shapes = [RampShape(ramp, bend=bend, ratio=ratio) for ramp in FIRST_RAMPS_PX]
     # The same frames for all lengths: one that is too long misses narrow bands.
     some = np.flatnonzero(is_clear)
-    some = some[:: max(1, some.size // N_LEARNT)]
+    some = some[:: _step(some.size)]
     if not some.size:
         return shapes[0]
     costs = []

@@ -141,12 +141,12 @@ def _views_s(events: Instants, line_delay_s: float, border: float = BORDER) -> F
     Triggers, clicks and counters are taken to be complete.
     """
     evidence = events.evidence
+    if evidence is None:
+        return np.empty((0, 2))
     is_lasting = events.sense is not None and np.any(events.sense < 0)
     is_camera = isinstance(evidence, FlashEdges) or (
         isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH
     )
-    if evidence is None:
-        return np.empty((0, 2))
     if is_camera and not is_lasting:
         return views_of(evidence, line_delay_s, border)
     return np.array([[events.times_s[0], events.times_s[-1]]])

@@ -139,19 +139,19 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
     if latency is None:
         return _refuse(replace(match, why=UNKNOWN_LENGTH))
     latency_s, latency_std_s = latency
-    counter_std_s = math.hypot(counter_std_s, _locked_std_s(match, fit))
+    interval_std_s = math.hypot(counter_std_s, _locked_std_s(match, fit))
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     systematic_s = math.sqrt(
         FLOOR_STD_S**2
         + source.systematic_std_s**2
         + target.systematic_std_s**2
         + latency_std_s**2
-        + counter_std_s**2
+        + interval_std_s**2
         + _timing_part(match) ** 2
     )
     random_s = math.sqrt(max(fit.covariance[0, 0] - _timing_part(match) ** 2, 1e-18))
     figures = _figures(match)
-    drift_std = math.hypot(fit.drift_std, _wander(match, counter_std_s))
+    drift_std = math.hypot(fit.drift_std, _wander(match, interval_std_s))
     is_useful = drift_std <= 1e-6 * DRIFT_STD_PPM or abs(fit.drift) > DRIFT_Z * drift_std
     return PairMeasurement(
         source=source.source,
@@ -251,14 +251,14 @@ def _timing_part(match: EventMatch) -> float:
     return math.sqrt(max(0.0, float(cross @ np.linalg.solve(timing, cross))))
 
 
-def _wander(match: EventMatch, counter_std_s: float) -> float:
+def _wander(match: EventMatch, interval_std_s: float) -> float:
     """Return the drift that systematic timestamp errors mimic where they change sign.
 
     A constant error is not a drift. The floor, and where in its interval a flash is counted, may
     differ between the ends.
     """
     span_s = float(np.ptp(match.source.times_s[match.i])) if match.n else 0.0
-    return math.sqrt(12.0) * math.hypot(counter_std_s, FLOOR_STD_S) / max(span_s, 1e-3)
+    return math.sqrt(12.0) * math.hypot(interval_std_s, FLOOR_STD_S) / max(span_s, 1e-3)
 
 
 def _figures(match: EventMatch) -> dict[str, float]:

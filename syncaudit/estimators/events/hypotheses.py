@@ -106,7 +106,7 @@ def _aligned(
     the right pairs it holds chance pairs and other edges of the same lights, and a fit to all of
     them may end in a compromise. On a grid of drifts, line delays and exposures, the fullest window
     of the size of the events' own errors wins (Hough transform; Duda & Hart, "Use of the Hough
-    transformation to detect lines and curves in images", Commun. ACM 15, 1972,
+    transformation to detect lines and curves in pictures", Commun. ACM 15, 1972,
     doi:10.1145/361237.361242).
     """
     begin = np.searchsorted(target.times_s, predicted - 1.5 * window_s)

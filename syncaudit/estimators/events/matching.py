@@ -249,7 +249,13 @@ def _by_sharp_events(
 
 
 def _refused(
-    source: Instants, target: Instants, why: str, figures: EventMatch | None = None
+    source: Instants,
+    target: Instants,
+    why: str,
+    figures: EventMatch | None = None,
+    *,
+    period_s: float | None = None,
+    n_runner_up: int = 0,
 ) -> EventMatch:
     none = np.empty(0, dtype=np.int64)
     return EventMatch(
@@ -260,6 +266,8 @@ def _refused(
         fit=None if figures is None else figures.fit,
         why=why,
         chance=1.0 if figures is None else figures.chance,
+        period_s=period_s,
+        n_runner_up=n_runner_up,
     )
 
 
@@ -268,7 +276,7 @@ def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> E
         f"offset known only modulo {word_duration(period_s)}: the events of {name} are periodic; "
         "use an irregular train"
     )
-    return replace(_refused(source, target, why), period_s=period_s)
+    return _refused(source, target, why, period_s=period_s)
 
 
 def _searches(
@@ -328,8 +336,7 @@ def _without_runner_up(
             f"{n_runner_up} of them on another {apart} away; use an irregular train, or record "
             "longer"
         )
-        refused = _refused(source, target, why, figures)
-        return replace(refused, period_s=period_s, n_runner_up=n_runner_up)
+        return _refused(source, target, why, figures, period_s=period_s, n_runner_up=n_runner_up)
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     if repeat_s is not None and may_be_off_by_pulse(source, target, found.fit, repeat_s):
         why = (
@@ -337,8 +344,7 @@ def _without_runner_up(
             "show other flashes: the match may be off by one flash; record longer, or use an "
             "irregular train"
         )
-        refused = _refused(source, target, why, figures)
-        return replace(refused, period_s=repeat_s, n_runner_up=n_runner_up)
+        return _refused(source, target, why, figures, period_s=repeat_s, n_runner_up=n_runner_up)
     found = widen(source, target, found, MIN_WINDOW_S)
     return replace(figures, i=found.i, j=found.j, fit=found.fit, n_runner_up=n_runner_up)
 
