@@ -83,7 +83,12 @@ class BackEnd(ABC):
                     tally.n_decoded += 1
                     yielded += 1
                     yield Frame(
-                        yielded, luma, pts=pts, time_base=part.time_base, white=part.header.white
+                        yielded,
+                        luma,
+                        pts=pts,
+                        time_base=part.time_base,
+                        is_key=pts in part.key_pts,
+                        white=part.header.white,
                     )
             if tally.n_decoded != len(wanted):
                 raise UnfitError(f"{tally.n_decoded} of {len(wanted)} frames were decoded")
@@ -125,6 +130,7 @@ class BackEnd(ABC):
             path=files.paths[0],
             header=header,
             pts=pts,
+            key_pts=listed.key_pts,
             time_base=listed.time_base,
             begin=begin,
             stop=stop,

@@ -206,15 +206,17 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
     with open_container(path, fast=True) as container:
         found = video_stream(container, stream, path)
         pts: list[int | None] = []
+        key_pts: set[int] = set()
         damage: str | None = None
         time_base = Fraction(found.time_base or 1)
         try:
-            pts.extend(
-                packet.pts
-                for packet in packets_of(container, found, span_ns)
-                if packet.size and not packet.is_discard
-                if is_inside(packet.pts, time_base, span_ns)
-            )
+            for packet in packets_of(container, found, span_ns):
+                if not packet.size or packet.is_discard:
+                    continue
+                if is_inside(packet.pts, time_base, span_ns):
+                    pts.append(packet.pts)
+                    if packet.is_keyframe and packet.pts is not None:
+                        key_pts.add(packet.pts)
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             if machine_fault(error) is not None:
                 raise StreamReadError(f"cannot be read ({_reason(error)})", path=path) from error
@@ -224,6 +226,7 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
         return ContainerFrames(
             n_frames=len(pts),
             pts=np.sort(np.array(times, dtype=np.int64)) if is_timed else None,
+            key_pts=frozenset(key_pts),
             time_base=time_base,
             width_px=found.width or 0,
             height_px=found.height or 0,

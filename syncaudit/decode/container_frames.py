@@ -22,6 +22,7 @@ class ContainerFrames:
     time_base: Fraction  # seconds per unit
     width_px: int  # 0 if the header does not state it
     height_px: int
+    key_pts: frozenset[int] = frozenset()  # of the frames that can be decoded without others
     damage: str | None = None  # why listing stopped early, if it did
     n_bytes: int | None = None  # of the file, if that was checked
 

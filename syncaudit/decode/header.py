@@ -31,6 +31,7 @@ class VideoPart:
     path: str  # local file with one video stream
     header: VideoHeader
     pts: tuple[int, ...]  # of all its frames, sorted, in units of `time_base`
+    key_pts: frozenset[int]  # of its key frames
     time_base: Fraction  # seconds per unit
     begin: int  # half-open range of the requested ones among them
     stop: int

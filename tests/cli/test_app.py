@@ -33,6 +33,12 @@ def test_version(invoke):
     assert result.stdout.strip() == f"syncaudit {__version__}"
 
 
+def test_python_runs_the_package():
+    command = [sys.executable, "-m", "syncaudit", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603  # our own program
+    assert result.stdout.strip() == f"syncaudit {__version__}"
+
+
 def test_help_teaches(invoke):
     result = invoke("--help", width=120)
     assert result.exit_code == 0

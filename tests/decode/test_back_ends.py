@@ -30,7 +30,7 @@ from testkit import fake_nvvideocodec as fake
 from testkit.fake_nvvideocodec import Faults
 
 Encode = Callable[..., Path]
-Frames = list[tuple[int, float | None, bytes, tuple[int, ...]]]
+Frames = list[tuple[int, float | None, bytes, tuple[int, ...], bool, int]]
 
 CODECS = [
     ("libx264", {"bf": "2", "g": "6"}),
@@ -77,7 +77,7 @@ def frames_of(
     path: Path, decoder: str, span_ns: tuple[int, int] | None = None
 ) -> tuple[Frames, str | None]:
     frames = iter_luma(FrameFiles(paths=(str(path),), span_ns=span_ns), decoder=decoder)
-    found = [(f.index, f.pts_s, f.luma.tobytes(), f.luma.shape) for f in frames]
+    found = [(f.index, f.pts_s, f.luma.tobytes(), f.luma.shape, f.is_key, f.white) for f in frames]
     assert frames.n_decoded == len(found)
     return found, frames.fallback
 

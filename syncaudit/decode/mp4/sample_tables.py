@@ -139,21 +139,24 @@ def _frames_of(
             raise UnusualFileError("composition offsets out of range")
         # The demuxer shifts all times by the most negative offset.
         times += _expanded(offsets, n_samples) - lowest
+    keys = _keys(track, n_samples)
     if b"edts/elst" in track:
         times += edit_shift(
             track.content(b"edts/elst"),
             times,
             steps,
-            _keys(track, n_samples),
+            keys,
             is_reordered=is_reordered,
             timescale=timescale,
             movie_timescale=movie_timescale,
         )
+    key_pts = frozenset(times[keys].tolist())
     if is_reordered:
         times.sort()
     return ContainerFrames(
         n_frames=times.size,
         pts=times,
+        key_pts=key_pts,
         time_base=_seconds_a_unit(timescale),
         width_px=width_px,
         height_px=height_px,
