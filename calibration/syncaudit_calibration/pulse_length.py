@@ -206,10 +206,12 @@ def _is_proven(ends: Instants, onsets: Instants, length_s: float, max_offset_s: 
         return False
     # Ends can be matched to onsets with any length, by another offset: events of the same kind
     # decide.
-    is_alike = was_end[:, None] != is_start
-    apart_s = (target.times_s - match.fit.predict(moved.at(match.fit.source))[:, None])[is_alike]
-    n_alike = np.count_nonzero(is_alike[match.i, match.j])
-    return bool(_most_elsewhere(apart_s, gate_s) <= MAX_RIVAL * n_alike)
+    is_same_kind = was_end[:, None] != is_start
+    apart_s = (target.times_s - match.fit.predict(moved.at(match.fit.source))[:, None])[
+        is_same_kind
+    ]
+    n_same_kind = np.count_nonzero(is_same_kind[match.i, match.j])
+    return bool(_most_elsewhere(apart_s, gate_s) <= MAX_RIVAL * n_same_kind)
 
 
 def _most_elsewhere(apart_s: Floats, gate_s: float) -> int:

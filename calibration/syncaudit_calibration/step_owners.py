@@ -70,16 +70,16 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
     ]
     found: dict[str, list[_Claim]] = {}
     while claims:
-        alike = {claim: [other for other in claims if claim.is_same_as(other)] for claim in claims}
+        same = {claim: [other for other in claims if claim.is_same_as(other)] for claim in claims}
         owner = max(
             claims,
             key=lambda claim: (
-                len(alike[claim]) - _n_against(claim, alike[claim], links),
+                len(same[claim]) - _n_against(claim, same[claim], links),
                 claim.source != root,
                 claim.source,
             ),
         )
-        group = alike[owner]
+        group = same[owner]
         step = replace(
             owner,
             after_s=max(c.after_s for c in group),
@@ -127,9 +127,9 @@ def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_sour
     )
 
 
-def _n_against(claim: _Claim, alike: list[_Claim], links: Links) -> int:
+def _n_against(claim: _Claim, same: list[_Claim], links: Links) -> int:
     """Return the number of pairs of the source that contradict its step."""
-    agreeing = {other.pair for other in alike}
+    agreeing = {other.pair for other in same}
     n = 0
     for (one, other), match in links.matches.items():
         if claim.source not in (one, other) or (one, other) in agreeing:

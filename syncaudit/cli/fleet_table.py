@@ -46,7 +46,7 @@ def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("clips", justify="right", no_wrap=True)
     table.add_column("median ± spread", no_wrap=True)
     table.add_column("what to do", overflow="fold")
-    lines = _alike(causes)
+    lines = _grouped(causes)
     for cause, *others in lines[:_MOST_CAUSES]:
         name, action = ACTIONS.get(cause["code"], (cause["code"], "see the report"))
         verdict = Verdict(cause["verdict"])
@@ -69,7 +69,7 @@ def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _alike(causes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def _grouped(causes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Group causes into rows: those without a size by their reason, the others individually."""
     lines: dict[object, list[Mapping[str, Any]]] = {}
     for cause in causes:

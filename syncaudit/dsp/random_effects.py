@@ -30,7 +30,7 @@ __all__ = ["RandomEffects", "fit_random_effects"]
 
 # Prior share of recordings that have nothing in common with the others: one in twenty, worth as
 # much as two recordings.
-PRIOR_UNLIKE = 0.05
+PRIOR_OUTLYING = 0.05
 PRIOR_COUNT = 2.0
 N_ROUNDS = 60
 SMALLEST_S = 1e-9
@@ -50,7 +50,7 @@ class RandomEffects:
         Probability that measurements without any such scatter scatter as much (Cochran's Q).
     share : ndarray, shape (n,)
         Probability of each value to belong to the others.
-    unlike, width : float
+    outlying, width : float
         Share of values that do not, and the range in which they may lie.
     """
 
@@ -59,13 +59,13 @@ class RandomEffects:
     between: float
     chance: float
     share: Floats
-    unlike: float
+    outlying: float
     width: float
 
     def share_of(self, values: Floats, stds: Floats) -> Floats:
         """Return the probability that values, shape (n,), share the common value."""
         total = np.maximum(stds, SMALLEST_S) ** 2 + self.between**2
-        return _share(values, total, self.mean, self.unlike, self.width)
+        return _share(values, total, self.mean, self.outlying, self.width)
 
 
 def fit_random_effects(values: Floats, stds: Floats, *, width: float) -> RandomEffects:
@@ -85,20 +85,20 @@ def fit_random_effects(values: Floats, stds: Floats, *, width: float) -> RandomE
     variance = np.maximum(stds, SMALLEST_S) ** 2
     mean = float(np.median(values))
     between2 = max(0.0, mad_std(values - mean) ** 2 - float(np.median(variance)))
-    unlike = PRIOR_UNLIKE
+    outlying = PRIOR_OUTLYING
     share = np.ones(values.size)
     for _ in range(N_ROUNDS):
-        before = (mean, between2, unlike)
+        before = (mean, between2, outlying)
         total = variance + between2
-        share = _share(values, total, mean, unlike, width)
-        unlike = (PRIOR_UNLIKE * PRIOR_COUNT + float(np.sum(1.0 - share))) / (
+        share = _share(values, total, mean, outlying, width)
+        outlying = (PRIOR_OUTLYING * PRIOR_COUNT + float(np.sum(1.0 - share))) / (
             PRIOR_COUNT + values.size
         )
         if float(share.sum()) < 1.0:
             break
         between2 = _between(values, variance, share)
         mean = float(np.average(values, weights=share / (variance + between2)))
-        if np.allclose(before, (mean, between2, unlike), rtol=1e-7, atol=1e-15):
+        if np.allclose(before, (mean, between2, outlying), rtol=1e-7, atol=1e-15):
             break
     weights = share / (variance + between2)
     n_free = max(1.0, float(share.sum()) - 1.0)
@@ -110,15 +110,15 @@ def fit_random_effects(values: Floats, stds: Floats, *, width: float) -> RandomE
         between=math.sqrt(between2),
         chance=float(chdtrc(n_free, _squares(values, variance, share))),
         share=share,
-        unlike=unlike,
+        outlying=outlying,
         width=width,
     )
 
 
-def _share(values: Floats, variance: Floats, mean: float, unlike: float, width: float) -> Floats:
+def _share(values: Floats, variance: Floats, mean: float, outlying: float, width: float) -> Floats:
     """Return the probability of each value to belong to the others, shape (n,)."""
     like = np.exp(-0.5 * (values - mean) ** 2 / variance) / np.sqrt(2.0 * math.pi * variance)
-    return np.asarray((1.0 - unlike) * like / ((1.0 - unlike) * like + unlike / width))
+    return np.asarray((1.0 - outlying) * like / ((1.0 - outlying) * like + outlying / width))
 
 
 def _squares(values: Floats, variance: Floats, share: Floats) -> float:

@@ -58,9 +58,9 @@ class CommonOffset:
         Clips that have the clock.
     n_measured : int
         Of these, clips in which it was measured.
-    n_alike : int
+    n_agreeing : int
         Of these, clips that share the common offset.
-    unlike : tuple of (str, float or None)
+    differing : tuple of (str, float or None)
         Clips that do not, with the offset measured there against the reference; the first ones.
     """
 
@@ -74,8 +74,8 @@ class CommonOffset:
     is_outside: bool
     n_clips: int
     n_measured: int
-    n_alike: int
-    unlike: tuple[tuple[str, float | None], ...] = ()
+    n_agreeing: int
+    differing: tuple[tuple[str, float | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

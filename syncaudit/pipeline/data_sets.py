@@ -33,7 +33,7 @@ from syncaudit.policy import Policy, is_outside, is_undecided
 __all__ = ["DataSet"]
 
 # Maximum number of clips listed for not sharing the common offset.
-MAX_UNLIKE = 1000
+MAX_DIFFERING = 1000
 # A majority of fewer recordings may be chance.
 MIN_RECORDINGS = 4
 
@@ -224,7 +224,7 @@ class DataSet:
             share = _shares([common for _, common in ties]) | _shares([c for _, c in direct])
             closest = (direct or ties)[0][1].effects
             limit_s = self._tolerance_s[name]
-            alike = [clip for clip, part in share.items() if part >= 0.5]
+            agreeing = [clip for clip, part in share.items() if part >= 0.5]
             yield CommonOffset(
                 clock=name,
                 sources=tuple(sorted(self._sources[name])),
@@ -236,10 +236,10 @@ class DataSet:
                 is_outside=is_outside(self._policy, clock.offset_s, clock.offset_std_s, limit_s),
                 n_clips=self._n_clips[name],
                 n_measured=len(share),
-                n_alike=len(alike),
-                unlike=tuple(
+                n_agreeing=len(agreeing),
+                differing=tuple(
                     (self._clip_ids[clip], _measured(direct, name, clip))
-                    for clip in sorted(share.keys() - set(alike))[:MAX_UNLIKE]
+                    for clip in sorted(share.keys() - set(agreeing))[:MAX_DIFFERING]
                 ),
             )
 

@@ -58,8 +58,8 @@ def _usual_drift(audits: Mapping[str, ArrivalAudit]) -> float:
     if len(known) < 3:
         return 0.0
     middle = float(np.median([drift for drift, _ in known]))
-    n_alike = sum(abs(drift - middle) <= 3.0 * std + _LEAST_PPM for drift, std in known)
-    return middle if 2 * n_alike > len(known) else 0.0
+    n_agreeing = sum(abs(drift - middle) <= 3.0 * std + _LEAST_PPM for drift, std in known)
+    return middle if 2 * n_agreeing > len(known) else 0.0
 
 
 def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:

@@ -47,8 +47,8 @@ def data_set_row(found: DataSetClocks) -> dict[str, Any]:
                 "is_outside": clock.is_outside,
                 "clips": clock.n_clips,
                 "measured": clock.n_measured,
-                "alike": clock.n_alike,
-                "unlike": [{"clip_id": name, "offset_s": value} for name, value in clock.unlike],
+                "alike": clock.n_agreeing,
+                "unlike": [{"clip_id": name, "offset_s": value} for name, value in clock.differing],
             }
             for clock in found.clocks
         },
@@ -62,16 +62,16 @@ def data_set_row(found: DataSetClocks) -> dict[str, Any]:
 def _sentence(found: DataSetClocks, clock: CommonOffset) -> str:
     text = (
         f"{clock.clock} is {word_correction(clock.offset_s, clock.offset_std_s)} against "
-        f"{found.reference} in {clock.n_alike} of {word_count(clock.n_clips, 'clip')}; limit "
+        f"{found.reference} in {clock.n_agreeing} of {word_count(clock.n_clips, 'clip')}; limit "
         f"{word_duration(clock.limit_s)}"
     )
     if clock.between_chance < _CHANCE:
         text += f". It varies by {word_duration(clock.between_s)} from recording to recording"
-    n_unlike = clock.n_measured - clock.n_alike
-    if n_unlike:
-        named = [_named(*one) for one in clock.unlike[:_NAMED]]
-        more = n_unlike - len(named)
-        text += f". {word_count(n_unlike, 'clip')} differ{'s' if n_unlike == 1 else ''}: "
+    n_differing = clock.n_measured - clock.n_agreeing
+    if n_differing:
+        named = [_named(*one) for one in clock.differing[:_NAMED]]
+        more = n_differing - len(named)
+        text += f". {word_count(n_differing, 'clip')} differ{'s' if n_differing == 1 else ''}: "
         text += ", ".join(named) + (f" and {more} more" if more > 0 else "")
     if clock.n_clips > clock.n_measured:
         text += f". {word_count(clock.n_clips - clock.n_measured, 'clip')} could not be measured"

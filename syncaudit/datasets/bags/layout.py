@@ -188,19 +188,19 @@ def read_columns(
 
     Returns
     -------
-    is_alike : ndarray of bool, shape (n,)
+    has_layout : ndarray of bool, shape (n,)
         Which messages share the layout.
-    columns : dict of str to ndarray, shape (n_alike, count)
+    columns : dict of str to ndarray, shape (n_matching, count)
         Values in native byte order.
     """
     size = len(messages[0])
-    is_alike = np.fromiter((len(data) == size for data in messages), np.bool_, len(messages))
-    whole = messages if is_alike.all() else [data for data in messages if len(data) == size]
+    has_layout = np.fromiter((len(data) == size for data in messages), np.bool_, len(messages))
+    whole = messages if has_layout.all() else [data for data in messages if len(data) == size]
     rows = np.frombuffer(b"".join(whole), np.uint8).reshape(len(whole), size)
     agree = np.ones(len(whole), np.bool_)
     for start, stop in layout.fixing:
         agree &= (rows[:, start:stop] == rows[0, start:stop]).all(axis=1)
-    is_alike[is_alike] = agree
+    has_layout[has_layout] = agree
     rows = rows[agree]
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
@@ -211,4 +211,4 @@ def read_columns(
         part = rows[:, slot.offset : slot.offset + slot.count * dtype.itemsize]
         values = np.ascontiguousarray(part).view(dtype).reshape(len(rows), slot.count)
         columns[name] = values.astype(dtype.newbyteorder("="), copy=False)
-    return is_alike, columns
+    return has_layout, columns

@@ -76,14 +76,14 @@ class SampleCollector:
             is_ros1 = self.topic.encoding == "ros1"
             try:
                 layout = lay_out(first, self._types, self.topic.type_name, is_ros1=is_ros1)
-                is_alike, part = self._part(layout, waiting)
+                has_layout, part = self._part(layout, waiting)
                 key = self.key(layout, first)
             except (ValueError, LookupError) as error:  # its definition differs from the type's
                 self.damage.note(error)
                 waiting = waiting[1:]
                 continue
             self._parts.setdefault(key, []).append(part)
-            waiting = [item for item, same in zip(waiting, is_alike, strict=True) if not same]
+            waiting = [item for item, same in zip(waiting, has_layout, strict=True) if not same]
 
     def _part(
         self, layout: Layout, waiting: Sequence[tuple[int, int, int | None, bytes]]
@@ -93,17 +93,17 @@ class SampleCollector:
         stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
         self.is_stamped = set(stamp) <= layout.slots.keys()
         names = (*(stamp if self.is_stamped else ()), *wanted)
-        is_alike, columns = read_columns([item[3] for item in waiting], layout, names)
-        alike = [item for item, same in zip(waiting, is_alike, strict=True) if same]
-        return is_alike, {
-            "number": np.array([item[0] for item in alike]),
-            "receive_ns": np.array([item[1] for item in alike], dtype=np.int64),
+        has_layout, columns = read_columns([item[3] for item in waiting], layout, names)
+        matching = [item for item, same in zip(waiting, has_layout, strict=True) if same]
+        return has_layout, {
+            "number": np.array([item[0] for item in matching]),
+            "receive_ns": np.array([item[1] for item in matching], dtype=np.int64),
             "publish_ns": np.array(
-                [item[2] for item in alike if item[2] is not None], dtype=np.int64
+                [item[2] for item in matching if item[2] is not None], dtype=np.int64
             ),
             "capture_ns": _stamps(*(columns.pop(name) for name in stamp))
             if self.is_stamped
-            else np.zeros(len(alike), np.int64),
+            else np.zeros(len(matching), np.int64),
             **self.select(layout, columns),
         }
 

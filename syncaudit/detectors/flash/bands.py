@@ -25,7 +25,7 @@ GAP_SHARE = 0.1
 # Minimum number of bands for their scatter to be used.
 MIN_BANDS = 4
 # Share of the bands that must have the common height for flashes to count as equally long.
-MIN_ALIKE = 0.5
+MIN_EQUAL = 0.5
 # A ramp counts as being as long as the exposure within this factor.
 LIKE_EXPOSURE = math.log(1.25)
 
@@ -109,16 +109,16 @@ def date_rows(
     candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * shape.ramp_px)
     height = _common_height(candidates, rows, stds, exposure_px)
     pairs = _pairs(candidates, rows, height)
-    is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
+    is_equal = len(pairs) > MIN_EQUAL * max(len({edges[up].index for up, _ in candidates}), 1)
     ramp = shape.ramp_px
     if exposure_px is None:
-        is_longer = not is_alike and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
+        is_longer = not is_equal and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
     else:
-        limit = _unlike(height, exposure_px) if is_alike else LIKE_EXPOSURE
-        is_longer = (shape.blur_px > 0.0 and not is_alike) or _unlike(ramp, exposure_px) < limit
+        limit = _log_ratio(height, exposure_px) if is_equal else LIKE_EXPOSURE
+        is_longer = (shape.blur_px > 0.0 and not is_equal) or _log_ratio(ramp, exposure_px) < limit
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
-    if is_longer and (not is_alike or len(pairs) < MIN_BANDS):
+    if is_longer and (not is_equal or len(pairs) < MIN_BANDS):
         sense = np.where(is_upper, 1, -1).astype(np.int64)
         return DatedRows(index, number, rows, stds, np.zeros(rows.size), sense, 0.0)
     gaps = np.array([rows[low] - rows[up] for up, low in pairs])
@@ -174,7 +174,7 @@ def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
     )
 
 
-def _unlike(one: float, other: float) -> float:
+def _log_ratio(one: float, other: float) -> float:
     return abs(math.log(max(one, 1e-3) / max(other, 1e-3)))
 
 

@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 N_ROUNDS = 5
 # Cells belong to what blinks if they change together with it, and at least half as much as most of
 # it.
-MIN_ALIKE = 0.8
+MIN_CORRELATION = 0.8
 USUAL_PERCENTILE = 90
 USUAL_SHARE = 0.5
 # Minimum share of the cells that must blink, and the share of the height of what blinks that counts
@@ -283,13 +283,13 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     for _ in range(N_ROUNDS):
         course = steps @ weight
         weight = (course / max(float(np.linalg.norm(course)), 1e-9)) @ steps
-    is_alike = np.abs(weight) > MIN_ALIKE * power
-    if is_alike.mean() < MIN_AREA:
+    is_correlated = np.abs(weight) > MIN_CORRELATION * power
+    if is_correlated.mean() < MIN_AREA:
         return None
     # When auto-exposure responds, the other cells change the other way, by less.
-    weight = weight * np.sign(weight[is_alike].sum())
-    usual = float(np.percentile(weight[is_alike], USUAL_PERCENTILE))
-    blinks = (is_alike & (weight > USUAL_SHARE * usual)).reshape(n_rows, n_blocks)
+    weight = weight * np.sign(weight[is_correlated].sum())
+    usual = float(np.percentile(weight[is_correlated], USUAL_PERCENTILE))
+    blinks = (is_correlated & (weight > USUAL_SHARE * usual)).reshape(n_rows, n_blocks)
     widths = np.count_nonzero(blinks, axis=1)
     rows = np.flatnonzero(widths >= 0.5 * max(int(widths.max()), 1))
     first, last = int(rows[0]), int(rows[-1])

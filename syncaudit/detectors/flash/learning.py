@@ -45,7 +45,7 @@ MIN_FRAMES = 3
 MIN_CONTRAST = 0.4
 # The percentile over lit frames that stands for the change by a whole light between two frames.
 FULL_PERCENTILE = 90.0
-MAX_UNLIKE = 0.15
+MAX_RANGE = 0.15
 SMOOTH_ROWS = 9
 N_ROUNDS = 14
 SETTLED = 0.003
@@ -225,8 +225,8 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
     found: Bools = (lit.sense != 0) & (smooth.min(axis=1) > MIN_CONTRAST)
     if found.any():
         share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
-        alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
-        found &= np.ptp(alike, axis=1) < MAX_UNLIKE
+        relative = share / np.maximum(np.median(share[found], axis=0), 1e-3)
+        found &= np.ptp(relative, axis=1) < MAX_RANGE
     return found
 
 

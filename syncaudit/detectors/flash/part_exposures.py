@@ -40,7 +40,7 @@ PREDICTED_SHARE = 3.0
 CORRELATED_CELLS = 2.0
 # Cells whose change departs from that of the others by more deviations than this have another
 # cause.
-MAX_UNLIKE = 2.0
+MAX_DEVIATIONS = 2.0
 # Exponents of tone curves that are tried.
 GAMMAS = np.linspace(0.6, 3.2, 53)
 N_ROUNDS = 3
@@ -222,7 +222,9 @@ def _tone(partials: list[_Partial]) -> tuple[float, float]:
     for partial in partials:
         early = 1.0 + PREDICTED_SHARE * (1.0 - float(np.clip(partial.share, 0.0, 1.0)))
         ratio = np.log(np.maximum(partial.after, 1.0) / np.maximum(partial.before, 1.0))
-        is_used = np.abs(ratio - np.median(ratio)) <= MAX_UNLIKE * mad_std(ratio - np.median(ratio))
+        is_used = np.abs(ratio - np.median(ratio)) <= MAX_DEVIATIONS * mad_std(
+            ratio - np.median(ratio)
+        )
         for i, gamma in enumerate(GAMMAS.tolist()):
             left = partial.now - _shown(partial, _share(partial, gamma), gamma)
             # What all cells of a frame have in common does not constrain the exponent.

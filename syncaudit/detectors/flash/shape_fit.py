@@ -38,7 +38,7 @@ STEP = 0.02
 N_BOX, N_TAILED = 3, 5
 # Minimum number of bands shown completely for their height to be known, and the maximum relative
 # scatter of their heights while the shape of the ramps is not known.
-MIN_BANDS, MAX_UNLIKE = 3, 0.25
+MIN_BANDS, MAX_SCATTER = 3, 0.25
 # Prior deviation of unknowns of which nothing is known, and of the logarithm of the band height:
 # stated exposures are accurate to about 10 %.
 UNKNOWN, HEIGHT_STD = 1e3, 0.1
@@ -79,7 +79,7 @@ class Sample:
         """Return the band height by the first guesses of the edges, or None if heights differ."""
         heights = band_heights_px(self.edges)
         usual = float(np.median(heights)) if len(heights) >= MIN_BANDS else 0.0
-        return usual if mad_std(heights - usual) < MAX_UNLIKE * usual else None
+        return usual if mad_std(heights - usual) < MAX_SCATTER * usual else None
 
     def settled(self, shape: RampShape, band_px: float | None) -> Sample:
         """Return the frames with binned rows, and with their edges where a shape fits them."""

@@ -80,11 +80,11 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     at, size, sense = at[is_steady], size[is_steady], sense[is_steady]
     # A pulse that auto-exposure responds to is brighter than both sides, whichever rows show it.
     sides = sense * np.stack((means[at - 1], means[at + 1]))
-    unlike = np.maximum(
+    departure = np.maximum(
         sides.min(axis=0) - sense * means[at], np.abs(means[at - 1] - means[at - 2])
     )
     beyond = sense * means[at] - sides.max(axis=0)
-    is_step = (unlike < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
+    is_step = (departure < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
     found: list[int] = at[is_step].tolist()
     return found
 

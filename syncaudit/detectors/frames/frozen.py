@@ -137,7 +137,11 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
         motion = _median(usual) if usual else 0.0
         if changes[k] <= STILL_SHARE * motion or not changes[k]:
             start = spans[-1][0]
-            if usual and start and not _is_alike(contrasts[start], contrasts[start - 1]):
+            if (
+                usual
+                and start
+                and not _has_similar_contrast(contrasts[start], contrasts[start - 1])
+            ):
                 usual.clear()  # It went dark: motion changes less there.
                 spans += [(at, at) for at in range(k - n_settling, k)]
                 spans.append((k, k))
@@ -286,6 +290,6 @@ def _median(values: Sequence[float]) -> float:
     return float(sorted(values)[len(values) // 2])
 
 
-def _is_alike(one: np.float32, other: np.float32) -> bool:
+def _has_similar_contrast(one: np.float32, other: np.float32) -> bool:
     """Return whether two images have about the same contrast."""
     return bool(1.0 / MOST_CONTRAST < (one + 1.0) / (other + 1.0) < MOST_CONTRAST)

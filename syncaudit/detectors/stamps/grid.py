@@ -28,7 +28,7 @@ __all__ = [
 NEAR_PERIOD = 0.3
 # Intervals that differ by less than this share of the shortest are all regular: neither bunched
 # (`BUNCHED` of the period, with the 1.4826 of a robust spread) nor odd by `NEAR_PERIOD`.
-ALIKE = 0.09
+EQUAL_INTERVALS = 0.09
 # Relative robust spread of the intervals above which single intervals are meaningless (bunching).
 BUNCHED = 0.15
 # Minimum length of a regular run for the phase of the clock to be read from it.
@@ -132,7 +132,7 @@ def number_samples(intervals_s: Floats) -> Grid | None:
         None if there is no positive interval.
     """
     least, most = float(intervals_s.min()), float(intervals_s.max())
-    if most - least < ALIKE * least:
+    if most - least < EQUAL_INTERVALS * least:
         # Same result as the general method below, in three passes.
         extra = np.zeros(intervals_s.size, dtype=np.int64)
         return Grid(period_s=float(np.mean(intervals_s)), extra=extra, is_bunched=False)

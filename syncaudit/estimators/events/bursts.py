@@ -105,9 +105,9 @@ class _Side:
         everything = events
         if events.evidence is not None:
             everything = instants_of(events.evidence, with_intervals=True)
-        alike = events.take(events.alike)
+        main = events.take(events.main_sense)
         line_delay_s = everything.line_delay_s + corrections.line_delay_s
-        own_s, views_s = alike.at(corrections), _views_s(everything, line_delay_s)
+        own_s, views_s = main.at(corrections), _views_s(everything, line_delay_s)
         seen_s = everything.at(corrections)
         is_end = np.concatenate([[True], np.diff(own_s) > MAX_GAP * repeat_s, [True]])
         if not is_target:
@@ -115,7 +115,7 @@ class _Side:
             views_s = fit.predict(views_s.ravel()).reshape(-1, 2)
         return cls(
             times_s=own_s,
-            half_s=reach_s(alike),
+            half_s=reach_s(main),
             is_first=is_end[:-1],
             is_last=is_end[1:],
             seen=(seen_s, reach_s(everything)),

@@ -115,8 +115,8 @@ def chance_of_match(
         _tail_of_pairs(returned, target, source, (j[by_time], i[by_time]), gates[by_time]),
     )
     expected = float(shares.sum())
-    n_alike = max(expected, _coincidences_beside(predicted, target.times_s, gate_s))
-    if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found.fit, i, j):
+    n_beside = max(expected, _coincidences_beside(predicted, target.times_s, gate_s))
+    if n_beside > CROWDED_SHARE * n and _is_flat(source, target, found.fit, i, j):
         tail = 1.0
     return Chance(probability=min(1.0, n_trials * tail), expected=expected, n_trials=n_trials)
 
@@ -198,11 +198,11 @@ def _shares(
     goes off.
     """
     span_s = max(float(seen[-1] - seen[0]), SHORTEST_S)
-    n_alike = np.array([np.count_nonzero(kinds[1] * kind >= 0) for kind in kinds[0]])
+    n_same_sense = np.array([np.count_nonzero(kinds[1] * kind >= 0) for kind in kinds[0]])
     inside = (predicted >= seen[0] - SHORTEST_S) & (predicted <= seen[-1] + SHORTEST_S)
     all_gates = np.full(predicted.size, np.mean(gates))
     all_gates[own] = gates
-    shares: Floats = np.where(inside, np.minimum(n_alike / span_s * all_gates, 1.0), 0.0)
+    shares: Floats = np.where(inside, np.minimum(n_same_sense / span_s * all_gates, 1.0), 0.0)
     return shares
 
 
@@ -302,8 +302,8 @@ def _companion_shares(
             n_own = is_head & is_event[chosen], is_head * (times_s[-1] - times_s[own])
             best = train.densest(lag_s, half_s[chosen], *n_own)
             of_one_flash = (lag_s <= flash_s) | bool(first > second)
-            alike = 1.0 / (1.0 + train.n_with_room(lag_s, n_own[1]))
-            shares[chosen] = np.where(of_one_flash, np.maximum(best, alike), best)
+            equal = 1.0 / (1.0 + train.n_with_room(lag_s, n_own[1]))
+            shares[chosen] = np.where(of_one_flash, np.maximum(best, equal), best)
     return shares
 
 

@@ -71,7 +71,7 @@ def _next_part(
         max_drift=min(max(DRIFT_SIGMAS * fit.drift_std, MIN_DRIFT), MAX_STEP_DRIFT),
         anchor_s=anchor_s + offset_s,
         n_best=N_CANDIDATES,
-        unlike=opposite_polarity_mask(left, seen),
+        excluded=opposite_polarity_mask(left, seen),
     )
     candidates = [
         replace(found, offset_s=found.offset_s + offset_s, drift=found.drift + fit.drift)

@@ -322,11 +322,13 @@ def _match_messages(
         instants_of(one or source), instants_of(other or target), max_offset_s=max_offset_s
     )
     is_whole = match.n >= MIN_WHOLE * min(match.source.n, match.target.n)
-    is_sent = match.why is None and _chance_alike(source, target, match) <= MAX_CHANCE
+    is_sent = match.why is None and _chance_of_equal_delays(source, target, match) <= MAX_CHANCE
     return match if is_whole and is_sent else None
 
 
-def _chance_alike(source: EventEvidence, target: EventEvidence, match: EventMatch) -> float:
+def _chance_of_equal_delays(
+    source: EventEvidence, target: EventEvidence, match: EventMatch
+) -> float:
     """Return how likely periodic messages all lie at the same distance from the flashes.
 
     The first match sets the distance; every other flash lies anywhere between two messages.

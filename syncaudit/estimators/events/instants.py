@@ -163,7 +163,7 @@ class Instants:
         return self.take(np.argsort(self.times_s, kind="stable").astype(np.int64))
 
     @property
-    def alike(self) -> Ints:
+    def main_sense(self) -> Ints:
         """Return the positions of the events of the most frequent sense.
 
         A lamp goes off some time after it went on. That is not a repetition, because the two are
@@ -174,9 +174,9 @@ class Instants:
         return np.flatnonzero(self.senses == commonest).astype(np.int64)
 
     @property
-    def alike_s(self) -> Floats:
+    def main_sense_s(self) -> Floats:
         """Return the instants of the most frequent sense."""
-        times_s: Floats = self.times_s[self.alike]
+        times_s: Floats = self.times_s[self.main_sense]
         return times_s
 
     @property

@@ -65,7 +65,9 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     # The middles of a camera's intervals lie on the grid of its frames.
     half_s, std_s = float(np.median(events.half_s)), float(np.median(events.std_s))
     tolerance_s = half_s + min(max(3e-4, 2.0 * std_s), 0.02)
-    return find_period(events.alike_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
+    return find_period(
+        events.main_sense_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s
+    )
 
 
 def match_events(
@@ -170,7 +172,7 @@ def _match_within(
         max_drift=1e-6 * search.max_drift_ppm,
         anchor_s=anchor_s,
         n_best=N_CANDIDATES,
-        unlike=opposite_polarity_mask(source, target),
+        excluded=opposite_polarity_mask(source, target),
     )
     hypotheses = fit_candidates(
         source,
@@ -372,7 +374,7 @@ def _repeat_of(source: Instants, target: Instants, range_s: float) -> float | No
     for events in (source, target):
         everything = np.arange(events.n)
         tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
-        found = find_repeat(events.alike_s, tolerance_s=tolerance_s, max_lag_s=range_s)
+        found = find_repeat(events.main_sense_s, tolerance_s=tolerance_s, max_lag_s=range_s)
         if found is not None:
             return found
     return None

@@ -52,7 +52,7 @@ def vote(
     max_drift: float,
     anchor_s: float,
     n_best: int,
-    unlike: Bools | None = None,
+    excluded: Bools | None = None,
 ) -> list[Candidate]:
     """Return the offsets and drifts that most pairs of events agree on.
 
@@ -76,7 +76,7 @@ def vote(
         Source time at which the offsets hold.
     n_best : int
         How many candidates to return at most, the fullest first.
-    unlike : ndarray of bool, shape (n, m), optional
+    excluded : ndarray of bool, shape (n, m), optional
         Pairs that have no vote.
     """
     lever_s = source_s - anchor_s
@@ -85,7 +85,7 @@ def vote(
     voters = evenly_chosen(source_s.size, MAX_PAIRS // max(1, target_s.size))
     source_s, lever_s = source_s[voters], lever_s[voters]
     inside = _within(source_s, target_s, lowest_s - slack_s, highest_s + slack_s)
-    rows, columns = np.nonzero(inside if unlike is None else inside & ~unlike[voters])
+    rows, columns = np.nonzero(inside if excluded is None else inside & ~excluded[voters])
     if rows.size < MIN_VOTES:
         return []
     differences = (target_s[columns] - source_s[rows] - lowest_s) / window_s + 1.0

@@ -172,16 +172,16 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     # Drift moves the peak between pieces by up to a millisecond: blur, do not split it.
     width = max(3, round(1e-3 * rate))
     smooth = uniform_filter1d(found.total, size=width, mode="constant")
-    alike = uniform_filter1d(found.likeness, size=width, mode="constant")
+    likeness = uniform_filter1d(found.likeness, size=width, mode="constant")
     middle = float(np.median(smooth[possible]))
     scatter = spread(smooth[possible], middle) + 1e-9
-    best = int(np.argmax(alike))
+    best = int(np.argmax(likeness))
     height = (float(smooth[best]) - middle) / scatter
     guard = round(OWN_ECHO_S * rate)
-    floor = float(np.median(alike[possible]))
-    top = float(alike[best]) - floor
-    alike[max(0, best - guard) : best + guard + 1] = floor
-    runner = (float(np.max(alike)) - floor) / top if top > 0.0 else 1.0
+    floor = float(np.median(likeness[possible]))
+    top = float(likeness[best]) - floor
+    likeness[max(0, best - guard) : best + guard + 1] = floor
+    runner = (float(np.max(likeness)) - floor) / top if top > 0.0 else 1.0
     offset = (best - n_lags) / rate
     figures = {"coarse_height": height, "runner_up": runner, "coarse_offset_s": offset}
     agreement = found.agreement(offset)

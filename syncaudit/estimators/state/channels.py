@@ -34,7 +34,7 @@ from syncaudit.model.arrays import Bools, Floats
 __all__ = ["Agreement", "agreement", "word_apart"]
 
 # A majority is twice as large as all other channels together.
-MIN_ALIKE = 2.0 / 3.0
+MIN_AGREEING = 2.0 / 3.0
 # The fit of a channel must end this close to the search's result.
 MAX_MOVE_S = 0.1
 
@@ -49,7 +49,7 @@ class Agreement:
         Channels that share the delay, and those that determine none.
     std_s : float
         Uncertainty of the shared delay due to the differences between channels.
-    n_measured, n_alike : int
+    n_measured, n_agreeing : int
         Channels that determine a delay, and those of them that share it.
     groups : tuple of (int, float, float)
         Number of channels, mean delay and scatter of each group, where the channels are split into
@@ -59,12 +59,12 @@ class Agreement:
     is_kept: Bools
     std_s: float
     n_measured: int
-    n_alike: int
+    n_agreeing: int
     groups: tuple[tuple[int, float, float], ...]
 
     def is_shared(self, limit_s: float) -> bool:
         """Return whether a majority shares the delay, with an error of at most `limit_s`."""
-        return self.n_alike >= MIN_ALIKE * self.n_measured and self.std_s <= limit_s
+        return self.n_agreeing >= MIN_AGREEING * self.n_measured and self.std_s <= limit_s
 
 
 def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
@@ -106,23 +106,23 @@ def agreement(
             is_kept=np.ones(m, bool),
             std_s=0.0,
             n_measured=measured.size,
-            n_alike=measured.size,
+            n_agreeing=measured.size,
             groups=(),
         )
     width_s = float(delays_s[-1] - delays_s[0])
     effects = fit_random_effects(found[measured], stds[measured], width=width_s)
-    is_alike = effects.share > 0.5
-    is_majority = is_alike.sum() >= MIN_ALIKE * measured.size
+    is_agreeing = effects.share > 0.5
+    is_majority = is_agreeing.sum() >= MIN_AGREEING * measured.size
     is_kept = np.ones(m, bool)
-    is_kept[measured[~is_alike]] = False
-    n_apart = _independent_channels(increments.values[:, measured[is_alike]])
+    is_kept[measured[~is_agreeing]] = False
+    n_apart = _independent_channels(increments.values[:, measured[is_agreeing]])
     return Agreement(
         is_kept=is_kept,
         std_s=effects.between / math.sqrt(n_apart),
         n_measured=measured.size,
-        n_alike=int(is_alike.sum()),
+        n_agreeing=int(is_agreeing.sum()),
         groups=_groups(
-            epochs_s + found[measured[is_alike]] if is_majority else epochs_s + found[measured]
+            epochs_s + found[measured[is_agreeing]] if is_majority else epochs_s + found[measured]
         ),
     )
 

@@ -246,8 +246,8 @@ def _random_std(
     within a clip. Repeated moves repeat the errors of the mixing, so they count as one.
     """
     both = 0.5 * (fit.offset_std_s**2 + alone_s**2) - task.systematic_std_s**2
-    n_alike = 1.0 if repetition is None else repetition.n_times(fit.span_s)
-    return math.sqrt(n_alike * max(fit.offset_std_s**2, both))
+    n_repeats = 1.0 if repetition is None else repetition.n_times(fit.span_s)
+    return math.sqrt(n_repeats * max(fit.offset_std_s**2, both))
 
 
 def _why_no_lobe(curve: DelayCurve, predicted: Prediction, *, has_step: bool) -> str | None:

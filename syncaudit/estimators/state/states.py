@@ -162,7 +162,7 @@ def _joined(
         **best.diagnostics,
         "channels_std_s": lags_s,
         "channels": float(max((found.n_measured for found in agreements), default=0)),
-        "channels_alike": float(max((found.n_alike for found in agreements), default=0)),
+        "channels_alike": float(max((found.n_agreeing for found in agreements), default=0)),
     }
     total_s = math.sqrt(std_s**2 + lags_s**2 + 0.25 * apart_s**2)
     return replace(best, offset_std_s=total_s, diagnostics=figures)
