@@ -13,7 +13,6 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import difference_ns
 
 __all__ = [
-    "ALIKE",
     "BUNCHED",
     "NEAR_PERIOD",
     "Grid",
