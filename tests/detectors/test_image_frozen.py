@@ -10,6 +10,7 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import ImageAuditor
+from syncaudit.detectors.frames.change import apart, coding_noise, most_noise
 from syncaudit.model import ImageAudit, ImageFault
 from testkit.places import real_recording
 from testkit.streams import camera_stream
@@ -143,6 +144,24 @@ def handheld(k: float) -> np.ndarray:
     """Return a view that sways and trembles from frame to frame."""
     tremble = 2.0 * np.random.default_rng(int(k)).normal()
     return pan(1.0)(20.0 + 20.0 * np.sin(0.4 * k) + tremble)
+
+
+def test_coding_noise_of_dark_flat_scenes_reaches_a_level() -> None:
+    rng = np.random.default_rng(8)
+    scene = rng.normal(4.0, 1.3, 192)
+    images = (scene + rng.normal(0.0, 0.3, (120, 192)) - 128.0).astype(np.float16)
+    steps = apart(images[1:], images[:-1])
+    noise = coding_noise(images, np.arange(120) % 12 == 0)
+    assert noise == pytest.approx(np.median(steps), rel=0.2)
+    assert noise > 2.0 * most_noise(images)  # more than the coarsest coding of this contrast
+
+
+def test_a_dark_flat_scene_that_moves_is_not_frozen(tmp_path: Path) -> None:
+    def night(k: float) -> np.ndarray:
+        return 16.0 + 0.03 * (pan(3.0)(k) - 125.0)
+
+    found = encoded(shown(night, range(N_FRAMES)), tmp_path, gop=24, crf=34)
+    assert not found.of(ImageFault.FROZEN)
 
 
 def test_a_camera_that_turns_round_is_not_frozen_in_key_frames_alone(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ MIN_IMAGES = 4
 # tried (x264, crf 40, every second frame a key frame) changed the coarse cells by this share of
 # their contrast.
 MOST_NOISE = 0.18
-# Where all are key frames, the same image is coded the same, except for what a varying quantizer
-# changes in the mean of a cell.
-MOST_KEY_NOISE = 1.0
+# A varying quantizer changes the mean of a cell by up to a level, however dark and flat the scene.
+# Where all are key frames, the same image is otherwise coded the same.
+QUANTIZER_NOISE = 1.0
 # Quantile of the noise of all runs of images: motion that turns or tears looks like noise.
 NOISE_QUANTILE = 0.25
 
@@ -72,7 +72,7 @@ def coding_noise(images: Signatures, is_key: Bools) -> float:
     at = np.flatnonzero(is_key[2:-1] & ~is_key[1:-2] & ~is_key[3:]) + 2
     if at.size >= MIN_KEYS:
         square = max(square, float(np.median(one[at - 1] - 0.5 * (one[at - 2] + one[at]))))
-    most = MOST_KEY_NOISE if is_key.all() else most_noise(images)
+    most = QUANTIZER_NOISE if is_key.all() else max(QUANTIZER_NOISE, most_noise(images))
     return min(float(np.sqrt(square)), most)
 
 
