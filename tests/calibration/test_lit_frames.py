@@ -5,7 +5,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
-from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets, trigger
+from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets, switches, trigger
 
 # Cameras with unexposed time between frames, and the clock of the last.
 RATES_HZ = (24.0, 24.0, 25.0)
@@ -123,40 +123,6 @@ def test_reference_is_a_camera_that_dates_flashes():
     assert found.sources["cam_2"].offset_std_s < 1e-4 < found.sources["cam_0"].offset_std_s
 
 
-def switches(rng, name, switches_s, clock, *, line_delay_s, is_stated):
-    """Return what a 10 Hz camera shows of lights that go on and off: few by rows, most between."""
-    period_s, height_px, noise_px = 0.1, 480, 6.0
-    readout_s = height_px * line_delay_s
-    frames_s = rng.uniform(0.0, period_s) + period_s * np.arange(600)
-    after = np.searchsorted(frames_s, switches_s)
-    nearest = after - (switches_s - frames_s[after - 1] < frames_s[after] - switches_s)
-    row_px = (switches_s - frames_s[nearest]) / line_delay_s
-    is_sharp = np.abs(row_px) < 0.4 * height_px
-    # The readout that is not stated widens the interval.
-    half_s = 0.5 * (period_s + (readout_s if is_stated else 0.05))
-    n, sense = switches_s.size, np.where(np.arange(switches_s.size) % 2, -1, 1)
-    return FlashEdges(
-        source=name,
-        epoch_ns=0,
-        frame_index=np.where(is_sharp, nearest, after).astype(np.int64),
-        frame_s=clock.own(
-            np.where(is_sharp, frames_s[nearest], 0.5 * (frames_s[after - 1] + frames_s[after]))
-        ),
-        row_px=np.where(is_sharp, row_px + rng.normal(0.0, noise_px, n), 0.0),
-        row_std_px=np.where(is_sharp, noise_px, 0.0),
-        exposure_part=np.zeros(n),
-        band=np.arange(n),
-        height_px=height_px,
-        watched_s=clock.own(np.stack([frames_s[:-1], frames_s[1:]], axis=1)),
-        line_delay_s=line_delay_s if is_stated else None,
-        exposure_s=0.002 if is_stated else None,
-        half_light_s=0.0,
-        half_light_std_s=1e-4,
-        sense=sense,
-        half_s=np.where(is_sharp, 0.0, half_s),
-    )
-
-
 @pytest.mark.parametrize("has_trigger", [True, False])
 def test_intervals_do_not_make_timestamps_jitter(has_trigger):
     z, stds_s, jitters_s = [], [], []
@@ -164,7 +130,14 @@ def test_intervals_do_not_make_timestamps_jitter(has_trigger):
         rng = np.random.default_rng([seed, 31])
         switches_s = 1.0 + np.cumsum(rng.uniform(0.3, 0.9, 60))
         evidence = [
-            switches(rng, f"cam_{k}", switches_s, clock_of(k), line_delay_s=line_s, is_stated=k > 0)
+            switches(
+                rng,
+                switches_s,
+                name=f"cam_{k}",
+                clock=clock_of(k),
+                line_delay_s=line_s,
+                is_stated=k > 0,
+            )
             for k, line_s in enumerate((2.5e-5, 5e-5, 4e-5))
         ]
         if has_trigger:

@@ -9,6 +9,7 @@ from syncaudit.decode import Frame
 from syncaudit.detectors.flash.learning import _shows_bands, _whole_pulses, learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
+from syncaudit.detectors.flash.reached_part import reached_rows
 from syncaudit.detectors.flash.rows import FrameRows
 
 HEIGHT, N_BLOCKS = 480, 16
@@ -187,3 +188,38 @@ def test_pixels_clip_at_the_white_of_the_video(white, is_clean):
     assert np.all(found[8:16, :8] == is_clean)
     assert found[:8].all()
     assert found[:, 8:].all()
+
+
+def _banded(first_px, n_bands, height_px=200.0, ramp_px=30.0, seed=5):
+    """Return bands of light, of which the image below a soft border at `first_px` shows a part."""
+    rows = np.arange(HEIGHT)
+    begin = np.random.default_rng(seed).uniform(-height_px, HEIGHT, n_bands)[:, None]
+    bands = np.clip((rows - begin) / ramp_px, 0.0, 1.0)
+    bands *= np.clip((begin + height_px + ramp_px - rows) / ramp_px, 0.0, 1.0)
+    return bands / (1.0 + np.exp((first_px - rows) / 4.0)), begin[:, 0]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_limit_of_the_light_in_an_image_is_no_edge(turn, seed):
+    bands, begin = _banded(200.0, 16, seed=seed)
+    is_lit = bands.max(axis=1) > 0.3
+    lit = gathered(bands[is_lit][:, ::turn])
+    reached = reached_rows(lit)
+    first = reached.start if turn == 1 else HEIGHT - reached.stop
+    assert 185 < first < 215
+    edges = learn(lit.of_rows(reached)).edges
+    true = begin[is_lit] + 15.0
+    for edge in edges:
+        row = edge.row + reached.start
+        row = row if turn == 1 else HEIGHT - 1 - row
+        index = edge.index // 10
+        apart_px = min(abs(row - true[index]), abs(row - true[index] - 200.0))
+        assert apart_px < 5.0 * max(edge.row_std, 0.5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_bands_do_not_limit_the_light(seed):
+    bands, _ = _banded(-100.0, 8, seed=seed)
+    reached = reached_rows(gathered(bands[bands.max(axis=1) > 0.3]))
+    assert (reached.start, reached.stop) == (0, HEIGHT)

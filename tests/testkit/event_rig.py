@@ -172,6 +172,53 @@ def counter(
     )
 
 
+def switches(
+    rng: np.random.Generator,
+    switches_s: Floats,
+    *,
+    name: str,
+    clock: Clock | None = None,
+    rate_hz: float = 10.0,
+    line_delay_s: float = 4e-5,
+    is_stated: bool = True,
+) -> FlashEdges:
+    """Return what a camera shows of a light that goes on and off in turn.
+
+    It dates by rows what happens within a readout; what happens between two, by an interval.
+    """
+    clock = clock or Clock()
+    period_s, height_px, noise_px = 1.0 / rate_hz, 480, 6.0
+    readout_s = height_px * line_delay_s
+    frames_s = rng.uniform(0.0, period_s) + period_s * np.arange(int(60.0 * rate_hz))
+    after = np.searchsorted(frames_s, switches_s)
+    nearest = after - (switches_s - frames_s[after - 1] < frames_s[after] - switches_s)
+    row_px = (switches_s - frames_s[nearest]) / line_delay_s
+    is_sharp = np.abs(row_px) < 0.4 * height_px
+    # The readout that is not stated widens the interval.
+    half_s = 0.5 * (period_s + (readout_s if is_stated else 0.05))
+    n = switches_s.size
+    return FlashEdges(
+        source=name,
+        epoch_ns=0,
+        frame_index=np.where(is_sharp, nearest, after).astype(np.int64),
+        frame_s=clock.own(
+            np.where(is_sharp, frames_s[nearest], 0.5 * (frames_s[after - 1] + frames_s[after]))
+        ),
+        row_px=np.where(is_sharp, row_px + rng.normal(0.0, noise_px, n), 0.0),
+        row_std_px=np.where(is_sharp, noise_px, 0.0),
+        exposure_part=np.zeros(n),
+        band=np.arange(n),
+        height_px=height_px,
+        watched_s=clock.own(np.stack([frames_s[:-1], frames_s[1:]], axis=1)),
+        line_delay_s=line_delay_s if is_stated else None,
+        exposure_s=0.002 if is_stated else None,
+        half_light_s=0.0,
+        half_light_std_s=1e-4,
+        sense=np.where(np.arange(n) % 2, -1, 1),
+        half_s=np.where(is_sharp, 0.0, half_s),
+    )
+
+
 def global_shutter(
     rng: np.random.Generator,
     onsets_s: Floats,

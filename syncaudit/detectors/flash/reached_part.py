@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
+from scipy.stats import binom, poisson
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.rows import strips_of
@@ -26,6 +26,8 @@ MIN_FULL = 0.6
 N_ROUNDS = 4
 # A row lit so rarely that the probability of it by chance is at most this is not reached.
 MAX_RISK = 1e-3
+# First lit rows of frames that differ by no more than this are the same.
+SAME_ROWS = 5
 # Halves of the width that are looked at, as parts of it: left, middle and right.
 HALF = 0.5
 STARTS = 0.0, 0.25, 0.5
@@ -42,7 +44,8 @@ def reached_rows(lit: LitFrames) -> slice:
     flash. The limit of its light in the image is not a band edge: band edges move over all rows
     with the instants of the flashes, so every row is lit about equally often. Rows that are lit
     less often than chance allows, given the number of flashes, are not reached, nor are outer rows
-    whose light falls short of what the others predict.
+    whose light falls short of what the others predict. Where the flashes are few, it also counts
+    how many bands begin, or end, at the same row as the outermost one.
 
     Parameters
     ----------
@@ -51,15 +54,37 @@ def reached_rows(lit: LitFrames) -> slice:
     """
     share = np.where(lit.is_known, lit.share, 0.0)
     bright = float(np.percentile(share.max(axis=0), BRIGHT_PERCENTILE))
-    n_lit = np.count_nonzero(share > LIT_SHARE * bright, axis=0)
+    is_lit = share > LIT_SHARE * bright
+    n_lit = np.count_nonzero(is_lit, axis=0)
     # How often a row that light does reach is lit.
     usual = float(np.average(n_lit, weights=n_lit)) if n_lit.any() else 0.0
+    none_lit = float(poisson.cdf(0, usual))
     reached = np.flatnonzero(poisson.cdf(n_lit, usual) > MAX_RISK)
-    if not poisson.cdf(0, usual) > MAX_RISK:
+    if none_lit > MAX_RISK and n_lit.any():
+        reached = np.arange(
+            _unreached(is_lit, none_lit), n_lit.size - _unreached(is_lit[:, ::-1], none_lit)
+        )
+    if reached.size < n_lit.size or none_lit <= MAX_RISK:
         for _ in range(N_ROUNDS):
             full, curve = _full_light(share[:, reached[0] : reached[-1] + 1])
             reached = reached[0] + np.flatnonzero(full > MIN_FULL * curve)
     return slice(int(reached[0]), int(reached[-1]) + 1)
+
+
+def _unreached(is_lit: NDArray[np.bool_], none_lit: float) -> int:
+    """Return how many of the first rows the light does not reach.
+
+    Two independent signs are combined as by Fisher ("Statistical methods for research workers",
+    1932, section 21.1): no frame shows light in the first row, which has probability `none_lit` if
+    it is reached, and several bands begin in the same row.
+    """
+    first = np.argmax(is_lit[is_lit.any(axis=1)], axis=1)
+    outermost = int(first.min())
+    if not outermost:
+        return 0
+    n_same = np.count_nonzero(first <= outermost + SAME_ROWS) - 1
+    chance = none_lit * binom.sf(n_same - 1, first.size - 1, SAME_ROWS / is_lit.shape[1])
+    return outermost if chance * (1.0 - np.log(max(chance, 1e-300))) <= MAX_RISK else 0
 
 
 def first_light(lit: LitFrames) -> Floats:

@@ -40,6 +40,8 @@ USUAL_EXPOSURE_STD_S = 0.005
 # Half of a flash's light has arrived this long after its onset (LED pulses, xenon tails), give or
 # take the same time.
 USUAL_HALF_LIGHT_S = 0.0005
+# Share of neighbouring switches that go on and off in turn where a source shows nearly all of them.
+MIN_ALTERNATING = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,13 @@ class Instants:
         """Return the instants of the most frequent sense."""
         times_s: Floats = self.times_s[self.main_sense]
         return times_s
+
+    @property
+    def alternates(self) -> bool:
+        """Return whether a light goes on and off in turn, nearly always."""
+        senses = self.senses
+        is_turn = senses[1:] * senses[:-1] < 0
+        return bool(is_turn.size and is_turn.mean() >= MIN_ALTERNATING)
 
     @property
     def tolerance_s(self) -> float:

@@ -18,7 +18,12 @@ from syncaudit.estimators.events.hypotheses import (
     n_conflicts_of,
     widen,
 )
-from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask, sensed_beside
+from syncaudit.estimators.events.instants import (
+    Instants,
+    instants_of,
+    opposite_polarity_mask,
+    sensed_beside,
+)
 from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
@@ -49,6 +54,9 @@ MIN_MATCHED_SHARE = 0.1
 N_CANDIDATES = 6
 MIN_WINDOW_S = 1e-3
 MAX_WINDOW_S = 0.03
+# This share of a periodic light's gaps are equal where at most a tenth of its switches are missing
+# (`MIN_ALTERNATING`): each missing one joins two gaps.
+MIN_EQUAL_GAPS = 0.8
 # Two recordings that share no epoch must overlap by at least this part of the shorter one.
 MIN_COMMON = 0.5
 
@@ -59,15 +67,27 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     The tolerance does not include the uncertainty of an unstated line delay: a camera sees only
     what falls into its readouts, and these are periodic. Periods hidden by that uncertainty are
     left to the runner-up test.
+
+    A source that shows nearly every switch of a light is periodic only if most of its gaps are
+    equal. Others of whole periods are a pattern (a program plays bits of equal length), which tells
+    one offset from another. Elsewhere pulses may be missing because the source did not watch.
     """
     if not events.n:
         return None
     # The middles of a camera's intervals lie on the grid of its frames.
     half_s, std_s = float(np.median(events.half_s)), float(np.median(events.std_s))
     tolerance_s = half_s + min(max(3e-4, 2.0 * std_s), 0.02)
-    return find_period(
+    period_s = find_period(
         events.main_sense_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s
     )
+    everything = events
+    if events.evidence is not None:
+        everything = instants_of(events.evidence, with_intervals=True)
+    if period_s is not None and everything.alternates:
+        gaps = np.rint(np.diff(everything.main_sense_s) / period_s)
+        if np.unique(gaps, return_counts=True)[1].max() < MIN_EQUAL_GAPS * gaps.size:
+            return None
+    return period_s
 
 
 def match_events(
