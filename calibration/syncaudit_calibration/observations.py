@@ -268,7 +268,7 @@ def _edges(
     # The time from the timestamp to the middle row is as uncertain as line delay and exposure;
     # intervals between two frames already allow for it.
     stamp_part = np.where(half_s > 0.0, 0.0, item.stamp_part)
-    row = item.row_px[used] + stamp_part * item.height_px
+    row = item.row_px[used] + stamp_part * item.readout_px
     frame_s = item.frame_s[used] - np.where(half_s > 0.0, 0.0, item.from_stamp_s)
     exposure_part, band_part = item.exposure_part[used], nothing
     if ("band", item.source) in assumed:

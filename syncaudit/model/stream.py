@@ -233,6 +233,11 @@ class CameraStream(Stream):
         is_across, is_down = direction_of(self.scan)
         return abs(is_across) * self.width_px + abs(is_down) * self.height_px
 
+    @property
+    def readout_lines(self) -> int:
+        """Return how many line delays after its first line the last is read."""
+        return max(self.n_lines - 1, 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AudioStream(Stream):

@@ -160,8 +160,8 @@ def test_stamps_of_the_middle_row_are_taken_as_they_are():
 def test_stamps_of_the_edges_are_moved_to_the_middle(stamp_at, sign):
     camera = stream(4, stamp_at=stamp_at, exposure_s=0.008, line_delay_s=5e-5)
     times_s, _, std_s = frame_times_s(camera)
-    # half of the exposure and half of 480 rows
-    assert abs(times_s[0] - sign * (0.004 + 0.012)) < 1e-12
+    # half of the exposure, and half of the 479 line delays from the first row to the last
+    assert abs(times_s[0] - sign * (0.004 + 0.011975)) < 1e-12
     assert std_s == 0.0
 
 

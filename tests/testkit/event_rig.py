@@ -101,7 +101,7 @@ def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
     The offset from the timestamp to the middle row is computed from the stated timing.
     """
     assert seen.line_delay_s is not None and seen.exposure_s is not None  # noqa: PT018
-    readout_s = seen.height_px * seen.line_delay_s
+    readout_s = seen.readout_px * seen.line_delay_s
     off_s = 0.5 * (exposure_s - seen.exposure_s)
     return replace(
         seen,
@@ -119,7 +119,7 @@ def without_exposure(seen: FlashEdges, *, exposure_s: float, stamp_part: float) 
     Its timestamps mark the start (+0.5), middle (0) or end (-0.5) of its frames.
     """
     assert seen.line_delay_s is not None
-    early_s = stamp_part * (exposure_s + seen.height_px * seen.line_delay_s)
+    early_s = stamp_part * (exposure_s + seen.readout_px * seen.line_delay_s)
     return replace(
         seen,
         exposure_s=None,

@@ -179,7 +179,7 @@ def _rate_hz(name: str, stream: CameraStream) -> Fraction:
 
 def _readout_s(name: str, stream: CameraStream) -> float:
     line_delay_s = _stated(name, "line_delay_s", stream.line_delay_s, "--readout")
-    return line_delay_s * max(stream.n_lines - 1, 0)
+    return line_delay_s * stream.readout_lines
 
 
 def _stated(name: str, key: str, value: float | None, option: str) -> float:

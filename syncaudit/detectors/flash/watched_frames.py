@@ -112,7 +112,7 @@ class WatchedFrames:
     def readout_s(self) -> float | None:
         """Return the time from the first row to the last, where stated."""
         delay_s = self.stream.line_delay_s
-        return None if delay_s is None else delay_s * self.height_px
+        return None if delay_s is None else delay_s * (self.height_px - 1)
 
     def intervals(
         self,

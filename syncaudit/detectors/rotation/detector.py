@@ -66,7 +66,7 @@ def frame_times_s(stream: CameraStream) -> tuple[Floats, int, float]:
     if part == 0.0:
         return times_s, epoch_ns, 0.0
     exposure_s = stream.exposure_s if stream.exposure_s is not None else 0.010
-    readout_s = stream.n_lines * (stream.line_delay_s or 0.0)
+    readout_s = stream.readout_lines * (stream.line_delay_s or 0.0)
     std_s = 0.0 if stream.exposure_s is not None else 0.003
     if stream.line_delay_s is None:
         std_s = math.hypot(std_s, UNKNOWN_READOUT_STD_S)

@@ -311,7 +311,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
     # From a frame's timestamp to its middle row; intervals between two frames already include it.
     is_sharp = bands.half_s == 0.0
     stamp_part = np.where(is_sharp, edges.stamp_part, 0.0)
-    row = row + stamp_part * edges.height_px
+    row = row + stamp_part * edges.readout_px
     if height is not None and (edges.exposure_s is None or not agree_with_bands(edges, height)):
         row = row + stamp_part * height[0]
         shift_std_s = math.hypot(height[1], EDGE_SHIFT_PX) * line_delay_s

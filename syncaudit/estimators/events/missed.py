@@ -241,7 +241,7 @@ def views_of(item: EventEvidence, line_delay_s: float, border: float = BORDER) -
     else:
         band_s = max(item.exposure_s or 0.0, 2.0 * (item.half_light_s or 0.0))
     exposure_s = band_s if item.exposure_s is None else item.exposure_s
-    readout_s = item.height_px * line_delay_s
+    readout_s = item.readout_px * line_delay_s
     middle_s = item.stamp_part * (exposure_s + readout_s) - item.from_stamp_s
     frame_s = np.unique(item.watched_s) + middle_s
     # One of the two edges lies in the image, far enough from its border.

@@ -225,7 +225,7 @@ def measure_yaw_camera(
 
 def _camera_std_s(camera: RotationIncrements) -> float:
     """Return the systematic error of a camera's times."""
-    readout_s = camera.height_px * (camera.line_delay_s or 0.0)
+    readout_s = (camera.height_px - 1) * (camera.line_delay_s or 0.0)
     return math.hypot(camera.stamp_std_s, READOUT_STD * readout_s, PICTURES_STD_S)
 
 

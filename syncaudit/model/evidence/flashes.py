@@ -123,9 +123,14 @@ class FlashEdges:
         arrays.freeze_matrices(self, "watched_s", width=2)
 
     @property
+    def readout_px(self) -> int:
+        """Return how many line delays after its first row the last row of a frame is read."""
+        return self.height_px - 1
+
+    @property
     def view_px(self) -> tuple[float, float]:
         """Return the first and last row in which lights show, below the middle row."""
-        half = 0.5 * (self.height_px - 1)
+        half = 0.5 * self.readout_px
         return (-half, half) if self.reached_px is None else self.reached_px
 
     @property
