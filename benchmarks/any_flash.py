@@ -46,6 +46,9 @@ def main() -> int:
     parser.add_argument(
         "--scan", default="down", choices=("down", "up", "mixed"), help="how images are stored"
     )
+    parser.add_argument(
+        "--stamps", default="middle", choices=("middle", "mixed"), help="what timestamps mark"
+    )
     parser.add_argument("--out", type=Path, default=OUT / "any_flash.json")
     options = parser.parse_args()
     cv2.setNumThreads(1)
@@ -57,6 +60,8 @@ def main() -> int:
         worlds = {
             f"{name}-{options.scan}": _turned(world, options.scan) for name, world in worlds.items()
         }
+    if options.stamps == "mixed":
+        worlds = {f"{name}-stamps": _stamped(world) for name, world in worlds.items()}
     rows = []
     for name, world in worlds.items():
         begun = time.process_time()
@@ -83,6 +88,14 @@ def _turned(world: World, scan: str) -> World:
         replace(camera, scan=scan if scan != "mixed" else own)
         for camera, own in zip(world.cameras, scans, strict=True)
     ]
+    return replace(world, cameras=tuple(cameras))
+
+
+def _stamped(world: World) -> World:
+    """Return a recording whose cameras stamp the start, the middle or the end of their frames."""
+    rng = np.random.default_rng([world.seed, 78])
+    marked = rng.choice(["start_of_frame", "mid_exposure_mid_row", "end_of_frame"], 8).tolist()
+    cameras = [replace(c, stamp_at=own) for c, own in zip(world.cameras, marked, strict=False)]
     return replace(world, cameras=tuple(cameras))
 
 

@@ -104,6 +104,7 @@ class SceneCamera:
     filmed: tuple[float, float, float, float] | None = None
     # Where the line that is read next lies in the stored images.
     scan: str = "down"
+    stamp_at: str = "mid_exposure_mid_row"
     # What it sees is lit by the top of a screen more than by its bottom (below 0), by this share.
     tilt: float = 0.0
 
@@ -368,14 +369,18 @@ def render_world(world: World, folder: Path) -> Path:
         start_s = camera.phase_s + np.arange(int(world.duration_s * camera.fps)) / camera.fps
         rng = np.random.default_rng([world.seed, 1000 + k])
         _write_video(camera, world.light, start_s, folder / f"{camera.name}.mp4", rng)
-        middle = start_s + 0.5 * (camera.exposure_s + (camera.height - 1) * camera.line_delay_s)
-        jitter = rng.normal(0.0, camera.stamp_jitter_s, middle.size)
-        own_s = middle - camera.offset_s - 1e-6 * camera.drift_ppm * (middle - at_s) + jitter
+        # First row's start of exposure, middle row's middle, last row's end.
+        part = {"start_of_frame": 0.0, "mid_exposure_mid_row": 0.5, "end_of_frame": 1.0}
+        frame_s = camera.exposure_s + (camera.height - 1) * camera.line_delay_s
+        stamped_s = start_s + part[camera.stamp_at] * frame_s
+        jitter = rng.normal(0.0, camera.stamp_jitter_s, stamped_s.size)
+        own_s = stamped_s - camera.offset_s - 1e-6 * camera.drift_ppm * (stamped_s - at_s) + jitter
         _write_stamps(folder / f"{camera.name}.csv", own_s)
         row: dict[str, object] = {
             "kind": "camera",
             "uri": f"{camera.name}.mp4",
             "timestamps": f"{camera.name}.csv",
+            "stamp_at": camera.stamp_at,
         }
         if camera.is_stated:
             row |= {"line_delay_s": camera.line_delay_s, "exposure_s": camera.exposure_s}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
+from syncaudit_calibration.errors import CalibrationError
 
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import SPAN_S, Clock, camera, irregular_onsets, switches, trigger
@@ -153,3 +154,21 @@ def test_intervals_do_not_make_timestamps_jitter(has_trigger):
     assert np.median(stds_s) < (1e-3 if has_trigger else BETWEEN_S)
     assert np.max(np.abs(z)) < 3.5
     assert np.sqrt(np.mean(np.square(z))) < 1.5
+
+
+def lamps(seed, longest_late_s):
+    """Return what two cameras show of two lamps on one switch, the second late by any time."""
+    rng = np.random.default_rng([seed, 8])
+    switches_s = 1.0 + np.cumsum(rng.uniform(0.35, 1.0, 64))
+    late_s = rng.uniform(0.0, longest_late_s, switches_s.size)
+    return [
+        switches(rng, np.sort(light), name=name, rate_hz=rate_hz, line_delay_s=6e-5)
+        for name, rate_hz, light in (("a", 30.0, switches_s), ("b", 20.0, switches_s + late_s))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lamps_that_follow_a_switch_at_random_are_refused(seed):
+    with pytest.raises(CalibrationError, match=r"different lights|by chance"):
+        calibrate_events(lamps(seed, 0.06))
+    assert "b" in calibrate_events(lamps(seed, 1e-4)).sources

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from syncaudit.estimators.events.instants import Instants, instants_of
+from syncaudit.estimators.events.instants import Instants
 from syncaudit.estimators.events.missed import BORDER, find_missed, reach_s, views_of
 from syncaudit.estimators.events.pair_fit import PairFit
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
@@ -102,9 +102,7 @@ class _Side:
         cls, events: Instants, fit: PairFit, repeat_s: float, *, is_target: bool = False
     ) -> _Side:
         corrections = fit.target if is_target else fit.source
-        everything = events
-        if events.evidence is not None:
-            everything = instants_of(events.evidence, with_intervals=True)
+        everything = events.everything
         main = events.take(events.main_sense)
         line_delay_s = everything.line_delay_s + corrections.line_delay_s
         own_s, views_s = main.at(corrections), _views_s(everything, line_delay_s)
@@ -143,11 +141,10 @@ def _views_s(events: Instants, line_delay_s: float, border: float = BORDER) -> F
     evidence = events.evidence
     if evidence is None:
         return np.empty((0, 2))
-    is_lasting = events.sense is not None and np.any(events.sense < 0)
     is_camera = isinstance(evidence, FlashEdges) or (
         isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH
     )
-    if is_camera and not is_lasting:
+    if is_camera and not events.is_lasting:
         return views_of(evidence, line_delay_s, border)
     return np.array([[events.times_s[0], events.times_s[-1]]])
 

@@ -41,7 +41,7 @@ USUAL_EXPOSURE_STD_S = 0.005
 # take the same time.
 USUAL_HALF_LIGHT_S = 0.0005
 # Share of neighbouring switches that go on and off in turn where a source shows nearly all of them.
-MIN_ALTERNATING = 0.9
+MIN_ALTERNATING = 0.93
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +182,19 @@ class Instants:
         return times_s
 
     @property
-    def alternates(self) -> bool:
-        """Return whether a light goes on and off in turn, nearly always."""
-        senses = self.senses
+    def everything(self) -> Instants:
+        """Return all events of the source, also those only known to lie between two frames."""
+        return self if self.evidence is None else instants_of(self.evidence, with_intervals=True)
+
+    @property
+    def is_lasting(self) -> bool:
+        """Return whether it shows lights go off."""
+        return bool(self.sense is not None and np.any(self.sense < 0))
+
+    @property
+    def shows_every_switch(self) -> bool:
+        """Return whether it shows nearly every switch of a light: on and off in turn."""
+        senses = self.everything.senses
         is_turn = senses[1:] * senses[:-1] < 0
         return bool(is_turn.size and is_turn.mean() >= MIN_ALTERNATING)
 

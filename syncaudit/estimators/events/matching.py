@@ -18,12 +18,7 @@ from syncaudit.estimators.events.hypotheses import (
     n_conflicts_of,
     widen,
 )
-from syncaudit.estimators.events.instants import (
-    Instants,
-    instants_of,
-    opposite_polarity_mask,
-    sensed_beside,
-)
+from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask, sensed_beside
 from syncaudit.estimators.events.pair_fit import EventMatch, fit_pair, gates_s
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
@@ -54,7 +49,7 @@ MIN_MATCHED_SHARE = 0.1
 N_CANDIDATES = 6
 MIN_WINDOW_S = 1e-3
 MAX_WINDOW_S = 0.03
-# This share of a periodic light's gaps are equal where at most a tenth of its switches are missing
+# This share of a periodic light's gaps are equal where at most a tenth of its switches is missing
 # (`MIN_ALTERNATING`): each missing one joins two gaps.
 MIN_EQUAL_GAPS = 0.8
 # Two recordings that share no epoch must overlap by at least this part of the shorter one.
@@ -80,11 +75,8 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     period_s = find_period(
         events.main_sense_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s
     )
-    everything = events
-    if events.evidence is not None:
-        everything = instants_of(events.evidence, with_intervals=True)
-    if period_s is not None and everything.alternates:
-        gaps = np.rint(np.diff(everything.main_sense_s) / period_s)
+    if period_s is not None and events.shows_every_switch:
+        gaps = np.rint(np.diff(events.everything.main_sense_s) / period_s)
         if np.unique(gaps, return_counts=True)[1].max() < MIN_EQUAL_GAPS * gaps.size:
             return None
     return period_s

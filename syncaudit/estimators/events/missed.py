@@ -89,7 +89,7 @@ class Missed:
         """Describe the contradiction."""
         return (
             f"of {self.n_seen + self.n_unseen} flashes in full view of {name} it shows "
-            f"{self.n_seen}: the match may be off by one pulse"
+            f"{self.n_seen}: the match may be off by one pulse, or they show different lights"
         )
 
 
@@ -148,12 +148,19 @@ def _missed(
     item = events.evidence
     if item is None:
         return Missed(n_seen=0, n_unseen=0, n_runs=0)
-    # Only sources that see lights go off show their ends, and their views are empty.
-    chosen = other.senses >= 0
+    views_s = views_of(item, events.line_delay_s + corrections.line_delay_s)
+    chosen = np.ones(other.n, dtype=np.bool_)
+    if views_s.size:  # the ends of lights that stay on are not expected
+        chosen = other.senses >= 0
+    elif events.is_lasting and (events.shows_every_switch or other.shows_every_switch):
+        # By rows or between two frames, a camera dates every switch.
+        events = events.everything
+        own_s = events.at(corrections)
+        views_s = np.array([[own_s.min(), own_s.max()]])
     if which is not None:
         chosen &= which
     return find_missed(
-        views_of(item, events.line_delay_s + corrections.line_delay_s),
+        views_s,
         (flashes_s[chosen], reach_s(other)[chosen]),
         (own_s, reach_s(events)),
         is_whole=isinstance(item, FlashIntervals),
@@ -209,7 +216,7 @@ def views_of(item: EventEvidence, line_delay_s: float, border: float = BORDER) -
     """Return the intervals of own time in which a flash must be visible, shape (m, 2).
 
     Empty for sources other than cameras, if the exposure is neither stated nor visible, and for
-    lights that stay on: they make edges only in rows that are exposed while they switch.
+    lights that stay on: they draw edges only in rows that are exposed while they switch.
 
     Parameters
     ----------
