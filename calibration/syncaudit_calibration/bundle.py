@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.estimators.events import (
     EventEvidence,
+    allow_for_rise,
     find_light_length,
     limit_light,
     sent_at_flashes,
@@ -85,7 +86,8 @@ def calibrate_events(
         for item in evidence
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
-    left = limit_light(settle_exposures([read.get(item.source, item) for item in evidence]))
+    left = settle_exposures([read.get(item.source, item) for item in evidence])
+    left = allow_for_rise(limit_light(left))
     light = find_light_length(left, max_offset_s=max_offset_s)
     warnings: list[str] = []
     while True:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from syncaudit.estimators import knocks, sound, speech
-from syncaudit.estimators.events.exposures import allow_for_light, settle_exposures
+from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.light_length import limit_light
 from syncaudit.estimators.inertial import measure_imu_imu
@@ -208,7 +208,7 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     of them is kept, because more pairs would count each camera's noise twice.
     """
     seen = limit_light(settle_exposures([*evidence.triggers.values(), *evidence.flashes.values()]))
-    noticed = {item.source: item for item in allow_for_light(seen)}
+    noticed = {item.source: item for item in allow_for_rise(allow_for_light(seen))}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
     names = list(noticed)

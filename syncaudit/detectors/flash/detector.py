@@ -54,6 +54,9 @@ BLURRED_ROWS = 4.0
 # the light itself if it outlasts the exposure; otherwise, lights seem to go on half an exposure
 # (typically of 8 ms) before the pulse, and off as long after it.
 UNSTATED_STD_S = 0.004
+# Half-light after the onset of a light that stays, as a part of its ramp: half of the rise that is
+# seen, or rms of half a rise that goes unnoticed, up to a quarter of the ramp (`LIKE_EXPOSURE`).
+SLOW_PART, UNSEEN_RISE_PART = 0.5, 0.07
 # How much earlier lights appear to go on and later to go off, in all edges of a camera: this many
 # of the encoder's errors of an edge, and this many rows (rms over 60 cameras; x264).
 SHIFT_SHARE, SHIFT_ROWS = 1.5, 0.3
@@ -287,7 +290,10 @@ class FlashDetector:
         half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)
         if delay_s is None:
             half_std_px = math.hypot(half_std_px, UNSTATED_READOUT_SHARE * dated.half_px)
-        std_s = half_std_px * self._usual_delay_s if dated.half_px else ONSET_STD_S
+        if dated.half_px == 0.0:
+            part = SLOW_PART if learnt.shape.blur_px else UNSEEN_RISE_PART
+            half_std_px = part * learnt.shape.ramp_px
+        std_s = math.hypot(half_std_px * self._usual_delay_s, 0.0 if dated.half_px else ONSET_STD_S)
         stays = np.isin(dated.index, self._window.steps)
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:

@@ -1,6 +1,6 @@
 """Match flashes, strobes, triggers and clicks between sources, and compare their clocks."""
 
-from syncaudit.estimators.events.exposures import settle_exposures
+from syncaudit.estimators.events.exposures import allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
 from syncaudit.estimators.events.flashes import (
     MESSAGE_STD_S,
@@ -28,6 +28,7 @@ __all__ = [
     "Instants",
     "OffsetStep",
     "PairFit",
+    "allow_for_rise",
     "band_height_px",
     "find_light_length",
     "instants_of",

@@ -16,9 +16,9 @@ from syncaudit.estimators.events.instants import (
     EventEvidence,
 )
 from syncaudit.estimators.events.light_length import longest_light_s
-from syncaudit.model import FlashEdges
+from syncaudit.model import FlashEdges, Quantity
 
-__all__ = ["allow_for_light", "settle_exposures"]
+__all__ = ["allow_for_light", "allow_for_rise", "settle_exposures"]
 
 # Ramps and bands as long as the light are apart from it by at most this many errors; tone curves
 # add this share of their length.
@@ -32,7 +32,8 @@ def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     A light of length L under an exposure E draws bands of max(L, E) with ramps of min(L, E). A
     camera that does not state E is dated as if the ramps were the light. But the light is the same
     for all cameras: L is the length that most of them show, as ramps or as bands, stated exposures
-    first. Cameras whose ramps are not that long show their exposure by them.
+    first. Cameras whose ramps are not that long show their exposure by them. If no two agree but
+    their ramps contradict each other (a light that rises slowly), it may be either.
 
     Parameters
     ----------
@@ -49,7 +50,9 @@ def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
         sum(any(_z(own, light) < MAX_APART for own in one) for one in options) for light in tried
     ]
     if max(votes) < 2:
-        return list(evidence)
+        ramps = [_ramp(item) for item in cameras]
+        apart = max(_z(*pair) for pair in itertools.combinations(ramps, 2))
+        return [_undecided(item) if apart > MAX_APART else item for item in evidence]
     light = tried[int(np.argmax(votes))]
     return [
         _settled(item, light)
@@ -57,6 +60,21 @@ def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
         else item
         for item in evidence
     ]
+
+
+def _undecided(item: EventEvidence) -> EventEvidence:
+    """Return the evidence with the latency of a light as long as its ramps or as its bands."""
+    if not isinstance(item, FlashEdges) or not _shows_ramps(item):
+        return item
+    ramp, band = _ramp(item), _band(item)
+    if band is None:
+        return item
+    apart_s = 0.25 * abs(band[0] - ramp[0])
+    return replace(
+        item,
+        half_light_s=0.25 * (ramp[0] + band[0]),
+        half_light_std_s=math.hypot(item.half_light_std_s or 0.0, apart_s),
+    )
 
 
 def _settled(item: FlashEdges, light: tuple[float, float]) -> FlashEdges:
@@ -126,6 +144,32 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
         if isinstance(item, FlashEdges)
         and (item.sense, item.exposure_s) == (None, None)
         and not _shows_ramps(item)
+        else item
+        for item in evidence
+    ]
+
+
+def allow_for_rise(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
+    """Return the evidence with the error of logged onsets of lights that stay on.
+
+    Cameras date the half-light of such a light, logs its onset. What lies between is known from the
+    ramps of the camera that shows them shortest.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source, of one light.
+    """
+    rises_s = [
+        item.half_light_std_s or 0.0
+        for item in evidence
+        if isinstance(item, FlashEdges) and item.sense is not None and (item.sense < 0).any()
+    ]
+    if not rises_s:
+        return list(evidence)
+    return [
+        replace(item, systematic_std_s=math.hypot(item.systematic_std_s, min(rises_s)))
+        if not isinstance(item, FlashEdges) and item.quantity is not Quantity.FLASH
         else item
         for item in evidence
     ]
