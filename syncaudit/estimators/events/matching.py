@@ -350,8 +350,11 @@ def _without_runner_up(
             f"{n_runner_up} of them on another {apart} away; use an irregular train, or record "
             "longer"
         )
-        if not n_runner_up and repeat_s is None:
-            why = f"only {best.i.size} events agree on an offset: record longer"
+        if not n_runner_up:
+            why = (
+                f"only {best.i.size} events agree on an offset, too few where events repeat "
+                f"themselves {apart} later; use an irregular train, or record longer"
+            )
         return _refused(source, target, why, figures, period_s=period_s, n_runner_up=n_runner_up)
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     if repeat_s is not None and may_be_off_by_pulse(source, target, found.fit, repeat_s):
