@@ -113,8 +113,9 @@ def word_undecided_scan(name: str, scan: Scan) -> str:
     """Return why a camera cannot be calibrated although its flashes match."""
     return (
         f"{name} matches others only if its images, or theirs, are not read from the first row to "
-        f'the last, as after a rotation: state "scan" in the manifest, of {name} ("{scan}" or '
-        f'"{OPPOSITE_SCANS[scan]}") or of one of the others ("down" or "up")'
+        f'the last: if they were rotated, state "scan" in the manifest, of {name} ("{scan}" or '
+        f'"{OPPOSITE_SCANS[scan]}") or of one of the others ("down" or "up"); if not, its rows do '
+        "not date this light: use one that switches at once"
     )
 
 
