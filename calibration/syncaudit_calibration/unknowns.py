@@ -187,12 +187,7 @@ def _stated(
 
 def light_lasts(items: Iterable[EventEvidence]) -> bool:
     """Return whether some source saw a light go off, in which case flashes are dated by onsets."""
-    return any(
-        isinstance(item, FlashEdges | FlashIntervals)
-        and item.sense is not None
-        and bool((item.sense < 0).any())
-        for item in items
-    )
+    return any(isinstance(item, FlashEdges | FlashIntervals) and item.is_lasting for item in items)
 
 
 def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unknown:

@@ -130,7 +130,7 @@ class BackEnd(ABC):
             path=files.paths[0],
             header=header,
             pts=pts,
-            key_pts=listed.key_pts,
+            key_pts=frozenset(listed.key_pts.tolist()),
             time_base=listed.time_base,
             begin=begin,
             stop=stop,

@@ -206,7 +206,7 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
     with open_container(path, fast=True) as container:
         found = video_stream(container, stream, path)
         pts: list[int | None] = []
-        key_pts: set[int] = set()
+        key_pts: list[int] = []
         damage: str | None = None
         time_base = Fraction(found.time_base or 1)
         try:
@@ -216,7 +216,7 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
                 if is_inside(packet.pts, time_base, span_ns):
                     pts.append(packet.pts)
                     if packet.is_keyframe and packet.pts is not None:
-                        key_pts.add(packet.pts)
+                        key_pts.append(packet.pts)
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             if machine_fault(error) is not None:
                 raise StreamReadError(f"cannot be read ({_reason(error)})", path=path) from error
@@ -226,7 +226,7 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
         return ContainerFrames(
             n_frames=len(pts),
             pts=np.sort(np.array(times, dtype=np.int64)) if is_timed else None,
-            key_pts=frozenset(key_pts),
+            key_pts=np.array(key_pts, dtype=np.int64),
             time_base=time_base,
             width_px=found.width or 0,
             height_px=found.height or 0,

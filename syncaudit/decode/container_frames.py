@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,8 @@ class ContainerFrames:
     time_base: Fraction  # seconds per unit
     width_px: int  # 0 if the header does not state it
     height_px: int
-    key_pts: frozenset[int] = frozenset()  # of the frames that can be decoded without others
+    # shape (n_keys,), of the frames that can be decoded without others
+    key_pts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     damage: str | None = None  # why listing stopped early, if it did
     n_bytes: int | None = None  # of the file, if that was checked
 

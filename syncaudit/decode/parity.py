@@ -59,7 +59,7 @@ def compare_with_cpu(back_end: BackEnd) -> Agreement:
             path=str(path),
             header=header,
             pts=() if listed.pts is None else tuple(listed.pts.tolist()),
-            key_pts=listed.key_pts,
+            key_pts=frozenset(listed.key_pts.tolist()),
             time_base=listed.time_base,
             begin=0,
             stop=listed.n_frames,

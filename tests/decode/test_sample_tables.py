@@ -109,7 +109,13 @@ def tabulated(path: Path, stream: int = 0) -> Listed | None:
     table = read_sample_table(str(path), stream)
     if table is None:
         return None
-    return table.pts.tolist(), set(table.key_pts), table.time_base, table.width_px, table.height_px
+    return (
+        table.pts.tolist(),
+        set(table.key_pts.tolist()),
+        table.time_base,
+        table.width_px,
+        table.height_px,
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_tables_say_what_the_demuxer_says(tmp_path: Path, codec: str, muxing: st
         assert (listed_pts(listed), listed.n_frames) == (expected[0], len(expected[0]))
         with av.open(str(path)) as container:
             decoded = {frame.pts for frame in container.decode(video=stream) if frame.key_frame}
-        assert listed.key_pts == expected[1] == decoded
+        assert set(listed.key_pts.tolist()) == expected[1] == decoded
 
 
 @pytest.fixture(scope="module")

@@ -150,7 +150,7 @@ def _frames_of(
             timescale=timescale,
             movie_timescale=movie_timescale,
         )
-    key_pts = frozenset(times[keys].tolist())
+    key_pts = times[keys]
     if is_reordered:
         times.sort()
     return ContainerFrames(

@@ -290,10 +290,11 @@ class FlashDetector:
         half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)
         if delay_s is None:
             half_std_px = math.hypot(half_std_px, UNSTATED_READOUT_SHARE * dated.half_px)
-        if dated.half_px == 0.0:
+        if dated.half_px:
+            std_s = half_std_px * self._usual_delay_s
+        else:
             part = SLOW_PART if learnt.shape.blur_px else UNSEEN_RISE_PART
-            half_std_px = part * learnt.shape.ramp_px
-        std_s = math.hypot(half_std_px * self._usual_delay_s, 0.0 if dated.half_px else ONSET_STD_S)
+            std_s = math.hypot(ONSET_STD_S, part * learnt.shape.ramp_px * self._usual_delay_s)
         stays = np.isin(dated.index, self._window.steps)
         is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
         if self._needs_exposure and dated.sense.all() and not is_guess:

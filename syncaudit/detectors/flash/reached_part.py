@@ -59,12 +59,12 @@ def reached_rows(lit: LitFrames) -> slice:
     # How often a row that light does reach is lit.
     usual = float(np.average(n_lit, weights=n_lit)) if n_lit.any() else 0.0
     none_lit = float(poisson.cdf(0, usual))
-    reached = np.flatnonzero(poisson.cdf(n_lit, usual) > MAX_RISK)
-    if none_lit > MAX_RISK and n_lit.any():
-        reached = np.arange(
-            _unreached(is_lit, none_lit), n_lit.size - _unreached(is_lit[:, ::-1], none_lit)
-        )
-    if reached.size < n_lit.size or none_lit <= MAX_RISK:
+    if none_lit <= MAX_RISK:
+        reached = np.flatnonzero(poisson.cdf(n_lit, usual) > MAX_RISK)
+    else:
+        above, below = (_unreached(rows, none_lit) for rows in (is_lit, is_lit[:, ::-1]))
+        reached = np.arange(above, n_lit.size - below)
+    if none_lit <= MAX_RISK or reached.size < n_lit.size:
         for _ in range(N_ROUNDS):
             full, curve = _full_light(share[:, reached[0] : reached[-1] + 1])
             reached = reached[0] + np.flatnonzero(full > MIN_FULL * curve)
@@ -79,8 +79,8 @@ def _unreached(is_lit: NDArray[np.bool_], none_lit: float) -> int:
     it is reached, and several bands begin in the same row.
     """
     first = np.argmax(is_lit[is_lit.any(axis=1)], axis=1)
-    outermost = int(first.min())
-    if not outermost:
+    outermost = int(first.min(initial=is_lit.shape[1]))
+    if outermost in (0, is_lit.shape[1]):
         return 0
     n_same = np.count_nonzero(first <= outermost + SAME_ROWS) - 1
     chance = none_lit * binom.sf(n_same - 1, first.size - 1, SAME_ROWS / is_lit.shape[1])

@@ -163,7 +163,7 @@ def allow_for_rise(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     rises_s = [
         item.half_light_std_s or 0.0
         for item in evidence
-        if isinstance(item, FlashEdges) and item.sense is not None and (item.sense < 0).any()
+        if isinstance(item, FlashEdges) and item.is_lasting
     ]
     if not rises_s:
         return list(evidence)

@@ -236,7 +236,7 @@ def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
     camera, other, sign = (target, source, -1.0) if source.is_onset else (source, target, 1.0)
     if camera.half_light_s is not None:
         return sign * camera.half_light_s, camera.half_light_std_s or 0.0
-    if other.sense is not None and (other.sense < 0).any():
+    if other.is_lasting:
         return None
     return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S
 

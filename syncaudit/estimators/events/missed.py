@@ -228,8 +228,7 @@ def views_of(item: EventEvidence, line_delay_s: float, border: float = BORDER) -
         Margin, as a fraction of an image's rows or of an exposure, that does not count.
     """
     nothing = np.empty((0, 2))
-    sense = None if isinstance(item, EventTrain) else item.sense
-    if sense is not None and np.any(sense < 0):
+    if not isinstance(item, EventTrain) and item.is_lasting:
         return nothing
     if isinstance(item, FlashIntervals):
         between = np.stack([item.dead_s[:-1, 1], item.dead_s[1:, 0]], axis=1)

@@ -123,6 +123,11 @@ class FlashEdges:
         arrays.freeze_matrices(self, "watched_s", width=2)
 
     @property
+    def is_lasting(self) -> bool:
+        """Return whether it shows lights go off."""
+        return _has_ends(self.sense)
+
+    @property
     def readout_px(self) -> int:
         """Return how many line delays after its first row the last row of a frame is read."""
         return self.height_px - 1
@@ -239,6 +244,11 @@ class FlashIntervals:
         arrays.freeze_matrices(self, "dead_s", width=2)
         _check_sense(self.sense, n)
 
+    @property
+    def is_lasting(self) -> bool:
+        """Return whether it shows lights go off."""
+        return _has_ends(self.sense)
+
     def of_light(self, longest_s: float) -> FlashIntervals:
         """Return the same intervals for lights that stay on no longer than this, in seconds.
 
@@ -248,6 +258,10 @@ class FlashIntervals:
             return self
         start_s = np.maximum(self.start_s, self.lit_s - longest_s)
         return replace(self, start_s=np.where(start_s < self.stop_s, start_s, self.start_s))
+
+
+def _has_ends(sense: Ints | None) -> bool:
+    return sense is not None and bool((sense < 0).any())
 
 
 def _check_sense(sense: Ints | None, n: int) -> None:
