@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-CLOCK = ("offset", "drift")
+CLOCK, LATENCIES = ("offset", "drift"), ("half_light", "length")
 # With at least this many dated flashes bounding it, a clock does not need flashes that are seen
 # only as intervals.
 MIN_DATED = 5
@@ -137,6 +137,7 @@ def refine_boxes(
                 sought[k] = columns + observations.steps(name)
     if not sought:
         return solution
+    gaussian = solution
     has_say = has_say[:, list(sought)]
     is_dated = dated[observations.flash[use]]
     if np.all(np.count_nonzero(has_say[is_dated], axis=0) >= MIN_DATED):
@@ -155,8 +156,28 @@ def refine_boxes(
         density = _density(_bounds(observations, solution, which, dates), dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]
-        solution = _moved(solution, dates, *moments_of(density, start))
+        mean, covariance = moments_of(density, start)
+        covariance = covariance + _by_latencies(observations, gaussian, columns, which)
+        solution = _moved(solution, dates, mean, covariance)
     return solution
+
+
+def _by_latencies(
+    observations: Observations, gaussian: Solution, columns: list[int], which: Bools
+) -> Floats:
+    """Return the covariance of some clocks due to what else moves their intervals, all alike.
+
+    That is the latency of half-light, and the length of lights: the density takes them as known.
+    """
+    others = [
+        c
+        for c, unknown in enumerate(observations.unknowns)
+        if unknown.kind in LATENCIES and gaussian.design[which, c].any()
+    ]
+    shared = gaussian.covariance[np.ix_(columns, others)]
+    own = gaussian.covariance[np.ix_(others, others)]
+    found: Floats = shared @ np.linalg.pinv(own) @ shared.T
+    return found
 
 
 def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> Bools:

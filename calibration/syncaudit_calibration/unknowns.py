@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -199,13 +200,14 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     """
     flashes = [item for item in items if isinstance(item, FlashEdges)]
     lasts = light_lasts(items)
-    known = [
-        (item.half_light_s, item.half_light_std_s or 1e-5)
+    seen = [
+        item
         for item in flashes
         if item.half_light_s is not None
         and item.sense is None
         and (item.line_delay_s is not None or not lasts)
     ]
+    known = [(item.half_light_s or 0.0, item.half_light_std_s or 1e-5) for item in seen]
     if length_s is not None:
         known.append((0.5 * length_s, LENGTH_SHARE * length_s))
     if not known:
@@ -219,10 +221,12 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     weights = std**-2.0
     mean = float(np.average(values, weights=weights))
     scatter = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    own = float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known))))
     return Unknown(
         kind="half_light",
         source="",
         assumed=mean,
-        prior_std=float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known)))),
+        # A rise that no camera notices is common to all of them.
+        prior_std=math.hypot(own, min((item.unseen_rise_s for item in seen), default=0.0)),
         is_stated=True,
     )

@@ -125,7 +125,8 @@ def test_changing_the_reference_changes_nothing_else(calibration, rig):
         bridge = calibration.sources["trigger"]
         back = to_trigger + bridge.offset_s
         back += 1e-6 * bridge.drift_ppm * (to_trigger - stamp_s)
-        assert back == pytest.approx(to_camera, abs=1e-6), name
+        # Known to intervals only, a clock is an average over what they allow: not quite linear.
+        assert back == pytest.approx(to_camera, abs=1e-6 + 0.02 * source.offset_std_s), name
 
 
 def test_renaming_changes_nothing(calibration, rig):

@@ -14,6 +14,7 @@ from testkit.event_rig import (
     Clock,
     camera,
     counter,
+    full_rig,
     irregular_onsets,
     without_exposure,
 )
@@ -318,3 +319,18 @@ def _switched(item, changes_s):
         half_light_std_s=1e-4,
         sense=1 - 2 * (change % 2),
     )
+
+
+def test_a_counter_is_no_better_known_than_the_latency_of_half_light():
+    # Its intervals alone would date the onsets to 0.1 ms.
+    rng = np.random.default_rng(6)
+    evidence, clocks, _ = full_rig(rng)
+    evidence = [
+        dataclasses.replace(item, half_light_std_s=1e-3) if item.source.startswith("cam") else item
+        for item in evidence
+        if item.source != "trigger"
+    ]
+    found = calibrate_events(evidence)
+    can = found.sources["can"]
+    assert can.offset_std_s > 0.9 * found.half_light_std_s > 4e-4
+    assert abs(errors_of(found, clocks)["can"][0]) < 1.96 * can.offset_std_s

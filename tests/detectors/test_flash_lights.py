@@ -8,13 +8,25 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.detectors.flash.bands import date_rows
+from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence import FlashEdges
+from testkit.event_rig import switches
 from testkit.flash_footage import EPOCH_NS, camera, detected, errors_s, footage, half_light_s
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
+COLUMNS = (
+    "frame_index",
+    "frame_s",
+    "row_px",
+    "row_std_px",
+    "exposure_part",
+    "band",
+    "sense",
+    "half_s",
+)
 
 
 def irregular(length_s, *, duration_s=15.0, seed=3, gap_s=(0.15, 0.4)):
@@ -370,3 +382,70 @@ def test_stamps_of_the_start_of_a_frame_need_no_exposure_of_lights_that_stay():
     clock = calibrate_events(list(found.values()), reference="middle").sources["start"]
     assert abs(clock.offset_s) < 2.0 * clock.offset_std_s < 1e-3
     assert abs(clock.exposure_s - EXPOSURE_S) < 2.0 * clock.exposure_std_s + 4.0 * 5e-5
+
+
+def switched(onsets_s, length_s, emitted, *, exposure_s, levels=40.0):
+    """Return a paint with a lasting light; `emitted`: its light up to some age, in seconds."""
+
+    def paint(frame, k, middle_s):
+        ages_s = middle_s[:, None] - onsets_s
+        ends = (np.clip(ages_s + sign * exposure_s / 2, 0.0, length_s) for sign in (1.0, -1.0))
+        last, first = (emitted(end) for end in ends)
+        light = (last - first).sum(axis=1) / exposure_s
+        return frame + levels * light[:, None] * (0.3 + 0.7 * frame / 128.0)
+
+    return paint
+
+
+def of_switched(emitted, *, exposure_s=0.006, length_s=0.4, n=480):
+    """Return what a camera shows of a lasting light, and how late each dated switch is."""
+    onsets_s = irregular(length_s, duration_s=n / 12.0, gap_s=(0.3, 0.7), seed=5)
+    timing = {"exposure_s": exposure_s, "line_delay_s": 6e-5, "n": n}
+    paint = switched(onsets_s, length_s, emitted, exposure_s=exposure_s)
+    found = detected(camera(**timing), footage([], paint=paint, **timing))
+    kept = found.by_rows
+    at_s = instants_s(found, exposure_s=exposure_s, line_delay_s=6e-5)[kept]
+    true_s = onsets_s + np.where(found.sense[kept] > 0, 0.0, length_s)[:, None]
+    off_s = at_s[:, None] - true_s
+    return found, off_s[np.arange(len(off_s)), np.abs(off_s).argmin(axis=1)]
+
+
+@pytest.mark.parametrize("sag_s", [0.04, 0.2])
+def test_lamps_that_are_brighter_at_first_are_dated(sag_s):
+    # 30 % brighter when they go on: what full light adds differs from one switch to the next.
+    found, off_s = of_switched(lambda age_s: age_s + 0.3 * sag_s * -np.expm1(-age_s / sag_s))
+    assert off_s.size >= 15
+    assert np.sqrt(np.mean(off_s**2)) < 2e-4
+    std_s = found.row_std_px[found.by_rows] * 6e-5
+    assert np.mean(np.abs(off_s) < 1.96 * np.hypot(std_s, found.edge_shift_std_s)) > 0.85
+
+
+def test_edges_of_lights_that_stay_on_are_never_those_of_pulses():
+    # Ramps shorter than the exposure, as of a lamp that goes on with a bright half-wave.
+    edges = [edge_at(100.0 + 9 * k, index=k, is_upper=k % 2 == 0, row_std=1.0) for k in range(12)]
+    rows, stds = (np.array([getattr(edge, name) for edge in edges]) for name in ("row", "row_std"))
+    fitted = {"shape": RampShape(90.0), "exposure_px": 120.0}
+    assert not date_rows(edges, rows, stds, **fitted).sense.any()
+    found = date_rows(edges, rows, stds, **fitted, stays=True)
+    assert found.sense.tolist() == [1, -1] * 6
+    assert not found.part.any()
+
+
+def test_switches_that_no_row_dates_lie_between_two_frames():
+    rng = np.random.default_rng(2)
+    switches_s = np.cumsum(rng.uniform(0.3, 0.9, 60)) + 1.0
+    whole = switches(rng, switches_s, name="cam")
+    after = np.searchsorted(np.unique(whole.watched_s), switches_s)
+    columns = (after - 1, after, whole.frame_s - 0.05, whole.frame_s + 0.05, whole.sense)
+    some = with_intervals(
+        dataclasses.replace(whole, **{name: getattr(whole, name)[:20] for name in COLUMNS}),
+        BetweenFrames(*(own[:40] for own in columns)),
+    )
+    found = with_intervals(some, BetweenFrames(*columns))
+    assert np.all(np.diff(found.frame_s) > 0.0)
+    assert found.sense.tolist() == whole.sense.tolist()
+    # What is dated, or known to an interval already, stays as it is.
+    kept = np.isin(found.frame_s, some.frame_s)
+    assert kept.sum() == some.frame_s.size
+    np.testing.assert_array_equal(found.half_s[kept], some.half_s)
+    np.testing.assert_allclose(found.half_s[~kept], 0.05)

@@ -67,6 +67,7 @@ def date_rows(
     exposure_px: float | None,
     least_exposure_px: float = 0.0,
     half_std_px: float = 0.0,
+    stays: bool = False,
 ) -> DatedRows:
     """Group edges into bands, widen errors by the scatter of their heights, and choose parts.
 
@@ -80,10 +81,11 @@ def date_rows(
     - If it is longer and the flashes vary in length, or it outlasts the exposure of the whole
       image, each edge by itself dates the light going on or off (part 0).
 
-    A stated exposure identifies longer lights: it then matches the ramps rather than the height of
-    the bands. Bands without a common height have ramps as long as the exposure, or blurred by it.
-    Where the exposure is not known in rows, flashes are assumed to be shorter if their bands share
-    one height, or if their ramps are shorter than the least possible exposure.
+    Lights that stay on for frames are longer. A stated exposure identifies other longer lights: it
+    then matches the ramps rather than the height of the bands. Bands without a common height have
+    ramps as long as the exposure, or blurred by it. Where the exposure is not known in rows,
+    flashes are assumed to be shorter if their bands share one height, or if their ramps are shorter
+    than the least possible exposure.
 
     Equally long flashes have bands of the same true height; where heights scatter more than the
     errors predict (encoder, moving background), the excess is added to every error.
@@ -103,6 +105,8 @@ def date_rows(
     half_std_px : float
         Error of the half-light row on a ramp. It moves the two edges of a band apart or together,
         so it affects a single edge that stands in for the middle of its band.
+    stays : bool
+        Whether frames show that lights go on or off for longer than a frame.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
     is_upper = np.array([edge.is_upper for edge in edges])
@@ -111,7 +115,9 @@ def date_rows(
     pairs = _pairs(candidates, rows, height)
     is_equal = len(pairs) > MIN_EQUAL * max(len({edges[up].index for up, _ in candidates}), 1)
     ramp = shape.ramp_px
-    if exposure_px is None:
+    if stays:
+        is_longer, is_equal = True, False
+    elif exposure_px is None:
         is_longer = not is_equal and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
     else:
         limit = _log_ratio(height, exposure_px) if is_equal else LIKE_EXPOSURE

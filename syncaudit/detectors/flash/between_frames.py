@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS
 from syncaudit.model.evidence import FlashEdges
 
-__all__ = ["is_no_gain", "with_intervals"]
+__all__ = ["BetweenFrames", "is_no_gain", "with_intervals"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -65,52 +65,98 @@ def _spread(values: Singles) -> float:
     return float(high - low) / NINETY_PERCENT_SIGMAS
 
 
-def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats) -> FlashEdges:
-    """Return the edges of lasting lights together with the changes that no row shows.
+@dataclass(frozen=True, slots=True, eq=False)
+class BetweenFrames:
+    """Lasting lights that changed between two frames, in time order.
 
-    If a frame is the first to show a light in all rows, the light went on after the exposure of the
-    previous frame began, and before its own did. Where readout or exposure is not known, exposures
-    may follow one another without a pause.
+    Parameters
+    ----------
+    first, last : ndarray of int, shape (m,)
+        Last frame that shows none of the change, and first that shows all of it.
+    begin_s, end_s : ndarray, shape (m,)
+        Interval within which the light changed.
+    sense : ndarray of int, shape (m,)
+        +1 where it went on, -1 where it went off.
+    """
+
+    first: Ints
+    last: Ints
+    begin_s: Floats
+    end_s: Floats
+    sense: Ints
+
+    @classmethod
+    def of_whole(
+        cls, whole: Mapping[int, int], edges: FlashEdges, frame_s: Floats
+    ) -> BetweenFrames:
+        """Return the changes of which no row shows a part.
+
+        If a frame is the first to show a light in all rows, the light went on after the exposure
+        of the previous frame began, and before its own did. Where readout or exposure is not known,
+        exposures may follow one another without a pause.
+
+        Parameters
+        ----------
+        whole : mapping of int to int
+            Frames that are the first to show a light on or off in all rows, to +1 (on) or -1 (off).
+        edges : FlashEdges
+            Of that camera.
+        frame_s : ndarray, shape (n,)
+            Times of all frames.
+        """
+        last = np.array([k for k in sorted(whole) if k > 0], dtype=np.int64)
+        before, now = frame_s[last - 1], frame_s[last]
+        if edges.line_delay_s is None or edges.exposure_s is None:
+            begin, end = now - 1.5 * (now - before), now
+        else:
+            reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
+            # A change that begins with the exposure of the first rows cannot be seen in them.
+            begin, end = before - reach_s, now - reach_s + edges.exposure_s
+            # Nor is a light visible before the first row that it reaches is read.
+            end = end + edges.line_delay_s * (edges.view_px[0] + 0.5 * (edges.height_px - 1))
+        sense = np.array([whole[k] for k in last.tolist()], dtype=np.int64)
+        return cls(last - 1, last, begin, end, sense)
+
+    def apart_from(self, frames: Ints) -> BetweenFrames:
+        """Return the changes of which none of some frames may show a part."""
+        taken = np.unique(frames)
+        n_before = np.searchsorted(taken, self.first)
+        is_apart = n_before == np.searchsorted(taken, self.last, side="right")
+        columns = (self.first, self.last, self.begin_s, self.end_s, self.sense)
+        return BetweenFrames(*(own[is_apart] for own in columns))
+
+
+def with_intervals(edges: FlashEdges, between: BetweenFrames) -> FlashEdges:
+    """Return the edges of lasting lights together with the changes that no row dates.
 
     Parameters
     ----------
     edges : FlashEdges
         Dated by rows, with `sense`.
-    whole : mapping of int to int
-        Frames that are the first to show a light on or off in all rows, to +1 (on) or -1 (off).
-    frame_s : ndarray, shape (n,)
-        Times of all frames.
+    between : BetweenFrames
+        Changes, whether or not rows date them.
     """
     if edges.sense is None:
         return edges
-    shown = {*edges.frame_index.tolist(), *(edges.frame_index + 1).tolist()}
-    index = np.array([k for k in sorted(whole) if k not in shown and k > 0], dtype=np.int64)
-    if not index.size:
+    between = between.apart_from(edges.frame_index)
+    n = between.last.size
+    if not n:
         return edges
-    before, now = frame_s[index - 1], frame_s[index]
-    if edges.line_delay_s is None or edges.exposure_s is None:
-        begin, end = now - 1.5 * (now - before), now
-    else:
-        reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
-        # A change that begins with the exposure of the first rows cannot be seen in them.
-        begin, end = before - reach_s, now - reach_s + edges.exposure_s
-        # Nor is a light visible before the first row that it reaches is read.
-        end = end + edges.line_delay_s * (edges.view_px[0] + 0.5 * (edges.height_px - 1))
-    zeros = np.zeros(index.size)
-    order = np.argsort(np.concatenate([edges.frame_index, index]), kind="stable")
-
-    band = int(edges.band.max(initial=-1)) + 1 + np.arange(index.size)
-    sense = np.array([whole[k] for k in index.tolist()], dtype=np.int64)
+    zeros = np.zeros(n)
+    order = np.argsort(np.concatenate([edges.frame_index, between.last]), kind="stable")
+    band = int(edges.band.max(initial=-1)) + 1 + np.arange(n)
+    middle_s = 0.5 * (between.begin_s + between.end_s)
+    own_half_s = np.zeros(edges.band.size) if edges.half_s is None else edges.half_s
     return replace(
         edges,
-        frame_index=_joined(order, edges.frame_index, index),
-        frame_s=_joined(order, edges.frame_s, 0.5 * (begin + end)),
+        frame_index=_joined(order, edges.frame_index, between.last),
+        frame_s=_joined(order, edges.frame_s, middle_s),
         row_px=_joined(order, edges.row_px, zeros),
         row_std_px=_joined(order, edges.row_std_px, zeros),
         exposure_part=_joined(order, edges.exposure_part, zeros),
         band=_joined(order, edges.band, band),
-        sense=_joined(order, edges.sense, sense),
-        half_s=_joined(order, np.zeros(edges.band.size), 0.5 * (end - begin)),
+        sense=_joined(order, edges.sense, between.sense),
+        half_s=_joined(order, own_half_s, between.end_s - middle_s),
         late_s=None if edges.late_s is None else _joined(order, edges.late_s, zeros),
     )
 

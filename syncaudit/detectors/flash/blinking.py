@@ -148,9 +148,16 @@ class Blinking:
             return False
         if sense is None or (is_slow and self.may_be_screen(is_slow)):
             return True
+        return not self.shows(frames, sense)
+
+    def shows(self, frames: Ints, sense: Ints) -> bool:
+        """Return whether at least half of the lights that go on (+1) or off (-1) are among these.
+
+        `frames`, `sense`: shape (m,), frames in which they do.
+        """
         changed = {(k, own.sense) for own in self.changes for k in range(own.before, own.after + 1)}
         n_common = sum(own in changed for own in zip(frames.tolist(), sense.tolist(), strict=True))
-        return 2 * n_common < frames.size
+        return 2 * n_common >= frames.size
 
     def intervals_s(
         self,
@@ -296,6 +303,8 @@ def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blin
     reach = max(1.0, 0.5 * MIDDLE_SHARE * (last - first))
     middle = np.abs(np.arange(n_rows) - 0.5 * (first + last)) <= reach
     columns = np.mean(blinks[middle], axis=0) > 0.5
+    if not columns.any():  # it falls in patches, on either side of the middle
+        columns = np.mean(is_correlated.reshape(n_rows, n_blocks)[middle], axis=0) > 0.5
     if not columns.any():
         return None
     # Bright cells clip first, and show more of a change than there is.

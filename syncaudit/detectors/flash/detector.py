@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
 from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
-from syncaudit.detectors.flash.between_frames import with_intervals
+from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.blinking import (
     Blinking,
     changed_frames,
@@ -38,7 +38,7 @@ from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
 from syncaudit.detectors.stamps.rhythm import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
-from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 __all__ = ["FlashDetector"]
@@ -54,9 +54,8 @@ BLURRED_ROWS = 4.0
 # the light itself if it outlasts the exposure; otherwise, lights seem to go on half an exposure
 # (typically of 8 ms) before the pulse, and off as long after it.
 UNSTATED_STD_S = 0.004
-# Half-light after the onset of a light that stays, as a part of its ramp: half of the rise that is
-# seen, or rms of half a rise that goes unnoticed, up to a quarter of the ramp (`LIKE_EXPOSURE`).
-SLOW_PART, UNSEEN_RISE_PART = 0.5, 0.07
+# Half-light after the onset of a light that stays, where its rise is seen, as a part of its ramp.
+SLOW_PART = 0.5
 # How much earlier lights appear to go on and later to go off, in all edges of a camera: this many
 # of the encoder's errors of an edge, and this many rows (rms over 60 cameras; x264).
 SHIFT_SHARE, SHIFT_ROWS = 1.5, 0.3
@@ -132,14 +131,16 @@ class FlashDetector:
         self._window.finish()
         if not self._indices:
             return None
+        if self._window.has_rows:
+            self._window.remove_flicker(self._places, self._watched().frame_s)
         learnt = self._learnt()
         is_slow = learnt is not None and learnt.shape.blur_px > 0.0
         blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
             dated = self._dated(learnt)
             if dated is not None and not self._is_replaced(dated, blinking, is_slow=is_slow):
-                return dated
-        frames = WatchedFrames.of(self.stream, self._indices, self._size[0])
+                return dated if blinking is None else self._with_undated(dated, blinking)
+        frames = self._watched()
         cells = self._window.cells.finish()
         if not self._window.has_rows:
             return frames.intervals(cells, blinking, clipped_share=0.0)
@@ -197,10 +198,20 @@ class FlashDetector:
         # Whole frames need no check: only edges dated by rows may be those of a screen.
         by_rows = dated.by_rows
         sense = None if dated.sense is None else dated.sense[by_rows]
-        # A few dated rows, out of many lasting lights, constrain time less than all frames do.
-        is_scarce = by_rows.sum() < MIN_CHANGES and sense is not None
-        is_scarce = is_scarce and 2 * places.size < len(blinking.changes)
-        return is_scarce or blinking.replaces(places[by_rows], sense, is_slow=is_slow)
+        return blinking.replaces(places[by_rows], sense, is_slow=is_slow)
+
+    def _with_undated(self, dated: FlashEdges, blinking: Blinking) -> FlashEdges:
+        """Return the edges together with the lights that blink but that no row dates."""
+        if dated.sense is None:
+            return dated
+        by_rows = dated.by_rows
+        places = np.searchsorted(self._indices, dated.frame_index[by_rows])
+        if not blinking.shows(places, dated.sense[by_rows]):
+            return dated
+        return with_intervals(dated, self._watched().between(blinking))
+
+    def _watched(self) -> WatchedFrames:
+        return WatchedFrames.of(self.stream, self._indices, self._size[0])
 
     def _blinking(self) -> Blinking | None:
         """Find what blinks near the frames in which light may have changed."""
@@ -222,7 +233,7 @@ class FlashDetector:
         rate_hz = self._rate_hz
         rows = window.rows()
         lighting = find_lighting(rows, rate_hz)
-        places = {index: place for place, index in enumerate(self._indices)}
+        places = self._places
         senses = window.senses(rows, places)
         if len(senses) < MIN_SWITCHES:  # a tunnel, a cloud: not a lamp
             senses = {}
@@ -241,6 +252,10 @@ class FlashDetector:
         self._reached = reached_rows(lit)
         self._order = find_order(lit)
         return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
+
+    @property
+    def _places(self) -> dict[int, int]:
+        return {index: place for place, index in enumerate(self._indices)}
 
     @property
     def _rate_hz(self) -> float:
@@ -283,7 +298,7 @@ class FlashDetector:
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         delay_s = self.stream.line_delay_s
         least_px = (self.stream.exposure_s or 0.0) * self._rate_hz * self._size[0]
-        dated = _rows_of(learnt, self._exposure_px, least_px)
+        dated = _rows_of(learnt, self._exposure_px, least_px, set(self._window.steps))
         n_bands = np.unique(dated.band).size
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
@@ -307,12 +322,9 @@ class FlashDetector:
         rise_px = guessed_px if lasts else learnt.shape_std_px
         if learnt.shape.blur_px:
             rise_px = math.hypot(rise_px, RISE_SHARE * learnt.shape.ramp_px)
-        shift_px = math.hypot(
-            learnt.shape_std_px,
-            SHIFT_SHARE * encoded_px,
-            SHIFT_ROWS,
-            self._guess_px(learnt, dated),
-        )
+        guess_px = self._guess_px(learnt, dated)
+        dated = replace(dated, row_std=np.hypot(dated.row_std, guess_px))
+        shift_px = math.hypot(learnt.shape_std_px, SHIFT_SHARE * encoded_px, SHIFT_ROWS, guess_px)
         shift_s = UNSTATED_STD_S if is_guess else shift_px * self._usual_delay_s
         return self._edges(
             dated,
@@ -329,6 +341,7 @@ class FlashDetector:
 
         A light that goes on and off within an exposure draws ramps of its own length, and bands as
         high as the exposure: its edges lie half the difference before those of a lasting light.
+        One that ripples with the mains moves each edge by as much, according to its phase.
         """
         if self._exposure_px is None or learnt.shape.blur_px or not dated.sense.any():
             return 0.0
@@ -381,10 +394,14 @@ class FlashDetector:
             late_s=late_s[index],
             jitter_s=spread(late_s, 0.0),
         )
-        return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
+        if edges.sense is None:
+            return edges
+        return with_intervals(edges, BetweenFrames.of_whole(whole, edges, frame_s))
 
 
-def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float) -> DatedRows:
+def _rows_of(
+    learnt: Learnt, exposure_px: float | None, least_exposure_px: float, steps: Set[int]
+) -> DatedRows:
     """Return what the edges date, those of pulses corrected for the encoder's dead zone.
 
     Edges of lasting lights are not corrected: tone curves bend each cell according to its
@@ -400,6 +417,7 @@ def _rows_of(learnt: Learnt, exposure_px: float | None, least_exposure_px: float
         exposure_px=exposure_px,
         least_exposure_px=least_exposure_px,
         half_std_px=learnt.half_std_px,
+        stays=2 * sum(edge.index in steps for edge in learnt.edges) > len(learnt.edges),
     )
     dated = timed(rows, stds)
     if dated.sense.any():

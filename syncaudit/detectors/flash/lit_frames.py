@@ -298,7 +298,7 @@ def _step(
         dark=background if sense > 0 else after,
         is_known=np.ones(background.shape[0], dtype=np.bool_),
         is_late=n_late > 0,
-        exposure=(gain, gain_std, scale, scale_std),
+        exposure=(gain, gain_std, scale, math.hypot(scale_std, UNLIKE_LIGHTS)),
     )
 
 

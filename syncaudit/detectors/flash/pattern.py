@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
+from syncaudit.dsp.robust import mad_std
 
 __all__ = [
     "DARK_SHARE",
@@ -192,10 +193,15 @@ def find_exposures(
     def solved(
         slope: Floats, rows: Bools, now: Floats, before: Floats, std: Floats
     ) -> tuple[Floats, Floats]:
-        precision = np.sum(info * rows * slope**2, axis=1) + std**-2.0
-        pull = np.sum(info * rows * slope * left, axis=1) + (before - now) / std**2
+        seen = np.sum(info * rows * slope**2, axis=1)
+        pull = np.sum(info * rows * slope * left, axis=1)
+        # Frames that show it themselves show how far it departs from what is known beforehand.
+        is_sure = seen > std**-2.0
+        std = np.maximum(std, mad_std(((now - before) + pull / np.maximum(seen, 1e-9))[is_sure]))
+        precision = seen + std**-2.0
         reach = MAX_FORETOLD * std
-        return np.clip(now + pull / precision, before - reach, before + reach), precision**-0.5
+        found = now + (pull + (before - now) / std**2) / precision
+        return np.clip(found, before - reach, before + reach), precision**-0.5
 
     per_scale = dark / lit.scale[:, None]
     gain, gain_std = solved(

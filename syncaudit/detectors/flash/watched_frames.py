@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.flash.between_frames import BetweenFrames
 from syncaudit.detectors.flash.blinking import Blinking
 from syncaudit.detectors.flash.part_exposures import date_changes
 from syncaudit.detectors.flash.whole_frames import lit_frames
@@ -215,6 +216,22 @@ class WatchedFrames:
             sense=np.array([own.sense for own in blinking.changes], dtype=np.int64),
             clipped_share=clipped_share,
             systematic_std_s=std_s,
+        )
+
+    def between(self, blinking: Blinking) -> BetweenFrames:
+        """Return the frames between which the middle of what blinks changed."""
+        index = np.array(self.indices, dtype=np.int64)
+        off_middle, reach_s = blinking.row - 0.5, 0.5 * self.exposures_s[1]
+        if self.readout_s is None:
+            reach_s += abs(off_middle) * UNSTATED_READOUT_S
+        middle_s = self.frame_s + off_middle * (self.readout_s or 0.0)
+        changes = blinking.changes
+        return BetweenFrames(
+            index[[own.foot for own in changes]],
+            index[[own.peak for own in changes]],
+            middle_s[[own.before for own in changes]] - reach_s,
+            middle_s[[own.after for own in changes]] + reach_s,
+            np.array([own.sense for own in changes], dtype=np.int64),
         )
 
 

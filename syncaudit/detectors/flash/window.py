@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
+from syncaudit.detectors.flash.flicker import find_flicker
 from syncaudit.detectors.flash.lighting import REACH
 from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
 from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidates
@@ -24,6 +25,8 @@ Floats = NDArray[np.float64]
 N_AT_ONCE = 16
 # Where this share of the frames may be lit, so are those that a frame is compared with.
 CROWDED_SHARE = 0.85
+# Frames whose median is the usual brightness of a cell.
+N_USUAL = 64
 
 
 @dataclass(slots=True)
@@ -83,6 +86,34 @@ class FrameWindow:
             self._screen(stop)
         else:
             self._reduce()
+
+    def remove_flicker(self, places: Mapping[int, int], frame_s: Floats) -> None:
+        """Take the ripple of lamps on the mains out of rows, changes and levels.
+
+        Call it after `finish`.
+
+        Parameters
+        ----------
+        places : mapping of int to int
+            Position among the frames of each, by its position in file order.
+        frame_s : ndarray, shape (n,)
+            Times of the frames.
+        """
+        flicker = find_flicker(self.rows(), frame_s)
+        if flicker is None:
+            return
+        rows = self.rows()
+        rows = flicker.removed(rows, np.median(rows, axis=0), slice(None))
+        changes = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
+        self._rows = [rows]
+        self._changes = [changes.mean(axis=(1, 2), dtype=np.float64)]
+        if self.levels:
+            some = list(self.levels.values())[:: max(1, len(self.levels) // N_USUAL)]
+            usual = np.median(some, axis=0)
+            self.levels = {
+                index: flicker.removed(own, usual, places[index])
+                for index, own in self.levels.items()
+            }
 
     def senses(self, rows: Singles, places: Mapping[int, int]) -> dict[int, int]:
         """Return whether light goes on (+1) or off (-1) at each step that lasts.

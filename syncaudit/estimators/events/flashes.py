@@ -29,6 +29,7 @@ from syncaudit.estimators.events.pair_fit import (
 from syncaudit.model import (
     EventResiduals,
     EventTrain,
+    FlashEdges,
     FlashIntervals,
     PairMeasurement,
     Quantity,
@@ -235,7 +236,9 @@ def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
         return 0.0, 0.0
     camera, other, sign = (target, source, -1.0) if source.is_onset else (source, target, 1.0)
     if camera.half_light_s is not None:
-        return sign * camera.half_light_s, camera.half_light_std_s or 0.0
+        seen = camera.evidence
+        rise_s = seen.unseen_rise_s if isinstance(seen, FlashEdges) else 0.0
+        return sign * camera.half_light_s, math.hypot(camera.half_light_std_s or 0.0, rise_s)
     if other.is_lasting:
         return None
     return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S

@@ -152,8 +152,7 @@ def _missed(
     chosen = np.ones(other.n, dtype=np.bool_)
     if views_s.size:  # the ends of lights that stay on are not expected
         chosen = other.senses >= 0
-    elif events.is_lasting and (events.shows_every_switch or other.shows_every_switch):
-        # By rows or between two frames, a camera dates every switch.
+    elif _dates_every_switch(events, other):
         events = events.everything
         own_s = events.at(corrections)
         views_s = np.array([[own_s.min(), own_s.max()]])
@@ -165,6 +164,13 @@ def _missed(
         (own_s, reach_s(events)),
         is_whole=isinstance(item, FlashIntervals),
     )
+
+
+def _dates_every_switch(events: Instants, other: Instants) -> bool:
+    """Return whether a source dates every switch of a light, by rows or between two frames."""
+    if not events.is_lasting or events.shows_every_switch:
+        return events.is_lasting
+    return other.shows_every_switch and bool(np.any(events.everything.half_s > 0.0))
 
 
 def find_missed(

@@ -12,7 +12,11 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.evidence.activity import Quantity
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
-__all__ = ["FlashEdges", "FlashIntervals"]
+__all__ = ["UNSEEN_RISE_PART", "FlashEdges", "FlashIntervals"]
+
+# Half of a light's rise delays half-light. Up to a quarter of a ramp, no rise is noticed: rms of
+# half of it, as a part of the ramp.
+UNSEEN_RISE_PART = 0.07
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,6 +146,15 @@ class FlashEdges:
     def by_rows(self) -> NDArray[np.bool_]:
         """Return which edges are dated by a row, not by the two frames they lie between."""
         return np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
+
+    @property
+    def unseen_rise_s(self) -> float:
+        """Error of half-light's latency, alike in all cameras, by a rise that ramps do not show.
+
+        Ramps are as long as the light or the exposure, whichever is shorter.
+        """
+        length_s = 2.0 * (self.half_light_s or 0.0)
+        return UNSEEN_RISE_PART * min(length_s, self.exposure_s or length_s)
 
     def mirrored(self) -> FlashEdges:
         """Return the same edges as those of an image whose last row was read first."""
