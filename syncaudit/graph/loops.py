@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from syncaudit.graph.edges import Edge
+from syncaudit.graph.edges import Edge, groups_of
 from syncaudit.model import LoopClosure
 
 __all__ = ["blocks_of", "find_loops"]
@@ -74,21 +74,9 @@ def blocks_of(loops: Sequence[LoopClosure]) -> dict[int, int]:
     Loops that share an edge check each other; edges without a common loop do not constrain each
     other (biconnected blocks of the graph).
     """
-    parent: dict[int, int] = {}
-
-    def root(i: int) -> int:
-        parent.setdefault(i, i)
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for loop in loops:
-        first = root(loop.measurements[0])
-        for other in loop.measurements[1:]:
-            parent[root(other)] = first
-            first = root(first)
-    return {index: root(index) for index in list(parent)}
+    pairs = [(loop.measurements[0], other) for loop in loops for other in loop.measurements]
+    block = groups_of(1 + max((max(pair) for pair in pairs), default=-1), pairs)
+    return {index: block[index] for _, index in pairs}
 
 
 _Parents = list[tuple[int, int, int] | None]  # parent, edge to it, depth
