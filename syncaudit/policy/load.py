@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -276,7 +275,7 @@ def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
                 settings[key] = getattr(layer, key)
     return Policy(
         name=name,
-        kinds={kind: _limits(table) for kind, table in kinds.items()},
+        kinds={kind: Limits(**table) for kind, table in kinds.items()},  # type: ignore[arg-type]  # offset_s is never off
         overrides=sources,
         required_kinds=frozenset(settings["required_kinds"]),
         confidence=float(settings["confidence"]),
@@ -285,8 +284,3 @@ def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
         baselines=baselines,
         preference=tuple(settings["preference"]),
     )
-
-
-def _limits(table: Mapping[str, float | None]) -> Limits:
-    known = {field.name for field in fields(Limits)}
-    return Limits(**{key: value for key, value in table.items() if key in known})  # type: ignore[arg-type]  # offset_s is never off
