@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import (
@@ -85,14 +86,8 @@ def judge_transcript(case: Case, name: str, spec: TranscriptSpec) -> CheckResult
         f"{word_duration(warning)}: state 'expected_offset_s' if that is a convention of its "
         "aligner"
     )
-    return CheckResult(
-        verdict=result.verdict,
-        gaps=result.gaps,
-        warnings=(
-            *result.warnings,
-            Finding.warning(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
-        ),
-    )
+    found = Finding.warning(ReasonCode.OFFSET, name, text, value=value_s, limit=warning)
+    return replace(result, warnings=(*result.warnings, found))
 
 
 def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: float) -> ClockEstimate:
