@@ -135,20 +135,13 @@ def _paths(
     source: int, target: int, parents: _Parents
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return (node, edge upwards) from both ends to where their branches meet."""
-    up: list[tuple[int, int]] = []
-    down: list[tuple[int, int]] = []
-    a, b = source, target
-    while a != b:
-        if _depth(parents, a) >= _depth(parents, b):
-            entry = parents[a]
-            if entry is None:
-                break
-            up.append((a, entry[1]))
-            a = entry[0]
-        else:
-            entry = parents[b]
-            if entry is None:
-                break
-            down.append((b, entry[1]))
-            b = entry[0]
-    return up, down
+    ends = [source, target]
+    paths: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    while ends[0] != ends[1]:
+        deeper = 0 if _depth(parents, ends[0]) >= _depth(parents, ends[1]) else 1
+        entry = parents[ends[deeper]]
+        if entry is None:
+            break
+        paths[deeper].append((ends[deeper], entry[1]))
+        ends[deeper] = entry[0]
+    return paths
