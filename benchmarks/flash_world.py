@@ -18,7 +18,7 @@ import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from syncaudit_calibration.plan import PlannedCamera, choose_screen_train
+from syncaudit_calibration.plan import LightKind, PlannedCamera, choose_train
 
 __all__ = ["ISSUE_WORLDS", "LightSource", "SceneCamera", "World", "draw_world", "render_world"]
 
@@ -253,7 +253,7 @@ def _screen_world(seed: int, *, n_filming: int) -> World:
         )
         for camera in cameras
     ]
-    train = choose_screen_train(planned, duration_s=30.0, rng=rng)
+    train = choose_train(planned, LightKind.SCREEN, duration_s=30.0, rng=rng)
     return World(
         seed=seed,
         duration_s=30.0,

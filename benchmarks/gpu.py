@@ -204,7 +204,7 @@ def _run(
             n_frames += 1
             if on_first is not None and n_frames == 1:
                 on_first()
-        assert frames.fallback is None, frames.fallback
+        assert frames.tally.fallback is None, frames.tally.fallback
         return n_frames
 
     def run() -> int:

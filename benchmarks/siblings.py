@@ -27,7 +27,7 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state import null
-from syncaudit.estimators.state.driver import camera_increments, driver_of, period_of
+from syncaudit.estimators.state.driver import camera_increments, period_of, state_driver
 from syncaudit.estimators.state.moments import RIDGES, change_at, log_likelihood
 from syncaudit.estimators.state.search import search_state, searched_rows
 from syncaudit.model import Activity, ImageMotion, Quantity
@@ -73,7 +73,7 @@ def chances(
     seen = seen.rows(seen.mid_s - seen.mid_s[0] < longest_s)
     drivers, after_s = [], []
     for one in (state, *others):
-        driver = driver_of(
+        driver = state_driver(
             one,
             slower_s=max(period_of(camera), period_of(one)),
             n_rows=seen.values.shape[0],

@@ -152,14 +152,12 @@ def _rig(
     n_cameras: int | None,
 ) -> tuple[PlannedCamera, ...]:
     from syncaudit_calibration.plan.cameras import planned_cameras, recorded_cameras
+    from syncaudit_calibration.recording import find_recording
 
     rates = parse_rates(fps, "--fps") if fps else ()
     readouts = parse_durations(readout, "--readout") if readout else ()
     exposures = parse_durations(exposure, "--exposure") if exposure else ()
     if recording is not None:
-        from syncaudit_calibration.plan.cameras import recorded_cameras
-        from syncaudit_calibration.recording import find_recording
-
         if n_cameras is not None:
             raise UsageError("the recording defines its cameras: leave out --cameras")
         return recorded_cameras(find_recording(recording), rates, readouts, exposures)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ class BackEnd(ABC):
 
     Every frame must have the presentation time that the container lists for it. If one does not,
     if the driver fails, or if the video cannot be decoded here, the CPU continues at that frame;
-    `LumaFrames.fallback` then gives the reason.
+    `DecodeTally.fallback` then gives the reason.
     """
 
     name: str
@@ -119,23 +120,14 @@ class BackEnd(ABC):
         why = self._unavailable_reason_of(header)
         if why is not None:
             raise UnfitError(why)
-        pts: tuple[int, ...] = tuple(listed.pts.tolist())
-        begin, stop = 0, listed.n_frames
-        if files.span_ns is not None:
-            begin, stop = (
-                bisect_left(pts, limit_ns, key=lambda value: in_ns(value, listed.time_base))
-                for limit_ns in files.span_ns
-            )
-        return VideoPart(
-            path=files.paths[0],
-            header=header,
-            pts=pts,
-            key_pts=frozenset(listed.key_pts.tolist()),
-            time_base=listed.time_base,
-            begin=begin,
-            stop=stop,
-            span_ns=files.span_ns,
+        part = VideoPart.of(files.paths[0], header, listed)
+        if files.span_ns is None:
+            return part
+        begin, stop = (
+            bisect_left(part.pts, limit_ns, key=lambda value: in_ns(value, listed.time_base))
+            for limit_ns in files.span_ns
         )
+        return replace(part, begin=begin, stop=stop, span_ns=files.span_ns)
 
     def _unavailable_reason_of(self, header: VideoHeader) -> str | None:
         if header.n_videos != 1:
@@ -160,8 +152,8 @@ class BackEnd(ABC):
 
 def _take_over(tally: DecodeTally, rest: LumaFrames) -> None:
     """Count the damage found by the CPU, including in frames that it decoded again."""
-    tally.n_corrupt, tally.n_errors = rest.n_corrupt, rest.n_errors
-    tally.first_error = rest.first_error
+    tally.n_corrupt, tally.n_errors = rest.tally.n_corrupt, rest.tally.n_errors
+    tally.first_error = rest.tally.first_error
 
 
 def first_line(error: Exception) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.frame import white_of
 from syncaudit.model import FrameFiles
 
@@ -35,7 +36,20 @@ class VideoPart:
     time_base: Fraction  # seconds per unit
     begin: int  # half-open range of the requested ones among them
     stop: int
-    span_ns: tuple[int, int] | None  # time span that contains them; None: all are requested
+    span_ns: tuple[int, int] | None = None  # time span that contains them; None: all are requested
+
+    @classmethod
+    def of(cls, path: str, header: VideoHeader, listed: ContainerFrames) -> VideoPart:
+        """Return the part that holds all frames that a container lists."""
+        return cls(
+            path=path,
+            header=header,
+            pts=() if listed.pts is None else tuple(listed.pts.tolist()),
+            key_pts=frozenset(listed.key_pts.tolist()),
+            time_base=listed.time_base,
+            begin=0,
+            stop=listed.n_frames,
+        )
 
     @property
     def wanted(self) -> tuple[int, ...]:

@@ -20,11 +20,11 @@ class UnfitError(Exception):
 class DecodeTally:
     """Running count of a decoder's results for one source."""
 
-    n_decoded: int = 0
-    n_corrupt: int = 0
-    n_errors: int = 0
-    first_error: str | None = None
-    fallback: str | None = None
+    n_decoded: int = 0  # frames
+    n_corrupt: int = 0  # frames in which damage was concealed
+    n_errors: int = 0  # packets or frames that could not be decoded
+    first_error: str | None = None  # what was wrong with the first of them
+    fallback: str | None = None  # why the CPU took over from the requested back end, if it did
 
     def note_error(self, message: str) -> None:
         """Count one packet or frame that could not be decoded."""
@@ -34,45 +34,20 @@ class DecodeTally:
 
 
 class LumaFrames(Iterator[Frame]):
-    """Iterator of the frames of one camera with the tally of its damage.
+    """Iterator of the frames of one camera.
 
-    The tally is complete once the iterator is exhausted.
+    `tally` counts what was decoded, with its damage; it is complete once the iterator is exhausted.
     """
 
     def __init__(self, frames: Generator[Frame, None, None], tally: DecodeTally) -> None:
         self._frames = frames
-        self._tally = tally
+        self.tally = tally
 
     def __iter__(self) -> LumaFrames:
         return self
 
     def __next__(self) -> Frame:
         return next(self._frames)
-
-    @property
-    def n_decoded(self) -> int:
-        """Frames yielded so far."""
-        return self._tally.n_decoded
-
-    @property
-    def n_corrupt(self) -> int:
-        """Frames yielded so far in which damage was concealed."""
-        return self._tally.n_corrupt
-
-    @property
-    def n_errors(self) -> int:
-        """Packets or frames that could not be decoded so far."""
-        return self._tally.n_errors
-
-    @property
-    def first_error(self) -> str | None:
-        """What was wrong with the first of them."""
-        return self._tally.first_error
-
-    @property
-    def fallback(self) -> str | None:
-        """Why the CPU took over from the requested back end, if it did."""
-        return self._tally.fallback
 
     def close(self) -> None:
         """Release the file; iteration cannot continue."""

@@ -54,17 +54,7 @@ def compare_with_cpu(back_end: BackEnd) -> Agreement:
     for path in SAMPLES.values():
         files = FrameFiles(paths=(str(path),))
         header = read_header(files)
-        listed = list_frames(str(path))
-        part = VideoPart(
-            path=str(path),
-            header=header,
-            pts=() if listed.pts is None else tuple(listed.pts.tolist()),
-            key_pts=frozenset(listed.key_pts.tolist()),
-            time_base=listed.time_base,
-            begin=0,
-            stop=listed.n_frames,
-            span_ns=None,
-        )
+        part = VideoPart.of(str(path), header, list_frames(str(path)))
         by_codec[header.codec] = _difference(back_end, files, part)
     if by_codec["h264"] is not None:
         return Agreement(general=f"it does not decode as the CPU does ({by_codec['h264']})")

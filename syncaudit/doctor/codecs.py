@@ -16,7 +16,7 @@ from syncaudit.model import FrameFiles
 for codec, path in SAMPLES.items():
     try:
         frames = iter_luma(FrameFiles(paths=(str(path),)))
-        n, why = sum(1 for _ in frames), frames.first_error or ""
+        n, why = sum(1 for _ in frames), frames.tally.first_error or ""
     except Exception as error:
         n, why = 0, str(error)
     print(codec, n, " ".join(why.split()), sep="\\t", flush=True)

@@ -124,26 +124,7 @@ class _Track:
     innovation: Floats
 
 
-@dataclass(slots=True)
-class _Adjoint:
-    """Information from later readings, each of shape (n, h)."""
-
-    r0: Floats
-    r1: Floats
-    n00: Floats
-    n01: Floats
-    n11: Floats
-    deleted: Floats  # a reading minus its prediction from the others, over its variance
-    information: Floats
-    pulled: Floats  # r and N of the offset as predicted
-    certain: Floats
-
-
-@dataclass(slots=True)
-class _End:
-    minus_2ll: Floats
-    drift: Floats
-    drift_variance: Floats
+_End = tuple[Floats, Floats, Floats]  # minus twice the log-likelihood, drift and its variance
 
 
 def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> Floats:
@@ -158,21 +139,24 @@ def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> Floats:
     steps : collection of int
         Readings that a step follows.
     """
-    return _forward(readings, noise, steps, None).minus_2ll
+    return _forward(readings, noise, steps, None)[0]
 
 
 def smooth(readings: Readings, noise: Noise, steps: Collection[int]) -> Smoothed:
     """Return offsets, drift and steps for each noise; parameters as for `weigh`."""
     n, h = readings.times_s.size, noise.offset.size
-    track = _Track(*np.zeros((9, n, h)))
+    track = np.zeros((9, n, h))
     end = _forward(readings, noise, steps, track)
-    return _backward(readings, track, end, steps)
+    return _backward(readings, _Track(*track), end, steps)
 
 
 def _forward(
-    readings: Readings, noise: Noise, steps: Collection[int], track: _Track | None
+    readings: Readings, noise: Noise, steps: Collection[int], track: Floats | None
 ) -> _End:
-    """Filter; a third state, the offset change since the start without steps, gives the drift."""
+    """Filter, and note the fields of `_Track` in `track`, shape (9, n, h).
+
+    A third state, the offset change since the start without steps, gives the drift.
+    """
     h = noise.offset.size
     white, walk, scale2 = noise.offset**2, noise.rate**2, noise.scale**2
     offsets, precision = readings.offsets_s.tolist(), readings.precision.tolist()
@@ -183,7 +167,7 @@ def _forward(
     c0, c1, c2 = np.zeros(h), np.zeros(h), np.zeros(h)
     minus_2ll = np.zeros(h)
     if track is not None:
-        _note(track, 0, (x0, x1, p00, p01, p11, c0, c0, c0, c0))
+        track[:, 0] = x0, x1, p00, p01, p11, c0, c0, c0, c0
     for k, gap_s in enumerate(gaps_s, start=1):
         half = gap_s * p11
         spread = white * gap_s + walk * (gap_s**3 / 3.0)
@@ -213,32 +197,23 @@ def _forward(
         else:
             kept, gain1, inverse, innovation = np.ones(h), c0 * 0.0, c0 * 0.0, c0 * 0.0
         if track is not None:
-            _note(track, k, (x0, x1, p00, p01, p11, gain1, kept, inverse, innovation))
+            track[:, k] = x0, x1, p00, p01, p11, gain1, kept, inverse, innovation
     span_s = max(float(readings.times_s[-1] - readings.times_s[0]), 1e-3)
-    return _End(minus_2ll, moved / span_s, np.maximum(c2, 0.0) / span_s**2)
-
-
-def _note(track: _Track, k: int, values: tuple[Floats, ...]) -> None:
-    (
-        track.offset_s[k],
-        track.rate[k],
-        track.p00[k],
-        track.p01[k],
-        track.p11[k],
-        track.gain1[k],
-        track.kept[k],
-        track.inverse[k],
-        track.innovation[k],
-    ) = values
+    return minus_2ll, moved / span_s, np.maximum(c2, 0.0) / span_s**2
 
 
 def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[int]) -> Smoothed:
-    """Propagate information of later readings about the state back: a vector r and a matrix N."""
+    """Propagate information of later readings about the state back: a vector r and a matrix N.
+
+    Combined with that of earlier readings, it gives the estimates.
+    """
     n, h = track.offset_s.shape
+    minus_2ll, drift, drift_variance = end
     gaps_s = np.diff(readings.times_s).tolist()
     is_read = (readings.precision > 0.0).tolist()
     r0, r1 = np.zeros((2, n, h))
     n00, n01, n11 = np.zeros((3, n, h))  # at the filtered state of each reading
+    # A reading minus its prediction from the others, over its variance, and the inverse of that.
     deleted, information = np.zeros((2, n, h))
     pulled, certain = np.zeros((2, n, h))  # r and N of the offset as predicted there
     for k in range(n - 1, -1, -1):
@@ -262,31 +237,16 @@ def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[in
         r0[k - 1], r1[k - 1] = u0, u1 + gap_s * u0
         n00[k - 1], n01[k - 1] = a, b + gap_s * a
         n11[k - 1] = d + gap_s * (2.0 * b + gap_s * a)
-    return _smoothed(
-        readings,
-        track,
-        end,
-        steps,
-        _Adjoint(r0, r1, n00, n01, n11, deleted, information, pulled, certain),
-    )
-
-
-def _smoothed(
-    readings: Readings, track: _Track, end: _End, steps: Collection[int], back: _Adjoint
-) -> Smoothed:
-    """Combine the information of earlier and later readings."""
-    r0, r1, n00, n01, n11 = back.r0, back.r1, back.n00, back.n01, back.n11
     p00, p01, p11 = track.p00, track.p01, track.p11
-    n = readings.times_s.size
     ends = [0, n - 1]
     left = p00 * n00 + p01 * n01
     right = p00 * n01 + p01 * n11
     e0, e1 = p01[ends], p11[ends]
     rate_left = e0 * n00[ends] + e1 * n01[ends]
     rate_right = e0 * n01[ends] + e1 * n11[ends]
-    step_s, step_variance = np.zeros((2, n, track.rate.shape[1]))
-    known = np.maximum(back.certain[1:], 1e-300)
-    step_s[:-1], step_variance[:-1] = back.pulled[1:] / known, 1.0 / known
+    step_s, step_variance = np.zeros((2, n, h))
+    known = np.maximum(certain[1:], 1e-300)
+    step_s[:-1], step_variance[:-1] = pulled[1:] / known, 1.0 / known
     for place in steps:
         step_variance[place] -= readings.step_std_s**2
     return Smoothed(
@@ -295,13 +255,11 @@ def _smoothed(
         end_rate=track.rate[ends] + e0 * r0[ends] + e1 * r1[ends],
         end_rate_variance=np.maximum(e1 - rate_left * e0 - rate_right * e1, 0.0),
         end_covariance=e0 - left[ends] * e0 - right[ends] * e1,
-        deleted_s=back.deleted / np.maximum(back.information, 1e-300),
-        deleted_variance=np.where(
-            back.information > 0.0, 1.0 / np.maximum(back.information, 1e-300), 0.0
-        ),
+        deleted_s=deleted / np.maximum(information, 1e-300),
+        deleted_variance=np.where(information > 0.0, 1.0 / np.maximum(information, 1e-300), 0.0),
         step_s=step_s,
         step_variance=np.maximum(step_variance, 0.0),
-        drift=end.drift,
-        drift_variance=end.drift_variance,
-        minus_2ll=end.minus_2ll,
+        drift=drift,
+        drift_variance=drift_variance,
+        minus_2ll=minus_2ll,
     )

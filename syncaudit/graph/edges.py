@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import PairMeasurement, nanoseconds
 
-__all__ = ["Edge", "Graph", "build_graph"]
+__all__ = ["Edge", "Graph", "build_graph", "groups_of"]
 
 # One sigma of a crystal's rate if it was not measured: data sheets promise 20 to 50 ppm at worst.
 # It widens a measurement that holds at another instant than the solution.
@@ -146,10 +146,10 @@ def build_graph(
         for index, m in enumerate(measurements)
         if _is_usable(m)
     ]
-    component = _groups(len(clocks), [(s, t) for _, _, s, t in used])
+    component = groups_of(len(clocks), [(s, t) for _, _, s, t in used])
     anchors = _anchors(len(clocks), used, at_ns)
     edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
-    drift_group = _groups(len(clocks), _drift_pairs(edges))
+    drift_group = groups_of(len(clocks), _drift_pairs(edges))
     return Graph(
         clocks=clocks,
         anchors_ns=tuple(anchors),
@@ -183,7 +183,7 @@ def _is_usable(m: PairMeasurement) -> bool:
     )
 
 
-def _groups(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+def groups_of(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """Return for every one of n nodes the first node of its connected group."""
     parent = list(range(n))
 

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from syncaudit.graph.edges import Edge
+from syncaudit.graph.edges import Edge, groups_of
 from syncaudit.model import LoopClosure
 
 __all__ = ["blocks_of", "find_loops"]
@@ -74,21 +74,9 @@ def blocks_of(loops: Sequence[LoopClosure]) -> dict[int, int]:
     Loops that share an edge check each other; edges without a common loop do not constrain each
     other (biconnected blocks of the graph).
     """
-    parent: dict[int, int] = {}
-
-    def root(i: int) -> int:
-        parent.setdefault(i, i)
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for loop in loops:
-        first = root(loop.measurements[0])
-        for other in loop.measurements[1:]:
-            parent[root(other)] = first
-            first = root(first)
-    return {index: root(index) for index in list(parent)}
+    pairs = [(loop.measurements[0], other) for loop in loops for other in loop.measurements]
+    block = groups_of(1 + max((max(pair) for pair in pairs), default=-1), pairs)
+    return {index: block[index] for _, index in pairs}
 
 
 _Parents = list[tuple[int, int, int] | None]  # parent, edge to it, depth
@@ -147,20 +135,13 @@ def _paths(
     source: int, target: int, parents: _Parents
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return (node, edge upwards) from both ends to where their branches meet."""
-    up: list[tuple[int, int]] = []
-    down: list[tuple[int, int]] = []
-    a, b = source, target
-    while a != b:
-        if _depth(parents, a) >= _depth(parents, b):
-            entry = parents[a]
-            if entry is None:
-                break
-            up.append((a, entry[1]))
-            a = entry[0]
-        else:
-            entry = parents[b]
-            if entry is None:
-                break
-            down.append((b, entry[1]))
-            b = entry[0]
-    return up, down
+    ends = [source, target]
+    paths: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    while ends[0] != ends[1]:
+        deeper = 0 if _depth(parents, ends[0]) >= _depth(parents, ends[1]) else 1
+        entry = parents[ends[deeper]]
+        if entry is None:
+            break
+        paths[deeper].append((ends[deeper], entry[1]))
+        ends[deeper] = entry[0]
+    return paths

@@ -169,7 +169,6 @@ class _Equations:
             drift_residual_ppm=None
             if drift_row is None
             else float(solved.fit.residuals[drift_row]),
-            drift_z=None if drift_row is None else float(solved.z[drift_row]),
         )
 
     def chi2(self, solved: Adjustment) -> tuple[tuple[int, float, float], ...]:

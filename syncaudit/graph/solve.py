@@ -115,7 +115,8 @@ def solve_clocks(
             consensus,
         )
     )
-    out_ns = _epoch(graph, chosen, at_ns)
+    anchor_ns = at_ns if chosen is None else graph.anchors_ns[chosen]
+    out_ns = anchor_ns if abs(anchor_ns - at_ns) * 1e-9 > _SAME_EPOCH_S else at_ns
     return ClockSolution(
         reference=None if chosen is None else graph.clocks[chosen],
         is_reference_stated=stated is not None,
@@ -216,13 +217,6 @@ def _consensus(
     if not members:  # the manifest names a transcript
         return None
     return choose_reference(spread, tolerance, members, trust)
-
-
-def _epoch(graph: Graph, chosen: int | None, at_ns: int) -> int:
-    if chosen is None:
-        return at_ns
-    anchor = graph.anchors_ns[chosen]
-    return anchor if abs(anchor - at_ns) * 1e-9 > _SAME_EPOCH_S else at_ns
 
 
 def _chi2_reduced(graph: Graph, network: Network, reference: int | None) -> float | None:

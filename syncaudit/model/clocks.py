@@ -121,8 +121,8 @@ class EdgeResidual:
         Whether it alone is to blame for the contradiction: the others agree without it, and the
         solution left it out. Contradicted without being an outlier means that it cannot be
         determined which of several measurements is wrong.
-    drift_residual_ppm, drift_z : float, optional
-        The same for the measured drift; None if it has none or drift is unobservable.
+    drift_residual_ppm : float, optional
+        Measured minus solved drift; None if it has none or drift is unobservable.
     """
 
     index: int
@@ -132,7 +132,6 @@ class EdgeResidual:
     is_contradicted: bool
     is_outlier: bool = False
     drift_residual_ppm: float | None = None
-    drift_z: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.detectors import find_band_energies, spoken_tier
 from syncaudit.errors import AlignmentError, SyncAuditError, UsageError, nearest_name
+from syncaudit.estimators import measure_speech
 from syncaudit.formatting import word_measure
-from syncaudit.model import AudioStream, PairMeasurement, SourceKind
-from syncaudit.pipeline.tiers import measure_tier
+from syncaudit.model import AudioStream, PairMeasurement, SourceKind, Tier
 from syncaudit.speech.aligners import ALIGNERS, Aligner, Alignment, Utterance
 
-__all__ = ["AUTO", "Choice", "JudgedAlignment", "align_and_judge", "choose_aligners"]
+__all__ = [
+    "AUTO",
+    "Choice",
+    "JudgedAlignment",
+    "align_and_judge",
+    "choose_aligners",
+    "measure_tier",
+]
 
 AUTO = "auto"
 # The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.
@@ -152,44 +160,29 @@ def _judge(
     if isinstance(result, AlignmentError):
         return result
     found = measure_tier(result.phones, _stream(utterance), name="the alignment")
+    judged = _weigh(result, found, utterance)
+    if isinstance(judged, AlignmentError):
+        return judged
+    is_verified, why = judged
+    return JudgedAlignment(alignment=result, measurement=found, is_verified=is_verified, why=why)
+
+
+def _weigh(
+    result: Alignment, found: PairMeasurement, utterance: Utterance
+) -> tuple[bool, str] | AlignmentError:
+    """Return whether anything confirms an alignment, and what, or why nothing can."""
+    by = f"{utterance.name}: the alignment by {result.aligner}"
     if found.accepted:
-        return _by_measurement(result, found, utterance)
+        offset_s, std_s = found.offset_s or 0.0, found.offset_std_s or 0.0
+        off = f"{word_measure(offset_s, std_s)} off"
+        if abs(offset_s) > _LIMIT_S + 2.0 * std_s or abs(found.step_s or 0.0) > _LIMIT_S:
+            return AlignmentError(f"{by} is {off} the audio, more than {1e3 * _LIMIT_S:.0f} ms")
+        return True, f"measured against the audio: {off}"
     if result.has_own_score:
-        return JudgedAlignment(
-            alignment=result,
-            measurement=found,
-            is_verified=True,
-            why=f"its own score indicates that the text fits (not measured: {found.why})",
-        )
+        return True, f"its own score indicates that the text fits (not measured: {found.why})"
     if utterance.duration_s >= _TELLING_S:
-        return AlignmentError(
-            f"{utterance.name}: the alignment by {result.aligner} does not fit the audio: "
-            f"{found.why}"
-        )
-    return _by_another(result, found, utterance)
-
-
-def _by_measurement(
-    result: Alignment, found: PairMeasurement, utterance: Utterance
-) -> JudgedAlignment | AlignmentError:
-    offset_s, std_s = found.offset_s or 0.0, found.offset_std_s or 0.0
-    if abs(offset_s) > _LIMIT_S + 2.0 * std_s or abs(found.step_s or 0.0) > _LIMIT_S:
-        return AlignmentError(
-            f"{utterance.name}: the alignment by {result.aligner} is "
-            f"{word_measure(offset_s, std_s)} off the audio, more than {1e3 * _LIMIT_S:.0f} ms"
-        )
-    return JudgedAlignment(
-        alignment=result,
-        measurement=found,
-        is_verified=True,
-        why=f"measured against the audio: {word_measure(offset_s, std_s)} off",
-    )
-
-
-def _by_another(
-    result: Alignment, found: PairMeasurement, utterance: Utterance
-) -> JudgedAlignment | AlignmentError:
-    """Compare a short alignment without a score with that of the aligner that has one."""
+        return AlignmentError(f"{by} does not fit the audio: {found.why}")
+    # A short alignment without a score is compared with that of the aligner that has one.
     other = ALIGNERS[_WITH_SCORE]()
     is_usable = other.unavailable_reason(utterance.language, is_phones=False) is None
     second = other.align([utterance])[0] if is_usable else None
@@ -200,18 +193,8 @@ def _by_another(
             f"{1e3 * apart_s:.0f} ms apart"
         )
     if apart_s is not None and apart_s <= _SAME_S:
-        return JudgedAlignment(
-            alignment=result,
-            measurement=found,
-            is_verified=True,
-            why=f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it",
-        )
-    return JudgedAlignment(
-        alignment=result,
-        measurement=found,
-        is_verified=False,
-        why=f"nothing confirms it: {found.why}",
-    )
+        return True, f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it"
+    return False, f"nothing confirms it: {found.why}"
 
 
 def _apart(first: Alignment, second: Alignment) -> float | None:
@@ -233,3 +216,37 @@ def _stream(utterance: Utterance) -> AudioStream:
         rate_hz=utterance.rate_hz,
         samples=utterance.samples,
     )
+
+
+def measure_tier(
+    tier: Tier, audio: AudioStream, *, name: str = "tier", max_offset_s: float = 2.0
+) -> PairMeasurement:
+    """Measure the offset of a tier of phones or words from its audio.
+
+    Parameters
+    ----------
+    tier : Tier
+        In seconds of the audio file.
+    audio : AudioStream
+        Audio to measure it against.
+    name : str
+        Name of the tier in the result.
+    max_offset_s : float
+        Largest offset to search, either sign.
+
+    Returns
+    -------
+    PairMeasurement
+        `offset_s` is what to add to the tier's times; refused with a reason if it cannot be
+        determined, or if the tier does not belong to the audio.
+    """
+    at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
+    spoken = spoken_tier(tier, source=name, audio=audio.name)
+    if spoken is None:
+        why = "the tier holds no words and no phones"
+        return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
+    sound = find_band_energies(audio)
+    if sound is None:
+        why = "the audio is silent, shorter than 0.1 s or sampled below 6 kHz"
+        return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
+    return measure_speech(spoken, sound, max_offset_s=max_offset_s)

@@ -112,7 +112,8 @@ def find_rotation(
     """Return the rotation of one camera between all of its frames, as `detect_in_frames`."""
     part = ClipEvidence()
     detector = RotationDetector(stream)
-    _decode_once(stream, (detector,), stages, wanted=wanted.get(stream.name), decoder=decoder)
+    frames = wanted.get(stream.name)  # what is wrong with them was reported the first time
+    _watch(stream, (detector,), ClipEvidence(), stages, wanted=frames, decoder=decoder)
     with stages.timed("detect"):
         _keep_rotation(detector, part)
     return part
@@ -139,7 +140,7 @@ def find_flashes(
             return find_flashes(replace(stream, scan=found.scan), stages)
         if columns is not None:
             flash = FlashDetector(stream, columns)
-            _decode_once(stream, (flash,), stages)
+            _watch(stream, (flash,), ClipEvidence(), stages)
             with stages.timed("detect"):
                 found = max(found, flash.finish(), key=_n_dated_rows)
         _keep_flashes(stream, found, part)
@@ -154,7 +155,7 @@ def find_flashes_by_scan(
     The frames are decoded once for all of `scans`; light on a part of the width is not looked for.
     """
     flashes = [FlashDetector(replace(stream, scan=scan)) for scan in scans]
-    _decode_once(stream, flashes, stages)
+    _watch(stream, flashes, ClipEvidence(), stages)
     with stages.timed("detect"):
         found = [flash.finish() for flash in flashes]
     return [edges for edges in found if isinstance(edges, FlashEdges)]
@@ -163,22 +164,6 @@ def find_flashes_by_scan(
 def _n_dated_rows(found: FlashEdges | FlashIntervals | None) -> int:
     """Return how many rows date lights; frames that passing objects brighten have none."""
     return int(np.count_nonzero(found.by_rows)) if isinstance(found, FlashEdges) else 0
-
-
-def _watch(
-    stream: CameraStream,
-    detectors: Sequence[_Watcher],
-    evidence: ClipEvidence,
-    stages: Stages,
-    *,
-    wanted: NDArray[np.bool_] | None = None,
-    decoder: str = "cpu",
-) -> ImageAuditPass | None:
-    look, findings = _decode_once(stream, detectors, stages, wanted=wanted, decoder=decoder)
-    evidence.findings += findings
-    if look is not None and look.frames.fallback is not None:
-        evidence.fallbacks[stream.name] = look.frames.fallback
-    return look
 
 
 def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
@@ -236,19 +221,23 @@ def _n_in_order(times_s: NDArray[np.float64]) -> int:
     return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1
 
 
-def _decode_once(
+def _watch(
     stream: CameraStream,
     detectors: Sequence[_Watcher],
+    evidence: ClipEvidence,
     stages: Stages,
     *,
     wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
-) -> tuple[ImageAuditPass | None, list[Finding]]:
-    """Decode a camera once, pass every frame to its detectors and audit it."""
+) -> ImageAuditPass | None:
+    """Decode a camera once, pass every frame to its detectors and audit it.
+
+    What is wrong with the file, and why the CPU decoded it, is added to the evidence.
+    """
     if stream.time_ns.size == 0 or not stream.files.paths:
-        return None, []  # nothing to look at: no frames, or timestamps alone
+        return None  # nothing to look at: no frames, or timestamps alone
     if spans_too_long(stream.time_ns):
-        return None, []  # reported by the timestamp audit; such timestamps cannot place a frame
+        return None  # reported by the timestamp audit; such timestamps cannot place a frame
     auditor = ImageAuditor(stream)
     watchers = (*detectors, auditor)
     try:
@@ -262,9 +251,13 @@ def _decode_once(
                     watcher.update(frame)
     except SyncAuditError as error:
         refuse_machine_fault(error, error.path, source=stream.name)
-        return None, [unreadable(stream.name, error)]
-    findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
-    return ImageAuditPass(auditor, frames, wanted), findings
+        evidence.findings.append(unreadable(stream.name, error))
+        return None
+    if wanted is None:
+        evidence.findings += _count_mismatch(stream, frames.tally.n_decoded)
+    if frames.tally.fallback is not None:
+        evidence.fallbacks[stream.name] = frames.tally.fallback
+    return ImageAuditPass(auditor, frames.tally, wanted)
 
 
 def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Frame]:

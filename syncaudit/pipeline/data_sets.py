@@ -135,7 +135,7 @@ class DataSet:
         found: dict[tuple[str, str], tuple[float, float, float]] = {}
         for pair in measurements:
             source, target = clocks[pair.source], clocks[pair.target]
-            is_asked = pair.is_baseline_only or pair.method in self._policy.baseline_only
+            is_asked = self._policy.is_baseline_only(pair)
             if not pair.accepted or is_asked or pair.step_s is not None:
                 continue
             intended_s = (

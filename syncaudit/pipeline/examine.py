@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.at_work import at_work_on
 from syncaudit.detectors import audit_streams
+from syncaudit.formatting import word_correction
 from syncaudit.model import (
     CameraStream,
     Clip,
@@ -21,20 +22,19 @@ from syncaudit.model import (
     PairMeasurement,
     ReasonCode,
     RotationIncrements,
+    Severity,
     StampAudit,
     Stream,
     TranscriptStream,
 )
 from syncaudit.pipeline.conclude import conclude
-from syncaudit.pipeline.conditions import conditions_of
-from syncaudit.pipeline.evidence import find_evidence, track_all_frames
+from syncaudit.pipeline.evidence import conditions_of, find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (
     apply_calibration,
     check_calibration,
     windows_before,
 )
 from syncaudit.pipeline.misplaced_files import find_misplaced_files
-from syncaudit.pipeline.own_starts import find_own_starts
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
@@ -228,7 +228,7 @@ def examine(
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     measurements = (*_of_dated(measured, streams), *texts.measurements)
-    found = (*record.findings, *find_own_starts(evidence, measurements))
+    found = (*record.findings, *_own_starts(evidence, measurements))
     record = replace(record, measurements=measurements, findings=found)
     solution, verdict = conclude(clip, record, policy)
     return Examination(
@@ -262,6 +262,36 @@ def _of_dated(
                 f"{min(numbered & ends)} is only numbered: frame numbers are not timestamps"
             )
         yield pair
+
+
+def _own_starts(evidence: ClipEvidence, measured: Iterable[PairMeasurement]) -> Iterator[Finding]:
+    """Yield a doubt for every source whose start is not stated.
+
+    The most precise measurement of it, or of another source on the same clock, determines by how
+    much to move it.
+    """
+    pairs = [each for pair in measured if pair.accepted for each in (pair, pair.turned())]
+    for name in sorted(evidence.undated):
+        own = [
+            pair
+            for pair in pairs
+            if (pair.source == name or evidence.share_a_clock(pair.source, name))
+            and pair.target not in evidence.undated
+        ]
+        best = min(own, key=lambda pair: pair.offset_std_s or 0.0, default=None)
+        if best is None or best.offset_s is None:
+            where, cure = "nothing in the clip states when that is", "State it in the manifest."
+        else:
+            words = f"its timestamps are {word_correction(best.offset_s, best.offset_std_s)}"
+            where = f"{words} against {best.target} ({best.method.replace('_', ' ')})"
+            cure = "Correct them by that and remove 'is_start_assumed'."
+        yield Finding(
+            code=ReasonCode.MANIFEST,
+            source=name,
+            message=f"{name} counts from its own start: {where}. {cure}",
+            value=None if best is None else best.offset_s,
+            severity=Severity.DOUBT,
+        )
 
 
 def rotations_throughout(examination: Examination) -> dict[str, RotationIncrements]:

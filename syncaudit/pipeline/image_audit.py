@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import LumaFrames
+from syncaudit.decode.luma import DecodeTally
 from syncaudit.detectors import ImageAuditor
 from syncaudit.model import (
     Activity,
@@ -40,14 +40,14 @@ class ImageAuditPass:
     ----------
     auditor : ImageAuditor
         Has seen every frame.
-    frames : LumaFrames
-        Exhausted, so that its tally is complete.
+    tally : DecodeTally
+        Of all frames.
     wanted : ndarray of bool, shape (n,), optional
         Frames that were examined, unless all were.
     """
 
     auditor: ImageAuditor
-    frames: LumaFrames
+    tally: DecodeTally
     wanted: NDArray[np.bool_] | None
 
 
@@ -85,8 +85,8 @@ def audit_images(
 
         n_frames = stream.n_frames_container or stream.time_ns.size
         audits[stream.name] = look.auditor.finish(
-            n_errors=look.frames.n_errors,
-            first_error=look.frames.first_error,
+            n_errors=look.tally.n_errors,
+            first_error=look.tally.first_error,
             expected=np.arange(n_frames) if look.wanted is None else np.flatnonzero(look.wanted),
             has_moved=has_moved,
         )
@@ -128,8 +128,7 @@ def _within(
     epoch_ns: int, times_s: NDArray[np.float64], span_ns: tuple[int, int]
 ) -> NDArray[np.bool_]:
     low, high = ((end - epoch_ns) * 1e-9 for end in span_ns)
-    inside: NDArray[np.bool_] = (times_s >= low) & (times_s < high)
-    return inside
+    return (times_s >= low) & (times_s < high)
 
 
 def _turned(

@@ -9,7 +9,7 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream, clock_of
 
-__all__ = ["apply_calibration", "check_calibration", "windows_before"]
+__all__ = ["apply_calibration", "check_calibration", "intended_s", "windows_before"]
 
 # 30 years: from unix time to any recorder's own start. No clock drifts by 1 %.
 _MOST_S = 1e9
@@ -57,9 +57,7 @@ def _is_number(value: object, most: float) -> bool:
     return type(value) in (int, float) and -most < value < most  # type: ignore[operator]  # a number
 
 
-def apply_calibration(
-    stream: Stream, calibration: Mapping[str, object], clip: Clip | None = None
-) -> Stream:
+def apply_calibration(stream: Stream, calibration: Mapping[str, Any], clip: Clip) -> Stream:
     """Return `stream` with its timestamps corrected by the calibration.
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at)``. Drift counts only where the
@@ -92,7 +90,7 @@ def apply_calibration(
 
 
 def windows_before(
-    near_ns: tuple[int, int], calibration: Mapping[str, object] | None, clip: Clip
+    near_ns: tuple[int, int], calibration: Mapping[str, Any] | None, clip: Clip
 ) -> dict[str, tuple[int, int]]:
     """Return, by source, the uncorrected timestamps that a calibration may move into a window.
 
@@ -116,41 +114,28 @@ def windows_before(
 
 
 def _correction(
-    name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
+    name: str, clock: str, calibration: Mapping[str, Any], clip: Clip
 ) -> ClockMap | None:
-    """Return the correction of a source; None if the calibration does not cover it."""
-    known = _known(name, clock, calibration, clip)
+    """Return the correction of a source, by its own entry or that of another one with its clock.
+
+    None if the calibration covers neither.
+    """
+    sources = calibration["sources"]
+    peers = (each for each, spec in clip.sources.items() if clock_of(each, spec) == clock)
+    known = next((sources[each] for each in (name, *peers) if each in sources), None)
     if known is None:
         return None
     drift_ppm, at_ns = known.get("drift_ppm"), known.get("at_ns", calibration.get("at_ns"))
-    if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
+    if drift_ppm is None or at_ns is None:
         drift_ppm, at_ns = None, None
-    intended_s = _intended_s(clip, name) - _intended_s(clip, calibration.get("reference"))
-    return ClockMap(
-        offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
+    offset_s = float(known["offset_s"]) - intended_s(clip, name, calibration.get("reference"))
+    return ClockMap(offset_s=offset_s, drift_ppm=drift_ppm, at_ns=at_ns)
+
+
+def intended_s(clip: Clip, name: str, reference: object) -> float:
+    """Return the intended offset of a source relative to a reference, where that is a source."""
+    own_s, reference_s = (
+        next((spec.expected_offset_s for each, spec in clip.sources.items() if each == which), 0.0)
+        for which in (name, reference)
     )
-
-
-def _known(
-    name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
-) -> Mapping[str, Any] | None:
-    """Return the calibration's entry for a source, or for another one with the same clock."""
-    sources = calibration.get("sources")
-    if not isinstance(sources, Mapping):
-        return None
-    peers = (
-        []
-        if clip is None
-        else [n for n, spec in clip.sources.items() if clock_of(n, spec) == clock]
-    )
-    for each in (name, *peers):
-        if isinstance(sources.get(each), Mapping):
-            known: Mapping[str, Any] = sources[each]
-            return known
-    return None
-
-
-def _intended_s(clip: Clip | None, name: object) -> float:
-    if clip is None or not isinstance(name, str) or name not in clip.sources:
-        return 0.0
-    return clip.sources[name].expected_offset_s
+    return own_s - reference_s

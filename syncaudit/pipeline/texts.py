@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import (
@@ -77,8 +78,9 @@ def align_texts(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> Al
 def _align(
     name: str, stream: TranscriptStream, audio: Stream | None, language: str, texts: AlignedTexts
 ) -> None:
+    refused = partial(PairMeasurement.refused, name, stream.audio, METHOD)
     if not isinstance(audio, AudioStream) or not audio.samples.size:
-        texts.measurements.append(_refused(name, stream.audio, 0, "its audio cannot be read"))
+        texts.measurements.append(refused(0, "its audio cannot be read"))
         return
     at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
     utterance = Utterance(
@@ -93,14 +95,14 @@ def _align(
             [utterance], choose_aligners(language=language, is_one_enough=True)
         )
     except SyncAuditError as error:
-        texts.measurements.append(_refused(name, audio.name, at_ns, str(error)))
+        texts.measurements.append(refused(at_ns, str(error)))
         return
     if isinstance(judged, AlignmentError):
         why = str(judged).removeprefix(f"{name}: ")
-        texts.measurements.append(_refused(name, audio.name, at_ns, why))
+        texts.measurements.append(refused(at_ns, why))
         return
     if not judged.is_verified:
-        texts.measurements.append(_refused(name, audio.name, at_ns, judged.why))
+        texts.measurements.append(refused(at_ns, judged.why))
         return
     made = judged.alignment
     texts.streams[name] = replace(stream, tiers=(made.phones, made.words), tier=made.phones.name)
@@ -127,7 +129,3 @@ def _align(
             f"({judged.why}).{guessed}",
         )
     )
-
-
-def _refused(name: str, audio: str, at_ns: int, why: str) -> PairMeasurement:
-    return PairMeasurement.refused(name, audio, METHOD, at_ns, why)

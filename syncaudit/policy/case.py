@@ -187,6 +187,19 @@ def defect(
     return Finding(code=code, source=source, message=message, value=value, limit=limit)
 
 
+def rejected(
+    code: ReasonCode,
+    source: str,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> CheckResult:
+    """Return the result that a source is rejected, and why."""
+    found = defect(code, source, message, value=value, limit=limit)
+    return CheckResult(verdict=Verdict.REJECT, defects=(found,))
+
+
 def limited(
     code: ReasonCode,
     source: str,

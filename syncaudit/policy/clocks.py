@@ -13,7 +13,7 @@ from syncaudit.formatting import (
     word_measure,
 )
 from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, ClockCase, defect
+from syncaudit.policy.case import CheckResult, ClockCase, rejected
 from syncaudit.policy.equivalence import (
     Course,
     Equivalence,
@@ -57,30 +57,23 @@ def judge_clock(case: ClockCase) -> CheckResult:
         _judge_drift(case, estimate),
         _judge_step(case, estimate, moment),
     ]
-    defects = _one_per_code([finding for result in results for finding in result.defects])
+    defects: dict[ReasonCode, Finding] = {}
+    for finding in (finding for result in results for finding in result.defects):
+        defects.setdefault(finding.code, finding)
     verdicts = {result.verdict for result in results}
     return CheckResult(
-        verdict=Verdict.REJECT
-        if Verdict.REJECT in verdicts
-        else Verdict.UNVERIFIED
-        if Verdict.UNVERIFIED in verdicts
-        else Verdict.PASS,
-        defects=defects,
+        verdict=next(
+            v for v in (Verdict.REJECT, Verdict.UNVERIFIED, Verdict.PASS) if v in verdicts
+        ),
+        defects=tuple(defects.values()),
         gaps=tuple(finding for result in results for finding in result.gaps),
         warnings=tuple(
             finding
             for result in results
             for finding in result.warnings
-            if finding.code not in {found.code for found in defects}
+            if finding.code not in defects
         ),
     )
-
-
-def _one_per_code(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    kept: dict[ReasonCode, Finding] = {}
-    for finding in findings:
-        kept.setdefault(finding.code, finding)
-    return tuple(kept.values())
 
 
 def _judge_companions(case: ClockCase) -> CheckResult:
@@ -135,10 +128,7 @@ def _judge_drift(case: ClockCase, estimate: ClockEstimate) -> CheckResult:
             limit=limit,
         )
     message = f"{name} drifts {drift}; limit {limit:g} ppm"
-    return CheckResult(
-        verdict=Verdict.REJECT,
-        defects=(defect(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit),),
-    )
+    return rejected(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit)
 
 
 def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Finding, ...]:
@@ -165,10 +155,7 @@ def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckR
         f"{word_duration(limit)}"
         f"{_word_slip(estimate.step_s, estimate.step_std_s or 0.0, case.period_s, z)}"
     )
-    return CheckResult(
-        verdict=Verdict.REJECT,
-        defects=(defect(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit),),
-    )
+    return rejected(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit)
 
 
 def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
@@ -235,10 +222,7 @@ def _judge_offset(
         else:
             code = ReasonCode.STEP
             message = f"{name} jumps {jump} {moment} and is {where}{slip}"
-    return CheckResult(
-        verdict=Verdict.REJECT,
-        defects=(defect(code, name, message, value=point.value_s, limit=limit),),
-    )
+    return rejected(code, name, message, value=point.value_s, limit=limit)
 
 
 def _too_uncertain(

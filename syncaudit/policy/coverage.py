@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from syncaudit.formatting import word_duration
-from syncaudit.model import (
-    Clip,
-    ClockSolution,
-    EventsSpec,
-    Finding,
-    ReasonCode,
-    Severity,
-    TranscriptSpec,
-    clock_of,
-)
+from syncaudit.model import EventsSpec, Finding, ReasonCode, Severity, TranscriptSpec
 from syncaudit.policy.case import Case, Findings
 
 __all__ = ["check_coverage"]
@@ -37,7 +28,7 @@ def check_coverage(case: Case) -> Findings:
     stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
     window = f"the clip's window, {start_ns} to {stop_ns}"
     lacks = {
-        name: _lacking_s(ends, _correction_s(name, clip, case.solution), start_ns, stop_ns)
+        name: _lacking_s(ends, _correction_s(name, case), start_ns, stop_ns)
         for name, ends in record.extents.items()
     }
     span_s = (stop_ns - start_ns) * 1e-9
@@ -96,12 +87,12 @@ def _word_lack(late_s: float, early_s: float) -> str:
     )
 
 
-def _correction_s(name: str, clip: Clip, solution: ClockSolution) -> float:
+def _correction_s(name: str, case: Case) -> float:
     """Return what to add to a source's timestamps, 0 if nothing is known."""
-    spec = clip.sources[name]
-    estimate = solution.clocks.get(clock_of(name, spec))
-    measured_s = None if estimate is None else estimate.offset_s
-    return 0.0 if measured_s is None else measured_s + spec.expected_offset_s
+    estimate = case.clock(name)
+    if estimate is None or estimate.offset_s is None:
+        return 0.0
+    return estimate.offset_s + case.clip.sources[name].expected_offset_s
 
 
 def _doubt(code: ReasonCode, name: str, text: str, value: float, limit: float) -> Finding:

@@ -86,8 +86,8 @@ class Fleet:
         """
         methods = set()
         for pair in clip.pairs:
-            is_asked = pair.is_baseline_only or pair.method in self._policy.baseline_only
-            if pair.offset_s is None or not (pair.accepted and is_asked) or pair.step_s is not None:
+            is_asked = pair.accepted and self._policy.is_baseline_only(pair)
+            if pair.offset_s is None or not is_asked or pair.step_s is not None:
                 continue
             ends = {
                 name: clip.sources[name]

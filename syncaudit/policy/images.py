@@ -24,27 +24,13 @@ __all__ = ["check_images", "judge_images"]
 _MOST_LISTED = 3
 # Share of blank frames above which a camera shows nothing at all: it did not go blank.
 _ALL_SHARE = 0.97
+_COPY = "Copy the file again from the recorder or drop the clip."
 _WORDS: Mapping[ImageFault, tuple[str, str]] = {
-    ImageFault.DAMAGED: (
-        "are damaged or refer to damaged ones",
-        "Copy the file again from the recorder or drop the clip.",
-    ),
-    ImageFault.UNDECODED: (
-        "could not be decoded",
-        "Copy the file again from the recorder or drop the clip.",
-    ),
-    ImageFault.GREY: (
-        "are grey where nothing could be decoded",
-        "Copy the file again from the recorder or drop the clip.",
-    ),
-    ImageFault.HALF: (
-        "are cut off: their lower rows all repeat one row",
-        "Copy the file again from the recorder or drop the clip.",
-    ),
-    ImageFault.SIZE: (
-        "differ in size from the first",
-        "Export one size per file.",
-    ),
+    ImageFault.DAMAGED: ("are damaged or refer to damaged ones", _COPY),
+    ImageFault.UNDECODED: ("could not be decoded", _COPY),
+    ImageFault.GREY: ("are grey where nothing could be decoded", _COPY),
+    ImageFault.HALF: ("are cut off: their lower rows all repeat one row", _COPY),
+    ImageFault.SIZE: ("differ in size from the first", "Export one size per file."),
 }
 
 
@@ -105,7 +91,7 @@ def _damage(name: str, uri: str, audit: ImageAudit, limits: Limits) -> list[Find
     if audit.errors and not n_undecoded:
         text = (
             f"{uri}: {word_count(audit.errors, 'packet')} could not be decoded (first: "
-            f"{audit.first_error}). Copy the file again from the recorder or drop the clip."
+            f"{audit.first_error}). {_COPY}"
         )
         is_defect = limits.damaged_share is not None and audit.errors / total > limits.damaged_share
         findings.append((defect if is_defect else Finding.warning)(ReasonCode.CORRUPT, name, text))
@@ -200,12 +186,9 @@ def _blank_throughout(
 
 def _plain(name: str, audit: ImageAudit) -> list[Finding]:
     findings = []
+    covered = "shows almost nothing (covered lens or darkness)"
     for fault, code, words in (
-        (
-            ImageFault.COVERED,
-            ReasonCode.EMPTY,
-            "shows almost nothing (covered lens or darkness)",
-        ),
+        (ImageFault.COVERED, ReasonCode.EMPTY, covered),
         (ImageFault.WHITE, ReasonCode.CORRUPT, "is overexposed everywhere"),
     ):
         if audit.of(fault):

@@ -89,16 +89,7 @@ def _of_clock(case: Case, name: str, *, is_unseen: bool) -> CheckResult:
     """Judge the clock of a source, or a transcript by its audio."""
     spec = case.clip.sources[name]
     if isinstance(spec, TranscriptSpec):
-        return judge_transcript(
-            name,
-            spec.audio,
-            limits=case.limits[name],
-            measurements=case.measurements,
-            at_ns=case.solution.at_ns,
-            expected_offset_s=spec.expected_offset_s,
-            span_s=case.record.span_s,
-            z=case.z,
-        )
+        return judge_transcript(case, name, spec)
     if is_unseen and not case.measurements:
         return _UNSEEN
     own = ClockCase(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -238,20 +237,18 @@ def _wanted(item: Mapping[str, Any]) -> str:
     return message
 
 
-_IN_SECONDS = {name for name in _LimitsFile.model_fields if name.endswith("_ms")}
-
-
-def _in_base_units(table: _LimitsFile) -> dict[str, float | None]:
-    """Return the limits that a table sets, in base units: the only place that handles `_ms`."""
-    limits: dict[str, float | None] = {}
+def _in_base_units(table: _LimitsFile | _BaselineFile) -> dict[str, float | None]:
+    """Return the figures that a table sets, in base units: the only place that handles `_ms`."""
+    figures: dict[str, float | None] = {}
     for key in table.model_fields_set:
         value = getattr(table, key)
-        name = f"{key.removesuffix('_ms')}_s" if key in _IN_SECONDS else key
+        is_ms = key.endswith("_ms")
+        name = f"{key.removesuffix('_ms')}_s" if is_ms else key
         if value is None or value == "off":
-            limits[name] = None
+            figures[name] = None
         else:
-            limits[name] = float(value) * 1e-3 if key in _IN_SECONDS else float(value)
-    return limits
+            figures[name] = float(value) * 1e-3 if is_ms else float(value)
+    return figures
 
 
 def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
@@ -266,17 +263,13 @@ def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
         for pattern, table in layer.sources.items():
             sources.setdefault(pattern, {}).update(_in_base_units(table))
         for method, baseline in layer.baselines.items():
-            tolerance_ms = baseline.tolerance_ms
-            baselines[method] = Baseline(
-                offset_s=baseline.offset_ms * 1e-3,
-                tolerance_s=None if tolerance_ms is None else tolerance_ms * 1e-3,
-            )
+            baselines[method] = Baseline(**_in_base_units(baseline))  # type: ignore[arg-type]  # offset_s is a number
         for key in ("confidence", "required_kinds", "preference", "max_offset_s", "baseline_only"):
             if getattr(layer, key) is not None:
                 settings[key] = getattr(layer, key)
     return Policy(
         name=name,
-        kinds={kind: _limits(table) for kind, table in kinds.items()},
+        kinds={kind: Limits(**table) for kind, table in kinds.items()},  # type: ignore[arg-type]  # offset_s is never off
         overrides=sources,
         required_kinds=frozenset(settings["required_kinds"]),
         confidence=float(settings["confidence"]),
@@ -285,8 +278,3 @@ def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
         baselines=baselines,
         preference=tuple(settings["preference"]),
     )
-
-
-def _limits(table: Mapping[str, float | None]) -> Limits:
-    known = {field.name for field in fields(Limits)}
-    return Limits(**{key: value for key, value in table.items() if key in known})  # type: ignore[arg-type]  # offset_s is never off

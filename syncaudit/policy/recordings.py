@@ -147,9 +147,10 @@ def _summed_up(
         for name, spec in clip.sources.items()
         if sources[name].verdict is Verdict.UNVERIFIED and policy.is_required(spec.kind)
     }
+    is_screened = verdict.record is not None and verdict.record.is_screened
     if defects:
         outcome = Verdict.REJECT
-    elif open_sources or Verdict.PASS not in verdicts or _is_screened(verdict):
+    elif open_sources or Verdict.PASS not in verdicts or is_screened:
         outcome = Verdict.UNVERIFIED
     else:
         outcome = Verdict.PASS
@@ -159,7 +160,12 @@ def _summed_up(
         if outcome is Verdict.UNVERIFIED
         and (f.source is None or sources[f.source].verdict is Verdict.UNVERIFIED)
     ]
-    settled = [f for f in gaps if f not in held and _still_true(f, sources)]
+    # A lack of evidence in the clip is still worth reporting, unless its source passes.
+    settled = [
+        f
+        for f in gaps
+        if f not in held and (f.source is None or sources[f.source].verdict is not Verdict.PASS)
+    ]
     return replace(
         verdict,
         verdict=outcome,
@@ -167,12 +173,3 @@ def _summed_up(
         reasons=(*defects, *held),
         warnings=(*warnings, *settled),
     )
-
-
-def _is_screened(verdict: ClipVerdict) -> bool:
-    return verdict.record is not None and verdict.record.is_screened
-
-
-def _still_true(gap: Finding, sources: Mapping[str, SourceVerdict]) -> bool:
-    """Return whether a lack of evidence in the clip is still worth reporting."""
-    return gap.source is None or sources[gap.source].verdict is not Verdict.PASS

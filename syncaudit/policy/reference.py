@@ -15,13 +15,9 @@ __all__ = ["check_reference", "is_undecided"]
 
 def check_reference(case: Case) -> Findings:
     """Return findings where the reference is in doubt."""
-    return Findings(findings=_of_reference(case, case.solution))
-
-
-def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
-    reference = solution.reference
+    solution, reference = case.solution, case.solution.reference
     if reference is None or not solution.suspects:
-        return []
+        return Findings()
     tolerance_s = case.policy.clock_tolerances(case.clip)
     sources = [name for name, clock in case.clocks.items() if clock == reference]
     if solution.is_reference_stated and reference in solution.suspects:
@@ -31,12 +27,16 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
                 f"{reference}, the stated reference, may itself be wrong: consensus would "
                 "correct it rather than the others"
             )
-            return [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
+            found = [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
+            return Findings(findings=found)
         text, value = finding
         limit = tolerance_s.get(reference)
-        return [
-            defect(ReasonCode.OFFSET, source, text, value=value, limit=limit) for source in sources
-        ]
+        return Findings(
+            findings=[
+                defect(ReasonCode.OFFSET, source, text, value=value, limit=limit)
+                for source in sources
+            ]
+        )
     home = next((c for c in solution.components if reference in c), ())
     agreeing = [clock for clock in home if clock not in solution.suspects]
     kinds: dict[str, set[str]] = {}
@@ -49,8 +49,9 @@ def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
         )
         if len(agreeing) > len(solution.suspects):
             text += ". Sources of one kind may share an error if one computer timestamps them all"
-        return [Finding.warning(ReasonCode.OFFSET, sources[0] if sources else None, text)]
-    return []
+        first = sources[0] if sources else None
+        return Findings(findings=[Finding.warning(ReasonCode.OFFSET, first, text)])
+    return Findings()
 
 
 def is_undecided(

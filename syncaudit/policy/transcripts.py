@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import (
@@ -12,12 +12,11 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
-    Verdict,
+    TranscriptSpec,
 )
-from syncaudit.policy.case import CheckResult, ClockCase, defect
+from syncaudit.policy.case import Case, CheckResult, ClockCase, rejected
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
-from syncaudit.policy.limits import Limits
 from syncaudit.policy.unobservable import unmeasured
 
 __all__ = ["judge_transcript"]
@@ -29,24 +28,18 @@ _METHODS = ("speech", "text")
 _STRETCH_PPM = 1000.0
 
 
-def judge_transcript(
-    name: str,
-    audio: str,
-    *,
-    limits: Limits,
-    measurements: Sequence[PairMeasurement],
-    at_ns: int,
-    expected_offset_s: float,
-    span_s: float,
-    z: float,
-) -> CheckResult:
+def judge_transcript(case: Case, name: str, spec: TranscriptSpec) -> CheckResult:
     """Return the result on a transcript.
 
     Its words are about its audio, so it is judged against that and nothing else: if the
     microphone's own clock is off, or nothing constrains it, that is reported for the microphone.
     """
+    audio, limits, z = spec.audio, case.limits[name], case.z
+    at_ns, span_s = case.solution.at_ns, case.record.span_s
     own = [
-        m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS
+        m
+        for m in case.measurements
+        if (m.source, m.target) == (name, audio) and m.method in _METHODS
     ]
     if not own:
         return unmeasured(name, "it holds no words with times")
@@ -55,14 +48,12 @@ def judge_transcript(
         return _refused(name, audio, m)
     if m.diagnostics.get("is_words"):
         limits = limits.for_words()
-    estimate = _estimate(name, m, at_ns, expected_offset_s)
     if abs(m.at_ns - at_ns) * 1e-9 > span_s:  # unrelated epochs: the tier's own middle
         at_ns = m.at_ns
-        estimate = _estimate(name, m, at_ns, expected_offset_s)
     heard_s = m.diagnostics.get("seconds", span_s)
     if heard_s < span_s:  # there is no speech, and no evidence, beyond the tier
         at_ns, span_s = m.at_ns, heard_s
-        estimate = _estimate(name, m, at_ns, expected_offset_s)
+    estimate = _estimate(name, m, at_ns, spec.expected_offset_s)
     own_case = ClockCase(
         name=name,
         clock=name,
@@ -75,7 +66,7 @@ def judge_transcript(
         ),
         measurements=own,
         clocks={name: name, audio: audio},
-        expected_offset_s=expected_offset_s,
+        expected_offset_s=spec.expected_offset_s,
         span_s=span_s,
         z=z,
         # Text that was aligned here has no times of its own.
@@ -95,14 +86,8 @@ def judge_transcript(
         f"{word_duration(warning)}: state 'expected_offset_s' if that is a convention of its "
         "aligner"
     )
-    return CheckResult(
-        verdict=result.verdict,
-        gaps=result.gaps,
-        warnings=(
-            *result.warnings,
-            Finding.warning(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
-        ),
-    )
+    found = Finding.warning(ReasonCode.OFFSET, name, text, value=value_s, limit=warning)
+    return replace(result, warnings=(*result.warnings, found))
 
 
 def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: float) -> ClockEstimate:
@@ -134,10 +119,8 @@ def _refused(name: str, audio: str, m: PairMeasurement) -> CheckResult:
             f"the {words} of {name} are not what is spoken in {audio}, or their times are "
             f"inconsistent: {m.why}"
         )
-        return CheckResult(
-            verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),)
-        )
+        return rejected(ReasonCode.BAD_TEXT, name, text)
     if m.diagnostics.get("steps", 0.0) > 1.0 and not m.diagnostics.get("is_words"):
         text = f"{name} does not follow {audio}: {m.why}"
-        return CheckResult(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
+        return rejected(ReasonCode.STEP, name, text)
     return unmeasured(name, f"its words could not be matched to {audio}: {m.why}")

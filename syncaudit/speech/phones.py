@@ -86,7 +86,7 @@ def measure(
     PairMeasurement
         Rejected, with a reason, if the tier is too short or does not belong to the audio.
     """
-    from syncaudit.pipeline.tiers import measure_tier
+    from syncaudit.pipeline.alignment import measure_tier
 
     found = _read_tier(tier, name) if isinstance(tier, str | Path) else _tier("phones", tier)
     return measure_tier(found, read_sound(audio), max_offset_s=max_offset_s)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from syncaudit_calibration.plan import (
+    LightKind,
     PlannedCamera,
     PulseTrain,
     advice,
@@ -48,7 +49,7 @@ def test_expected_errors_are_those_of_a_fitted_line() -> None:
 def test_screen_is_limited_by_which_part_of_it_lights_what_is_seen() -> None:
     cameras, rng = rig("12"), np.random.default_rng(0)
     train = choose_train(cameras, rng=rng)
-    found = expected_accuracy(cameras, train, n_shared=25, rng=rng, is_screen=True)
+    found = expected_accuracy(cameras, train, n_shared=25, rng=rng, kind=LightKind.SCREEN)
     assert found.offset_std_s == pytest.approx(0.05 / 60 * 2**0.5, abs=1e-4)
     share = np.linspace(0.0, 1.0, 10001)
     arrived = np.cumsum(1.2 - 0.4 * share)

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from syncaudit_calibration.plan import (
+    LightKind,
     PlannedCamera,
     PulseTrain,
-    choose_screen_train,
     choose_train,
     planned_cameras,
 )
@@ -108,7 +108,8 @@ def test_global_shutter_gets_long_light_at_random_instants() -> None:
 
 @pytest.mark.parametrize("readout_s", [0.025, 0.0])
 def test_screen_train_lies_on_frames_of_the_screen(readout_s: float) -> None:
-    train = choose_screen_train(rig([12], readout_s, 0.008), rng=np.random.default_rng(0))
+    cameras, rng = rig([12], readout_s, 0.008), np.random.default_rng(0)
+    train = choose_train(cameras, LightKind.SCREEN, rng=rng)
     # All rows see two frames of full light, and the light rises for one frame of the screen.
     assert train.width_s >= 2.0 / 12.0 + readout_s + 0.008 + 1.0 / 60.0
     for times_s in (train.starts_s, np.array([train.width_s])):
@@ -157,10 +158,10 @@ def seen_by(
 
 
 @pytest.mark.parametrize("name", RIGS)
-@pytest.mark.parametrize("choose", [choose_train, choose_screen_train])
-def test_matcher_finds_no_period_and_the_right_offset(name: str, choose) -> None:
+@pytest.mark.parametrize("kind", [LightKind.LED, LightKind.SCREEN])
+def test_matcher_finds_no_period_and_the_right_offset(name: str, kind: LightKind) -> None:
     cameras, rng = rig(*RIGS[name]), np.random.default_rng(7)
-    train = choose(cameras, rng=rng)
+    train = choose_train(cameras, kind, rng=rng)
     one = seen_by(cameras[0], train, "one", rng)
     other = seen_by(cameras[1], train, "other", rng, offset_s=3.2, drift=2e-5)
     assert period_of(one, max_offset_s=30.0) is None

@@ -6,7 +6,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from syncaudit_calibration.plan import PulseTrain, choose_screen_train, planned_cameras
+from syncaudit_calibration.plan import LightKind, PulseTrain, choose_train, planned_cameras
 from syncaudit_calibration.plan.video import write_sync_video
 
 from syncaudit.decode.sound import decode_sound
@@ -18,7 +18,7 @@ LOUD = 0.3
 @pytest.fixture(scope="module", params=[0.025, 0.0], ids=["rolling", "global"])
 def made(request, tmp_path_factory) -> tuple[PulseTrain, Path]:
     cameras = planned_cameras([Fraction(12)], [request.param], [0.008])
-    train = choose_screen_train(cameras, duration_s=12.0, rng=np.random.default_rng(0))
+    train = choose_train(cameras, LightKind.SCREEN, duration_s=12.0, rng=np.random.default_rng(0))
     path = tmp_path_factory.mktemp("video") / "sync_video.mp4"
     write_sync_video(train, path)
     return train, path

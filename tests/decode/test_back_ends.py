@@ -78,8 +78,8 @@ def frames_of(
 ) -> tuple[Frames, str | None]:
     frames = iter_luma(FrameFiles(paths=(str(path),), span_ns=span_ns), decoder=decoder)
     found = [(f.index, f.pts_s, f.luma.tobytes(), f.luma.shape, f.is_key, f.white) for f in frames]
-    assert frames.n_decoded == len(found)
-    return found, frames.fallback
+    assert frames.tally.n_decoded == len(found)
+    return found, frames.tally.fallback
 
 
 @pytest.mark.parametrize("codec", SAMPLES)
@@ -159,7 +159,10 @@ def test_damage_is_found_by_the_cpu(back_end: str, encode: Encode, tmp_path: Pat
     n_expected = sum(1 for _ in expected)
     frames = iter_luma(FrameFiles(paths=(str(cut),)), decoder=back_end)
     assert sum(1 for _ in frames) == n_expected
-    assert (frames.n_errors, frames.n_corrupt) == (expected.n_errors, expected.n_corrupt)
+    assert (frames.tally.n_errors, frames.tally.n_corrupt) == (
+        expected.tally.n_errors,
+        expected.tally.n_corrupt,
+    )
 
 
 def test_files_that_are_none_are_refused_as_by_the_cpu(back_end: str, tmp_path: Path) -> None:
@@ -313,7 +316,7 @@ def test_features_are_computed_where_the_images_are(encode: Encode) -> None:
     frames = iter_luma(FrameFiles(paths=(str(path),)), decoder="nvdec")
     # Kept until the end: by then the decoder has overwritten all of its frames.
     pictures = list(frames)
-    assert frames.fallback is None
+    assert frames.tally.fallback is None
     for image, expected in zip(pictures, iter_luma(FrameFiles(paths=(str(path),))), strict=True):
         assert isinstance(image._plane, DevicePlane)
         np.testing.assert_array_equal(image.reduced(2), expected.reduced(2))

@@ -64,10 +64,10 @@ def test_listing_counts_what_decoding_yields(
     frames = iter_luma(FrameFiles(paths=(str(path),)))
     found = [(frame.index, frame.pts_s, frame.luma.shape, frame.is_corrupt) for frame in frames]
     listed = list_frames(str(path))
-    assert listed.n_frames == 10 == frames.n_decoded
+    assert listed.n_frames == 10 == frames.tally.n_decoded
     assert [row[0] for row in found] == list(range(10))
     assert {row[2:] for row in found} == {((48, 64), False)}
-    assert (frames.n_errors, frames.n_corrupt, frames.first_error) == (0, 0, None)
+    assert (frames.tally.n_errors, frames.tally.n_corrupt, frames.tally.first_error) == (0, 0, None)
     assert (listed.width_px, listed.height_px) == (64, 48)
     pts_ns = listed.pts_ns()
     if form is None:
@@ -123,8 +123,8 @@ def test_damaged_packets_are_counted_and_later_frames_keep_their_index(
     damaged.write_bytes(data)
     frames = iter_luma(FrameFiles(paths=(str(damaged),)))
     found = {frame.index: float(frame.luma.mean()) for frame in frames}
-    assert frames.n_errors == 1
-    assert frames.first_error is not None
+    assert frames.tally.n_errors == 1
+    assert frames.tally.first_error is not None
     assert sorted(found) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert found[9] == pytest.approx(42 + 15 * 9, abs=LEVEL_TOLERANCE)
 
@@ -185,9 +185,9 @@ def test_images_decode_in_order_and_damage_is_counted(tmp_path: Path) -> None:
     frames = iter_luma(FrameFiles(paths=(*paths, str(tmp_path / "gone.jpg")), is_images=True))
     found = [(frame.index, round(float(frame.luma.mean())), frame.pts_s) for frame in frames]
     assert found == [(0, 0, None), (3, 150, None)]
-    assert (frames.n_decoded, frames.n_errors) == (2, 3)
-    assert frames.first_error is not None
-    assert "not an image that OpenCV can read" in frames.first_error
+    assert (frames.tally.n_decoded, frames.tally.n_errors) == (2, 3)
+    assert frames.tally.first_error is not None
+    assert "not an image that OpenCV can read" in frames.tally.first_error
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png"])
@@ -198,7 +198,7 @@ def test_image_that_is_cut_off_is_marked_corrupt(tmp_path: Path, suffix: str) ->
     path.write_bytes(path.read_bytes()[:-600])
     frames = iter_luma(FrameFiles(paths=(str(path),), is_images=True))
     assert all(frame.is_corrupt for frame in frames)
-    assert frames.n_corrupt + frames.n_errors == 1
+    assert frames.tally.n_corrupt + frames.tally.n_errors == 1
 
 
 def test_leaving_early_releases_the_file(encode: Encode) -> None:
@@ -243,8 +243,8 @@ def test_damaged_motion_jpeg_is_shown_and_flagged(tmp_path, change) -> None:
     seen = [(frame.index, frame.is_corrupt) for frame in frames]
     assert [index for index, is_corrupt in seen if is_corrupt] == [4]
     assert len(seen) == 10
-    assert (frames.n_corrupt, frames.n_errors) == (1, 0)
-    assert frames.first_error is not None
+    assert (frames.tally.n_corrupt, frames.tally.n_errors) == (1, 0)
+    assert frames.tally.first_error is not None
 
 
 def test_key_frames_are_told(encode) -> None:

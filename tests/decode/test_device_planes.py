@@ -105,7 +105,7 @@ def test_batches_of_torchcodec_are_the_frames_of_the_cpu(encode, monkeypatch, bf
         files = FrameFiles(paths=(path,), span_ns=span_ns)
         frames = iter_luma(files, decoder="torchcodec")
         found = [(f.index, f.pts_s, f.reduced(2).tobytes(), f.luma.tobytes()) for f in frames]
-        assert frames.fallback is None
+        assert frames.tally.fallback is None
         assert found == [
             (f.index, f.pts_s, f.reduced(2).tobytes(), f.luma.tobytes()) for f in iter_luma(files)
         ]

@@ -53,8 +53,8 @@ def test_rows_without_a_image_keep_the_places_of_the_others(tmp_path):
     cells[4] = {"bytes": b"no image", "path": None}
     frames = iter_luma(files(write(tmp_path / "p.parquet", cells)))
     assert [(f.index, int(f.luma[0, 0])) for f in frames] == [(0, 0), (1, 1), (5, 5)]
-    assert frames.n_errors == 3
-    assert "row 2: empty" in frames.first_error
+    assert frames.tally.n_errors == 3
+    assert "row 2: empty" in frames.tally.first_error
 
 
 def test_a_range_beyond_the_end_holds_what_there_is(tmp_path):
@@ -92,7 +92,7 @@ def test_damage_within_the_file_ends_the_images(tmp_path):
     path.write_bytes(data)
     frames = iter_luma(files(path))
     list(frames)
-    assert frames.n_errors >= 1
+    assert frames.tally.n_errors >= 1
 
 
 def test_memory_holds_a_page_not_the_row_group(tmp_path):

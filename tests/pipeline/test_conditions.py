@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.batch.fingerprint import content_half, fingerprint_of, policy_half, with_policy
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.model import Activity, Clip, ClipEvidence, ClipVerdict, ImageAudit, Quantity
-from syncaudit.pipeline.conditions import conditions_of
+from syncaudit.pipeline.evidence import conditions_of
 from testkit.judged_clips import POLICY, judge_measured
 
 

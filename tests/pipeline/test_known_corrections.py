@@ -19,6 +19,7 @@ from syncaudit.pipeline.known_corrections import (
 from testkit.streams import signal_stream
 
 T0 = 1_767_225_600_000_000_000
+CLIP = Clip(clip_id="c", recording_id="c", sources={"imu": ImuSpec(uri="imu.csv")})
 
 
 def imu() -> SignalStream:
@@ -50,7 +51,7 @@ def test_offset_and_drift_are_added() -> None:
         "sources": {"imu": {"offset_s": 0.5, "drift_ppm": 10.0}, "other": {"offset_s": 9.0}},
     }
     check_calibration(known)
-    found = apply_calibration(imu(), known)
+    found = apply_calibration(imu(), known, CLIP)
     assert isinstance(found, SignalStream)
     expected = [T0 + 500_000_000 - 10_000, T0 + 1_500_000_000, T0 + 2_500_000_000 + 10_000]
     assert found.time_ns.tolist() == found.channels[0].time_ns.tolist() == expected
@@ -59,7 +60,7 @@ def test_offset_and_drift_are_added() -> None:
 def test_stamps_are_corrected_where_arrivals_name_them_too() -> None:
     arrivals = Arrivals(capture_ns=imu().time_ns, receive_ns=imu().time_ns + 5)
     stream = replace(imu(), arrivals=arrivals)
-    found = apply_calibration(stream, {"sources": {"imu": {"offset_s": 0.5}}}).arrivals
+    found = apply_calibration(stream, {"sources": {"imu": {"offset_s": 0.5}}}, CLIP).arrivals
     assert found is not None
     assert found.capture_ns.tolist() == (imu().time_ns + 500_000_000).tolist()
     assert found.receive_ns.tolist() == arrivals.receive_ns.tolist()
@@ -67,13 +68,13 @@ def test_stamps_are_corrected_where_arrivals_name_them_too() -> None:
 
 def test_unknown_sources_stay_as_they_are() -> None:
     stream = imu()
-    assert apply_calibration(stream, {"sources": {"can": {"offset_s": 1.0}}}) is stream
+    assert apply_calibration(stream, {"sources": {"can": {"offset_s": 1.0}}}, CLIP) is stream
 
 
 @pytest.mark.parametrize("at_ns", [None, T0 - 2 * 86_400 * 10**9])
 def test_drift_counts_only_near_its_epoch(at_ns: int | None) -> None:
     known = {"at_ns": at_ns, "sources": {"imu": {"offset_s": 0.5, "drift_ppm": 10.0}}}
-    found = apply_calibration(imu(), known)
+    found = apply_calibration(imu(), known, CLIP)
     assert (found.time_ns - imu().time_ns).tolist() == [500_000_000] * 3
 
 
@@ -105,7 +106,7 @@ def test_a_source_may_have_an_epoch_of_its_own():
         "at_ns": 0,
         "sources": {"imu": {"offset_s": 0.0, "drift_ppm": 1000.0, "at_ns": at_ns}},
     }
-    found = apply_calibration(stream, known)
+    found = apply_calibration(stream, known, CLIP)
     since_ns = stream.time_ns - at_ns
     assert np.max(np.abs(found.time_ns - stream.time_ns - since_ns // 1000)) <= 1
 

@@ -6,9 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.model import PairMeasurement, ReasonCode, Verdict
+from syncaudit.model import (
+    Clip,
+    ClipRecord,
+    ClockSolution,
+    PairMeasurement,
+    ReasonCode,
+    TranscriptSpec,
+    Verdict,
+)
 from syncaudit.policy import load_policy
-from syncaudit.policy.case import CheckResult
+from syncaudit.policy.case import Case, CheckResult
 from syncaudit.policy.transcripts import judge_transcript
 
 AT_NS = 1_767_225_600_000_000_000
@@ -26,17 +34,18 @@ def speech(offset_s: float, **more: object) -> PairMeasurement:
     )
 
 
-def judged(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> CheckResult:
-    return judge_transcript(
-        "text",
-        "mic",
-        limits=load_policy().limits("text", "transcript"),
+def judged(
+    *pairs: PairMeasurement, expected_offset_s: float = 0.0, span_s: float = 20.0
+) -> CheckResult:
+    spec = TranscriptSpec(audio="mic", expected_offset_s=expected_offset_s)
+    case = Case(
+        clip=Clip(clip_id="clip", recording_id="clip", sources={"text": spec}),
+        policy=load_policy(),
+        record=ClipRecord(at_ns=AT_NS, span_s=span_s, max_offset_s=2.0),
+        solution=ClockSolution(reference=None, is_reference_stated=False, at_ns=AT_NS, clocks={}),
         measurements=pairs,
-        at_ns=AT_NS,
-        expected_offset_s=expected_offset_s,
-        span_s=20.0,
-        z=1.96,
     )
+    return judge_transcript(case, "text", spec)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +81,7 @@ def test_drift_counts_at_the_ends_of_the_clip() -> None:
 def test_tier_whose_drift_is_unknown_is_not_vouched_for_at_its_ends() -> None:
     # Times may stretch by 0.1 %: 30 ms at either end of a minute.
     unknown = speech(0.02, diagnostics={"seconds": 60.0})
-    long = {"at_ns": AT_NS, "expected_offset_s": 0.0, "span_s": 60.0, "z": 1.96}
-    limits = load_policy().limits("text", "transcript")
-    result = judge_transcript("text", "mic", limits=limits, measurements=[unknown], **long)  # type: ignore[arg-type]  # keywords of the function
+    result = judged(unknown, span_s=60.0)
     assert result.verdict is Verdict.UNVERIFIED
     assert "a drift that the clip cannot exclude" in result.gaps[0].message
 

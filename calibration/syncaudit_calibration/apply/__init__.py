@@ -6,16 +6,8 @@ clock, so the intended offset is subtracted first. In both cases, `validate` of 
 no error beyond the intended offset.
 """
 
-from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
 from syncaudit_calibration.apply.load import load_corrections
-from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
+from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import apply_corrections
 
-__all__ = [
-    "ClipOutcome",
-    "Corrections",
-    "SourceCorrection",
-    "SourceOutcome",
-    "apply_corrections",
-    "load_corrections",
-]
+__all__ = ["ClipOutcome", "apply_corrections", "load_corrections"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from syncaudit.model import Clip, ClockMap, clock_of
 
-__all__ = ["Corrections", "SourceCorrection", "number", "shared_by_clock"]
+__all__ = ["SourceCorrection", "number", "shared_by_clock"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +44,6 @@ class SourceCorrection:
             return self
         remark = "its drift is kept, since it was measured more than a day away"
         return replace(self, correction=settled, remarks=(*self.remarks, remark))
-
-
-class Corrections(Protocol):
-    """Source of corrections: a calibration, or the verdicts of a run."""
-
-    def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
-        """Return what is known about every source of `clip`."""
-        ...
-
-    def check(self, clips: Mapping[str, Clip]) -> None:
-        """Raise an error if none of the clips can be corrected.
-
-        Raises
-        ------
-        UsageError
-            If there is no correction for any of these clips, given by id.
-        """
-        ...
 
 
 def shared_by_clock(

@@ -8,7 +8,7 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_duration
 from syncaudit.model import Clip, ClockMap
-from syncaudit.pipeline.known_corrections import check_calibration
+from syncaudit.pipeline.known_corrections import check_calibration, intended_s
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
 __all__ = ["CalibrationCorrections"]
@@ -85,11 +85,11 @@ class CalibrationCorrections:
     def _source(self, name: str, clip: Clip) -> SourceCorrection:
         source = self._sources[name]
         # Relative to the reference, whose own intended offset would otherwise shift all others.
-        intended_s = _intended_s(clip, name) - _intended_s(clip, self._reference)
-        offset_s = float(source["offset_s"]) - intended_s
+        offset_s = float(source["offset_s"]) - intended_s(clip, name, self._reference)
         remarks: list[str] = []
-        if _intended_s(clip, name):
-            remarks.append(f"its intended {word_duration(_intended_s(clip, name))} are kept")
+        own_s = intended_s(clip, name, None)
+        if own_s:
+            remarks.append(f"its intended {word_duration(own_s)} are kept")
         if source.get("steps"):
             remarks.append(
                 "its clock jumped during the calibration: an offset and a drift cannot correct that"
@@ -105,11 +105,6 @@ class CalibrationCorrections:
             why="it is the reference" if name == self._reference else None,
             remarks=tuple(remarks),
         )
-
-
-def _intended_s(clip: Clip, name: object) -> float:
-    spec = clip.sources.get(name) if isinstance(name, str) else None
-    return 0.0 if spec is None else spec.expected_offset_s
 
 
 def _listed(names: Mapping[str, object]) -> str:

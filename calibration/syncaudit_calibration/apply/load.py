@@ -10,11 +10,13 @@ from typing import Any
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.readers.runs import FoundVerdicts, finished_run
 from syncaudit.readers.uris import is_url, parent_of, read_bytes, resolve
-from syncaudit_calibration.apply.corrections import Corrections
 from syncaudit_calibration.apply.from_calibration import CalibrationCorrections
 from syncaudit_calibration.apply.from_verdicts import VerdictCorrections
 
-__all__ = ["load_corrections"]
+__all__ = ["Corrections", "load_corrections"]
+
+Corrections = CalibrationCorrections | VerdictCorrections
+"""Both give the corrections of a clip (`of_clip`) and refuse foreign clips (`check`)."""
 
 _IN_FOLDER = ("verdicts.jsonl", "verdicts.parquet")
 _EXPECTED = (

@@ -19,7 +19,6 @@ __all__ = [
     "Tally",
     "outcome_table",
     "word_correction",
-    "word_outcome",
 ]
 
 
@@ -92,13 +91,6 @@ def word_correction(correction: ClockMap) -> str:
     return ", ".join(parts) or "nothing to correct"
 
 
-def word_outcome(outcome: SourceOutcome) -> str:
-    """Describe what was done to one source, or why it is unchanged."""
-    if outcome.correction is None:
-        return f"unchanged: {outcome.why}"
-    return word_correction(outcome.correction)
-
-
 def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False) -> Table:
     """Return a table with one section per clip and one line per source.
 
@@ -125,8 +117,13 @@ def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False
 
 
 def _outcome_text(source: SourceOutcome) -> Text:
+    words = (
+        f"unchanged: {source.why}"
+        if source.correction is None
+        else word_correction(source.correction)
+    )
     style = "yellow" if source.is_failure else "" if source.correction is not None else "dim"
-    lines = [Text(printable(word_outcome(source)), style=style)]
+    lines = [Text(printable(words), style=style)]
     lines += [Text(printable(remark), style="yellow") for remark in source.remarks]
     return Text("\n").join(lines)
 

@@ -21,17 +21,18 @@ from syncaudit.model import (
     TranscriptSpec,
 )
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.events import read_arrivals
 from syncaudit.readers.tables import STAMPS
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera
-from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
-from syncaudit_calibration.apply.message_times import write_message_times
+from syncaudit_calibration.apply.corrections import SourceCorrection
+from syncaudit_calibration.apply.load import Corrections
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.sounds import start_of_sound, write_audio, write_transcript
 from syncaudit_calibration.apply.tables import restamp_part, restamp_table
 from syncaudit_calibration.apply.targets import MANIFEST, RECORD, check_target, file_names
-from syncaudit_calibration.apply.task import Task, Written
+from syncaudit_calibration.apply.task import Task, Written, parquet_bytes, put
 
 __all__ = ["apply_corrections", "corrected_rows"]
 
@@ -150,7 +151,7 @@ def _correct_source(
                 del written[next(iter(written))]
             written[key] = _write_source(task, clip, of_sound)
             if spec.arrivals is not None:
-                write_message_times(task, spec.arrivals, written[key].correction)
+                _write_message_times(task, spec.arrivals, written[key].correction)
         result = written[key]
     except SyncAuditError as error:
         outcome = SourceOutcome(
@@ -176,6 +177,23 @@ def _write_source(task: Task, clip: Clip, of_sound: ClockMap | None) -> Written:
         return write_can(task, spec)
     column = spec.columns.get(STAMPS, STAMPS) if isinstance(spec, ImuSpec) else STAMPS
     return restamp_table(task, task.resolve(spec.uri), column=column)
+
+
+def _write_message_times(task: Task, arrivals: str, correction: ClockMap) -> None:
+    """Write ``<source>.times.parquet``: one row per message of a bag, keyed by its log time.
+
+    Columns: ``receive_ns`` (the log time of the bag), ``timestamp_ns`` (as in the header) and
+    ``corrected_ns``, in the order of the bag. `arrivals`: table of both times from the manifest.
+    """
+    import pyarrow as pa
+
+    found = read_arrivals(arrivals, task.base_uri)
+    columns = {
+        "receive_ns": found.receive_ns,
+        STAMPS: found.capture_ns,
+        "corrected_ns": correction.apply(found.capture_ns),
+    }
+    put(task.beside(".times.parquet"), parquet_bytes(pa.table(columns)))
 
 
 def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | None) -> str | None:

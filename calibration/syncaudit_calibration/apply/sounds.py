@@ -12,8 +12,9 @@ from syncaudit.errors import ClipInputError, StreamReadError
 from syncaudit.model import AudioSpec, AudioStream, ClockMap, Interval, TranscriptSpec
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.audio import read_audio
-from syncaudit.readers.tables import STAMPS
+from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.transcript import read_transcript
+from syncaudit.readers.uris import resolve
 from syncaudit_calibration.apply.tables import restamp_table
 from syncaudit_calibration.apply.task import Task, Written, put
 
@@ -74,8 +75,6 @@ def start_of_sound(spec: AudioSpec, base_uri: str) -> int:
     """
     if spec.timestamps is None:
         return spec.start_ns or 0
-    from syncaudit.readers.tables import read_table
-    from syncaudit.readers.uris import resolve
 
     stamps = read_table(resolve(spec.timestamps, base_uri)).stamps()
     return int(stamps[0]) if stamps.size else spec.start_ns or 0

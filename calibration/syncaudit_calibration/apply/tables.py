@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
+from syncaudit.formatting import word_count
 from syncaudit.model import CanSpec, ClockMap, EventsSpec, ImuSpec, StateSpec
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import base_column
@@ -112,9 +113,8 @@ class _Cells:
 def _kept(n_kept: int) -> tuple[str, ...]:
     if not n_kept:
         return ()
-    if n_kept == 1:
-        return ("1 row without a readable timestamp was kept unchanged",)
-    return (f"{n_kept} rows without a readable timestamp were kept unchanged",)
+    verb = "was" if n_kept == 1 else "were"
+    return (f"{word_count(n_kept, 'row')} without a readable timestamp {verb} kept unchanged",)
 
 
 def _refusal(uri: str, column: str) -> StreamReadError:

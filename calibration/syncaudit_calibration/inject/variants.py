@@ -62,7 +62,6 @@ class _Slowed(SourceCorrection):
 class _Variant:
     clip_id: str
     place: int  # index of the original, so that a million clips need not be held unpacked
-    kind: str | None = None
     source: str | None = None
     change: Change | None = None
     moved: tuple[str, ...] = ()
@@ -149,7 +148,6 @@ def _variants(
             yield _Variant(
                 clip_id=_name(clip, f"{source}~{change.name}", taken),
                 place=place,
-                kind=str(clip.sources[source].kind),
                 source=source,
                 change=change,
                 moved=movable.moved[source],
@@ -185,8 +183,8 @@ def _injected(
     variant: _Variant, original: Clip, outcome: ClipOutcome, injection: Injection
 ) -> Injected | None:
     """Return the ground truth of a variant, or None if its timestamps could not be moved."""
-    name, kind, change = variant.source, variant.kind, variant.change
-    if name is None or kind is None or change is None:
+    name, change = variant.source, variant.change
+    if name is None or change is None:
         injection.n_controls += 1
         return Injected(
             clip_id=variant.clip_id, original=original.clip_id, recording=original.recording_id
@@ -196,7 +194,7 @@ def _injected(
         if done[mate].is_failure:
             injection.left_out[mate, done[mate].why or ""] += 1
             return None
-    written = done[name].correction
+    written, kind = done[name].correction, str(original.sources[name].kind)
     injection.n_variants += 1
     injection.moved[kind, name] += 1
     return Injected(

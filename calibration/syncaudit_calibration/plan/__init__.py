@@ -5,7 +5,7 @@ from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras
 from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.outline import Plan, advice, plan_of, safety_note
 from syncaudit_calibration.plan.pulse_train import PulseTrain
-from syncaudit_calibration.plan.train import choose_screen_train, choose_train
+from syncaudit_calibration.plan.train import choose_train
 from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "PulseTrain",
     "Visibility",
     "advice",
-    "choose_screen_train",
     "choose_train",
     "expected_accuracy",
     "plan_of",

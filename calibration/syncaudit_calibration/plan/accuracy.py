@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
-from syncaudit_calibration.plan.lights import Light
+from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
@@ -65,8 +65,7 @@ def expected_accuracy(
     *,
     n_shared: float,
     rng: np.random.Generator,
-    is_screen: bool = False,
-    light: Light | None = None,
+    kind: LightKind = LightKind.LED,
 ) -> Accuracy:
     """Predict the errors of the offset and the drift between two cameras.
 
@@ -83,17 +82,14 @@ def expected_accuracy(
         Flashes that the two cameras share.
     rng : Generator
         Draws the phases of global shutters.
-    is_screen : bool
-        Whether a screen plays the train.
-    light : Light, optional
-        Light fired by hand; default: an LED or a screen that plays the train. For a light that
-        stays on, such as a screen, `train` and `n_shared` refer to its switching on and off
+    kind : LightKind
+        Its light. For one that stays on, `train` and `n_shared` refer to its switching on and off
         (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
         dated to a fraction of the ramp.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
-    is_short = light is not None and not light.has_edges
-    if is_short and any(camera.is_global for camera in cameras):
+    is_screen = kind is LightKind.SCREEN
+    if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):
         # A short pulse lies anywhere within the exposures that it lights; with constant frame
         # phases, more pulses give no more information.
         flash_s = max(camera.exposure_s for camera in cameras) / math.sqrt(12.0)
@@ -106,7 +102,7 @@ def expected_accuracy(
         n = max(n_shared, 1.0)
         n_seen = max(train.n * min(camera.share_seen(train.width_s) for camera in cameras), 1.0)
         flash_s = EDGE_STD_S
-        if is_screen or (light is not None and light.has_edges):
+        if kind.stays_on:
             longest_s = max(camera.exposure_s for camera in cameras) + is_screen * SCREEN_RISE_S
             flash_s = math.hypot(EDGE_STD_S, PARTIAL_SHARE_STD * longest_s)
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)

@@ -16,6 +16,11 @@ class LightKind(StrEnum):
     TORCH = "torch"
     SCREEN = "screen"
 
+    @property
+    def stays_on(self) -> bool:
+        """Return whether it stays on for longer than exposures, so that its edges are dated."""
+        return self in (LightKind.TORCH, LightKind.SCREEN)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Light:
@@ -23,7 +28,6 @@ class Light:
 
     Parameters
     ----------
-    kind : LightKind
     words : str
         How to use it, following the number of times.
     shortest_s, usual_s, longest_s : float
@@ -32,7 +36,6 @@ class Light:
         Minimum dark time in between, and the range of the random time added to it.
     """
 
-    kind: LightKind
     words: str
     shortest_s: float
     usual_s: float
@@ -40,37 +43,27 @@ class Light:
     least_dark_s: float
     dark_spread_s: float
 
-    @property
-    def has_edges(self) -> bool:
-        """Return whether it stays on for longer than exposures, so that its edges are dated."""
-        return self.shortest_s >= 0.1
-
 
 HAND_LIGHTS = {
-    light.kind: light
-    for light in (
-        # Half-power pulses last 0.3 to 2 ms, those at 1/128 power 0.05 ms; capacitors recharge in
-        # one or two seconds.
-        Light(
-            kind=LightKind.SPEEDLIGHT,
-            words="with the test button: manual mode at half to full power (no preflash, no "
-            "high-speed sync), 0.3 to 5 ms each",
-            shortest_s=5e-5,
-            usual_s=1e-3,
-            longest_s=5e-3,
-            least_dark_s=1.5,
-            dark_spread_s=1.5,
-        ),
-        # Switching by hand takes at least 0.2 s.
-        Light(
-            kind=LightKind.TORCH,
-            words="on and off by its switch, not by covering it; on for 0.3 to 1 s, a different "
-            "time each",
-            shortest_s=0.3,
-            usual_s=0.6,
-            longest_s=1.0,
-            least_dark_s=0.4,
-            dark_spread_s=1.0,
-        ),
-    )
+    # Half-power pulses last 0.3 to 2 ms, those at 1/128 power 0.05 ms; capacitors recharge in one
+    # or two seconds.
+    LightKind.SPEEDLIGHT: Light(
+        words="with the test button: manual mode at half to full power (no preflash, no "
+        "high-speed sync), 0.3 to 5 ms each",
+        shortest_s=5e-5,
+        usual_s=1e-3,
+        longest_s=5e-3,
+        least_dark_s=1.5,
+        dark_spread_s=1.5,
+    ),
+    # Switching by hand takes at least 0.2 s.
+    LightKind.TORCH: Light(
+        words="on and off by its switch, not by covering it; on for 0.3 to 1 s, a different "
+        "time each",
+        shortest_s=0.3,
+        usual_s=0.6,
+        longest_s=1.0,
+        least_dark_s=0.4,
+        dark_spread_s=1.0,
+    ),
 }

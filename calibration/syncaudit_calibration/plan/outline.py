@@ -12,12 +12,7 @@ from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy, uno
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import PulseTrain, switchings
-from syncaudit_calibration.plan.train import (
-    bands_apart_s,
-    choose_hand_train,
-    choose_screen_train,
-    choose_train,
-)
+from syncaudit_calibration.plan.train import bands_apart_s, choose_train
 from syncaudit_calibration.plan.visibility import Visibility, visibility
 
 __all__ = ["SAFE_PER_SECOND", "Plan", "advice", "plan_of", "safety_note"]
@@ -67,29 +62,14 @@ def plan_of(
     `cameras`: all cameras to be calibrated. `duration_s`: by default, as long as needed. `rng`:
     draws gaps and phases.
     """
-    light = HAND_LIGHTS.get(kind)
-    if light:
-        train = choose_hand_train(cameras, light, duration_s=duration_s, rng=rng)
-    elif kind is LightKind.SCREEN:
-        train = choose_screen_train(cameras, duration_s=duration_s, rng=rng)
-    else:
-        train = choose_train(cameras, duration_s=duration_s, rng=rng)
-    shown = train
-    is_on_long = kind is LightKind.SCREEN or (light is not None and light.has_edges)
-    if is_on_long and not any(camera.is_global for camera in cameras):
+    train = shown = choose_train(cameras, kind, duration_s=duration_s, rng=rng)
+    if kind.stays_on and not any(camera.is_global for camera in cameras):
         on_s = np.full(train.n, train.width_s)
-        if light:
+        if light := HAND_LIGHTS.get(kind):
             on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
         shown = switchings(train, on_s)
     seen = visibility(cameras, shown, rng=rng)
-    expected = expected_accuracy(
-        cameras,
-        shown,
-        n_shared=seen.fewest_shared,
-        rng=rng,
-        is_screen=kind is LightKind.SCREEN,
-        light=light,
-    )
+    expected = expected_accuracy(cameras, shown, n_shared=seen.fewest_shared, rng=rng, kind=kind)
     return Plan(
         train=train,
         seen=seen,

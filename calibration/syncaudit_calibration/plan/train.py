@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
-from syncaudit_calibration.plan.lights import Light
+from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
 
-__all__ = [
-    "SCREEN_RATE_HZ",
-    "bands_apart_s",
-    "choose_hand_train",
-    "choose_screen_train",
-    "choose_train",
-]
+__all__ = ["SCREEN_RATE_HZ", "bands_apart_s", "choose_train"]
 
 Floats = NDArray[np.float64]
 
@@ -50,32 +44,57 @@ N_DRAWS = 16
 
 
 def choose_train(
-    cameras: Sequence[PlannedCamera], *, duration_s: float | None = None, rng: np.random.Generator
+    cameras: Sequence[PlannedCamera],
+    kind: LightKind = LightKind.LED,
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
 ) -> PulseTrain:
-    """Return a train for an LED.
+    """Return a train for a light; for one fired by hand, an example of its usual pulses.
 
-    Rolling shutters get bursts of ``K = ceil(T_frame / (readout + E + w))`` pulses that divide one
-    frame period of the slowest camera unevenly. No gap is longer than the time in which a pulse is
-    visible, so that every camera sees part of each burst whatever its phase. If that would leave no
-    room for uneven gaps, K is increased. Global shutters cannot locate a short pulse within a
-    frame: they get a light that goes on and off at random instants and stays on for two frame
-    periods, a readout and an exposure. Every row is then fully lit in at least two frames, which
-    determines the brightness of the light, and the lit fraction of the adjacent frames dates its
-    switching on and off.
+    Rolling shutters get bursts of ``K = ceil(T_frame / (readout + E + w))`` pulses of an LED that
+    divide one frame period of the slowest camera unevenly. No gap is longer than the time in which
+    a pulse is visible, so that every camera sees part of each burst whatever its phase. If that
+    would leave no room for uneven gaps, K is increased. Global shutters cannot locate a short pulse
+    within a frame: they get a light that goes on and off at random instants and stays on for two
+    frame periods, a readout and an exposure. Every row is then fully lit in at least two frames,
+    which determines the brightness of the light, and the lit fraction of the adjacent frames dates
+    its switching on and off.
+
+    The train of a screen is aligned with its frames (60 per second). Flashes are single and last
+    one screen frame longer than those of an LED for global shutters: the light of a screen rises
+    line by line over one frame, and all rows must see its full light in two frames.
 
     Parameters
     ----------
     cameras : sequence of PlannedCamera
         All cameras to be calibrated.
+    kind : LightKind
+        What gives the light.
     duration_s : float, optional
         Default: until two cameras share 25 flashes (global shutters: until 25 edges fall into
         exposures), 30 s to 10 min.
     rng : Generator
         Draws the gaps.
     """
-    if any(camera.is_global for camera in cameras):
-        width_s = max(_lasting_s(camera) for camera in cameras)
-        return _best(cameras, _Pattern(width_s=width_s), duration_s, rng)
+    if light := HAND_LIGHTS.get(kind):
+        pattern = _Pattern(
+            width_s=light.usual_s, dark_s=light.least_dark_s, spread_s=light.dark_spread_s
+        )
+    elif kind is LightKind.SCREEN:
+        tick_s = 1.0 / SCREEN_RATE_HZ
+        needed_s = max(_lasting_s(camera) for camera in cameras) + tick_s
+        width_s = math.ceil(needed_s / tick_s - 1e-9) * tick_s
+        pattern = _Pattern(width_s=width_s, tick_s=tick_s)
+    elif any(camera.is_global for camera in cameras):
+        pattern = _Pattern(width_s=max(_lasting_s(camera) for camera in cameras))
+    else:
+        pattern = _bursts(cameras)
+    return _best(cameras, pattern, duration_s, rng)
+
+
+def _bursts(cameras: Sequence[PlannedCamera]) -> _Pattern:
+    """Return the bursts of an LED for rolling shutters."""
     width_s = _short_width_s(cameras)
     period_s = max(camera.period_s for camera in cameras)
     n = max(math.ceil(camera.period_s / camera.visible_s(width_s)) for camera in cameras)
@@ -84,8 +103,7 @@ def choose_train(
     gap_s = period_s / n
     apart_s = bands_apart_s(cameras, width_s)
     jitter = min(MAX_JITTER, _room(cameras, width_s, gap_s), 1.0 - apart_s / gap_s)
-    pattern = _Pattern(width_s=width_s, n=n, gap_s=gap_s, jitter=max(jitter, MIN_JITTER))
-    return _best(cameras, pattern, duration_s, rng)
+    return _Pattern(width_s=width_s, n=n, gap_s=gap_s, jitter=max(jitter, MIN_JITTER))
 
 
 def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
@@ -94,38 +112,6 @@ def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
     A band is E + w long, with ramps as long as the shorter of the two.
     """
     return max(c.exposure_s + width_s + min(c.exposure_s, width_s) for c in cameras)
-
-
-def choose_screen_train(
-    cameras: Sequence[PlannedCamera], *, duration_s: float | None = None, rng: np.random.Generator
-) -> PulseTrain:
-    """Return a train for a screen, aligned with its frames (60 per second).
-
-    Flashes are single and last one screen frame longer than those of an LED for global shutters:
-    the light of a screen rises line by line over one frame, and all rows must see its full light in
-    two frames. Parameters are those of `choose_train`.
-    """
-    tick_s = 1.0 / SCREEN_RATE_HZ
-    needed_s = max(_lasting_s(camera) for camera in cameras) + tick_s
-    width_s = math.ceil(needed_s / tick_s - 1e-9) * tick_s
-    return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
-
-
-def choose_hand_train(
-    cameras: Sequence[PlannedCamera],
-    light: Light,
-    *,
-    duration_s: float | None = None,
-    rng: np.random.Generator,
-) -> PulseTrain:
-    """Return an example train for a light fired by hand: single pulses of its usual length.
-
-    Parameters are those of `choose_train`, and the light.
-    """
-    pattern = _Pattern(
-        width_s=light.usual_s, dark_s=light.least_dark_s, spread_s=light.dark_spread_s
-    )
-    return _best(cameras, pattern, duration_s, rng)
 
 
 def _lasting_s(camera: PlannedCamera) -> float:

@@ -36,7 +36,7 @@ SOUND_BLOCK = 1024  # samples per AAC frame
 def write_sync_video(train: PulseTrain, path: Path) -> None:
     """Write H.264 and AAC at 60 frames per second.
 
-    `train`: from `choose_screen_train`, aligned with frames. `path`: an MP4 file.
+    `train`: from `choose_train` for a screen, aligned with frames. `path`: an MP4 file.
     """
     import av
 

@@ -25,8 +25,6 @@ from syncaudit.decode.mp4.boxes import (
     number,
     read_movie_box,
 )
-from syncaudit.decode.mp4.edit_lists import edit_shift
-from syncaudit.decode.mp4.sample_places import count_samples
 
 __all__ = ["read_sample_table"]
 
@@ -54,7 +52,14 @@ _STATED_SIZE = struct.Struct(">II")
 # FFmpeg drops a table of composition offsets beyond this.
 _MAX_OFFSET = 2**28
 
-_U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
+# 46 hours at 60 frames per second; longer files go to the demuxer.
+_MAX_SAMPLES = 10_000_000
+# A chunk table with a single run: from chunk 1 on, this many samples per chunk, description 1.
+_ONE_RUN = struct.Struct(">IIIII")
+# Duration, start and speed.
+_EDIT, _LONG_EDIT = struct.Struct(">IiI"), struct.Struct(">QqI")
+
+_U4, _I4, _I8 = np.dtype(">u4"), np.dtype(">i4"), np.dtype(">i8")
 
 
 def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
@@ -70,7 +75,7 @@ def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
         # Defects in any track affect the demuxer, so all are checked.
         videos = []
         for track in movie.all_of(b"trak"):
-            description, n_samples = _description_of(track), count_samples(track, file_bytes)
+            description, n_samples = _description_of(track), _count_samples(track, file_bytes)
             if _is_video(track):
                 videos.append((track, description, n_samples))
         if not 0 <= stream < len(videos):
@@ -141,7 +146,7 @@ def _frames_of(
         times += _expanded(offsets, n_samples) - lowest
     keys = _keys(track, n_samples)
     if b"edts/elst" in track:
-        times += edit_shift(
+        times += _edit_shift(
             track.content(b"edts/elst"),
             times,
             steps,
@@ -208,3 +213,123 @@ def _keys(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     if numbers.size and (least(numbers) < 1 or numbers[numbers.argmax()] > n_samples):
         raise UnusualFileError("key frames that do not exist")
     return numbers - 1
+
+
+def _count_samples(track: Boxes, file_bytes: int) -> int:
+    """Return the number of samples of a track.
+
+    Raises UnusualFileError if samples are empty or beyond the end of the file, or if its tables
+    contradict each other.
+    """
+    sizes = _sizes(track, file_bytes)
+    _check_chunks(track, sizes, file_bytes)
+    return sizes.size
+
+
+def _check_chunks(track: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> None:
+    """Reject samples that do not lie in the file."""
+    if b"stbl/co64" not in track and track.content(b"stbl/stsc") == _ONE_RUN.pack(
+        0, 1, 1, sizes.size, 1
+    ):
+        place = track.content(b"stbl/stco")
+        if len(place) == 12 and number(place, 4) == 1:  # all samples are in one chunk
+            if number(place, 8) + int(np.add.reduce(sizes)) > file_bytes:
+                raise UnusualFileError("samples beyond the end of the file")
+            return
+    if b"stbl/co64" in track:
+        if b"stbl/stco" in track:
+            raise UnusualFileError("two tables of chunks")
+        offsets = track.column(b"stbl/co64", _I8)
+        if any_of(offsets < 0):
+            raise UnusualFileError("samples beyond any file")
+    else:
+        offsets = track.column(b"stbl/stco", _U4)
+    firsts, in_chunk, descriptions = track.table(b"stbl/stsc", _U4, 3)
+    n_in_runs = np.concatenate((firsts[1:], (offsets.size + 1,))) - firsts
+    if firsts.size == 0 or firsts[0] != 1 or any_of((n_in_runs < 1) | (descriptions != 1)):
+        raise UnusualFileError("chunks out of order, or with several descriptions")
+    # As floats, so that absurd counts do not overflow.
+    if any_of(in_chunk < 1) or float(n_in_runs @ in_chunk.astype(np.float64)) != sizes.size:
+        raise UnusualFileError("chunks that do not hold the samples")
+    counts = in_chunk.repeat(n_in_runs)
+    chunk_bytes = np.add.reduceat(sizes, counts.cumsum() - counts)
+    if any_of(offsets > file_bytes - chunk_bytes):
+        raise UnusualFileError("samples beyond the end of the file")
+
+
+def _sizes(track: Boxes, file_bytes: int) -> NDArray[np.int64]:
+    """Return the size of every sample in bytes."""
+    sizes: NDArray[np.int64]
+    if b"stbl/stz2" in track:
+        if b"stbl/stsz" in track:
+            raise UnusualFileError("two tables of sizes")
+        width = track.content(b"stbl/stz2")[7:8]
+        if width not in (b"\x08", b"\x10"):
+            raise UnusualFileError("sizes of half a byte")
+        sizes = track.column(b"stbl/stz2", np.dtype(f">u{width[0] // 8}"), header_bytes=8)
+    else:
+        header = track.content(b"stbl/stsz")
+        fixed, count = number(header, 4), number(header, 8)
+        if fixed * count > file_bytes or count > _MAX_SAMPLES:
+            raise UnusualFileError(f"{count} samples")
+        if fixed:
+            sizes = np.full(count, fixed, np.int64)
+        else:
+            sizes = track.column(b"stbl/stsz", _I4, header_bytes=8)
+    if not 0 < sizes.size <= _MAX_SAMPLES or least(sizes) <= 0:
+        raise UnusualFileError("no samples, or empty ones")
+    return sizes
+
+
+def _edit_shift(
+    content: bytes,
+    times: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    *,
+    is_reordered: bool,
+    timescale: int,
+    movie_timescale: int,
+) -> int:
+    """Return what an ``elst`` box adds to the times of all samples, given in decoding order.
+
+    `keys` are indices of the key frames, in any order; timescales are units per second of the
+    media, and of the movie, in which durations are stated. Raises UnusualFileError if the list cuts
+    frames off, changes the speed or joins several parts.
+    """
+    pause, rows = 0, _edits(content)
+    for duration, _, rate in rows:
+        if rate != 0x10000 or duration <= 0:
+            raise UnusualFileError("edits that change the speed or have no end")
+    if len(rows) == 2 and rows[0][1] == -1:
+        pause, rows = _rescaled(rows[0][0], timescale, movie_timescale), rows[1:]
+    if len(rows) != 1 or rows[0][1] < 0:
+        raise UnusualFileError("several edits")
+    duration, start, _ = rows[0]
+    stop = start + _rescaled(duration, timescale, movie_timescale)
+    first, last = (times.min(), times.max()) if is_reordered else (times[0], times[-1])
+    is_whole = times[0] == start == first and last < stop and keys.size and least(keys) == 0
+    if not is_whole or (is_reordered and _ends_early(times, steps, keys, stop)):
+        raise UnusualFileError("edits that cut off frames")
+    return pause - start
+
+
+def _ends_early(
+    times: NDArray[np.int64], steps: NDArray[np.int64], keys: NDArray[np.int64], stop: int
+) -> bool:
+    """Return whether a key frame reaches the end before the last sample: demuxing stops there."""
+    early = keys[keys < times.size - 1]
+    return bool(np.count_nonzero(times[early] + steps[early] >= stop))
+
+
+def _edits(content: bytes) -> list[tuple[int, int, int]]:
+    """Return duration, start and speed of every edit, for both versions of the box."""
+    layout = _LONG_EDIT if content[:1] == b"\x01" else _EDIT
+    if len(content) != 8 + number(content, 4) * layout.size:
+        raise UnusualFileError("an edit list shorter than it claims")
+    return list(layout.iter_unpack(content[8:]))
+
+
+def _rescaled(duration: int, up: int, down: int) -> int:
+    """Return ``duration * up / down`` rounded to the nearest integer, halves up."""
+    return (2 * duration * up + down) // (2 * down)

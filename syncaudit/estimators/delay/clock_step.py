@@ -90,16 +90,8 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     chi2, spread = _unevenness(fit, n_pieces)
     if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
         return None
-    step = _stepped(increments, driver, fit, n_pieces, min_gain=MIN_CHI2_GAIN)
+    step = _stepped(increments, driver, fit, min_gain=MIN_CHI2_GAIN)
     return step if step is not None and _is_significant(step) else None
-
-
-def _best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
-    """Return the step that describes a clip best, however small; None without pieces."""
-    n_pieces = _n_pieces(increments)
-    if n_pieces < MIN_PIECES:
-        return None
-    return _stepped(increments, driver, fit, n_pieces, min_gain=-math.inf)
 
 
 def _is_significant(step: ClockStep) -> bool:
@@ -114,14 +106,12 @@ def _n_pieces(increments: Increments) -> int:
 
 
 def _stepped(
-    increments: Increments,
-    driver: RunningIntegral,
-    fit: DelayFit,
-    n_pieces: int,
-    *,
-    min_gain: float,
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, *, min_gain: float
 ) -> ClockStep | None:
     """Return the best step, if the pieces' delays favour it over a drift by `min_gain`."""
+    n_pieces = _n_pieces(increments)
+    if n_pieces < MIN_PIECES:
+        return None
     mid_s = increments.mid_s
     pieces = [
         measure_near(increments.rows(rows), driver, fit.offset_s)
@@ -283,7 +273,7 @@ def step_for_drift(
     """
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)
-    step = _best_step(increments, driver, fit)
+    step = _stepped(increments, driver, fit, min_gain=-math.inf)
     if drifting is None or step is None:
         return None, None
     gain = step_over_drift(fit, step, drifting)

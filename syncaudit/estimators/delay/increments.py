@@ -97,14 +97,12 @@ class Increments:
     @property
     def mid_s(self) -> Floats:
         """Middle of each increment, shape (n,)."""
-        middle: Floats = 0.5 * (self.start_s + self.stop_s)
-        return middle
+        return 0.5 * (self.start_s + self.stop_s)
 
     @property
     def width_s(self) -> Floats:
         """Length of each increment, shape (n,)."""
-        width: Floats = self.stop_s - self.start_s
-        return width
+        return self.stop_s - self.start_s
 
     def bent(self, changes: Floats) -> Floats:
         """Return the second differences of values of these increments, shape (n, m).
@@ -130,7 +128,6 @@ class Increments:
             values=self.values[keep],
             weights=self.weights[keep],
             shutter=None if self.shutter is None else self.shutter.rows(keep),
-            is_noise_even=self.is_noise_even,
         )
 
 

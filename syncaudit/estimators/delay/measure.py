@@ -33,7 +33,6 @@ from syncaudit.estimators.delay.refusals import (
     why_too_weak,
 )
 from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
-from syncaudit.estimators.delay.stepped import ClockStep
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
@@ -72,24 +71,19 @@ def measure_delay(
             task, middle_s, f"only {n} usable increments; at least {MIN_ROWS} are needed", rows=n
         )
     lowest_s, highest_s = search_range(task, increments, driver)
-    steps = _n_steps(task)
+    n_steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
     search = DelaySearch.of(
         increments,
         driver,
         lowest_s=lowest_s - task.step_s,
         highest_s=highest_s + task.step_s,
-        step_s=task.step_s / steps,
+        step_s=task.step_s / n_steps,
     )
     curve = search.curve(lowest_s, highest_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
-    measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s))
+    measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s), n_steps)
     return replace(measured, evidence=curve.agreement(search.values.size, task.epochs_s))
-
-
-def _n_steps(task: DelayTask) -> int:
-    """Return into how many steps of the fit's start a search step is divided."""
-    return math.ceil(task.step_s / START_STEP_S - 1e-6)
 
 
 def _refine(
@@ -99,16 +93,20 @@ def _refine(
     search: DelaySearch,
     curve: DelayCurve,
     range_s: tuple[float, float],
+    n_steps: int,
 ) -> PairMeasurement:
-    """Fit the best delay of a search, test it, and return its record or the reason of refusal."""
+    """Fit the best delay of a search, test it, and return its record or the reason of refusal.
+
+    `n_steps`: steps of the fit's start into which a search step is divided.
+    """
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s)
     lowest_s, highest_s = range_s
-    steps = _n_steps(task)
     best = curve.best()
     start_s = float(curve.delays_s[best])
-    if steps > 1:
-        near = search.curve(start_s - task.step_s, start_s + task.step_s, task.step_s / steps)
+    if n_steps > 1:
+        step_s = task.step_s / n_steps
+        near = search.curve(start_s - task.step_s, start_s + task.step_s, step_s)
         start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
@@ -128,7 +126,7 @@ def _refine(
                 driver,
                 lowest_s=lowest_s - task.step_s,
                 highest_s=highest_s + task.step_s,
-                step_s=task.step_s / steps,
+                step_s=task.step_s / n_steps,
             )
             curve = search.curve(lowest_s, highest_s, task.step_s)
         by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
@@ -137,7 +135,10 @@ def _refine(
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
     if why is None and task.why_not_fixed is not None:
-        part = fit if step is None else _fit_of_longer_part(step, increments, driver)
+        part: DelayFit | None = fit
+        if step is not None:
+            rows = step.longer_part(increments)
+            part = fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
         why = None if part is None else task.why_not_fixed(part)
     parts: list[DelayFit] = []
     if task.is_rigid and step is None and fit.correlation_factor > UNCORRELATED_FACTOR:
@@ -154,13 +155,6 @@ def _refine(
         why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
-
-
-def _fit_of_longer_part(
-    step: ClockStep, increments: Increments, driver: RunningIntegral
-) -> DelayFit | None:
-    rows = step.longer_part(increments)
-    return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
 
 
 def _answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:

@@ -208,8 +208,7 @@ class Linearised:
     def project(self, matrix: Floats) -> Floats:
         """Remove the linear part from every column of `matrix`, shape (n, m)."""
         linear = _coefficients(self.solver, self.weighted, matrix)
-        projected: Floats = matrix - self.design @ linear.T
-        return projected
+        return matrix - self.design @ linear.T
 
 
 def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
@@ -243,8 +242,7 @@ def _is_followed(driver: RunningIntegral) -> Bools:
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
     """Return the linear coefficients of each column of `matrix`, (n, m); shape (m, p)."""
-    found: Floats = (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
-    return found
+    return (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
 
 
 def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:

@@ -186,5 +186,4 @@ def slow_motion(sides: Floats, weights: Floats) -> Floats:
     """
     weights = np.maximum(weights, 1e-12 * weights.max())
     slow = uniform_filter1d(weights * sides, BAND_ROWS, axis=1, mode="nearest")
-    averaged: Floats = slow / uniform_filter1d(weights, BAND_ROWS, axis=0, mode="nearest")
-    return averaged
+    return slow / uniform_filter1d(weights, BAND_ROWS, axis=0, mode="nearest")

@@ -84,8 +84,7 @@ def with_slope(normal: Floats, share: Floats) -> Floats:
     root, inverse = _power(normal[:p, :p], 0.5), _power(normal[:p, :p], -0.5)
     scale = np.eye(normal.shape[0])
     scale[:p, :p] = inverse @ _power(share, 0.5) @ root
-    sloped: Floats = scale.T @ normal @ scale
-    return sloped
+    return scale.T @ normal @ scale
 
 
 def _power(matrix: Floats, exponent: float) -> Floats:

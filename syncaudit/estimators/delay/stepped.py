@@ -83,11 +83,7 @@ class ClockStep:
 
     def offset_at(self, time_s: float) -> float:
         """Return the delay at an instant."""
-        is_before = time_s < self.at_s
-        side_s, at_s = (
-            (self.before_s, self.before_at_s) if is_before else (self.after_s, self.after_at_s)
-        )
-        return side_s + 1e-6 * self.drift_ppm * (time_s - at_s)
+        return float(self.offsets_at(np.array(time_s)))
 
     def sides_at(self, times_s: Floats) -> tuple[Floats, Floats]:
         """Return the delays of both sides at instants, shape (n,) each, wherever the step is."""

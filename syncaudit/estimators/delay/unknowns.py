@@ -119,14 +119,12 @@ class Unknowns:
     @property
     def delays_s(self) -> Floats:
         """Return the delay of each increment, shape (n,)."""
-        delays: Floats = self.offset_s + self.drift * self.since_s
-        return delays
+        return self.offset_s + self.drift * self.since_s
 
     @property
     def disturbed(self) -> Floats:
         """Return the effect of line delay and blur on the increments, shape (n, m)."""
-        disturbed: Floats = self.rolled * self.line_delay_s + self.bent * self.blur
-        return disturbed
+        return self.rolled * self.line_delay_s + self.bent * self.blur
 
     def follow(self, linear: Linearised) -> None:
         """Update the derivatives from the model at the delays."""

@@ -20,7 +20,6 @@ from syncaudit.model.arrays import Bools, Floats
 
 __all__ = [
     "camera_increments",
-    "driver_of",
     "held_back_s",
     "moving_channels",
     "period_of",
@@ -54,7 +53,7 @@ def _step_size(values: Floats) -> Floats:
 
 
 def state_driver(
-    state: Activity, *, width_s: float, n_rows: int, is_linear: bool = False
+    state: Activity, *, slower_s: float, n_rows: int, is_linear: bool
 ) -> RunningIntegral | None:
     """Return the driver of a state, smoothed; None where it is too short or stationary.
 
@@ -65,8 +64,8 @@ def state_driver(
     ----------
     state : Activity
         Of quantity ``state`` or ``command``, d channels.
-    width_s : float
-        Width of the smoothing: two periods of the slower side.
+    slower_s : float
+        Period of the slower side; two of them are the width of the smoothing.
     n_rows : int
         Number of increments to be matched: fewer support fewer channels.
     is_linear : bool
@@ -77,7 +76,7 @@ def state_driver(
     RunningIntegral or None
         The first d' channels are the joints, each in units of its own typical change.
     """
-    times_s = state.times_s
+    times_s, width_s = state.times_s, _width_s(slower_s)
     if times_s[-1] - times_s[0] < 6.0 * width_s:
         return None
     moving = moving_channels(state.values)
@@ -137,7 +136,7 @@ def camera_increments(camera: ImageMotion) -> Increments:
 def state_increments(state: Activity) -> Increments | None:
     """Return a robot's motion between even instants; None if too short or stationary."""
     width_s = _width_s(period_of(state))
-    curve = state_driver(state, width_s=width_s, n_rows=0, is_linear=True)
+    curve = state_driver(state, slower_s=period_of(state), n_rows=0, is_linear=True)
     if curve is None:
         return None
     n = max(0, math.floor((curve.stop_s - curve.start_s) / width_s))
@@ -158,13 +157,6 @@ def held_back_s(camera: ImageMotion) -> float:
         return 0.0
     speed = math.sqrt(float(np.sum(square**2) / np.sum(square)))
     return HELD_BACK_PX / (camera.coded_width_px * speed)
-
-
-def driver_of(
-    target: Activity, *, slower_s: float, n_rows: int, is_linear: bool
-) -> RunningIntegral | None:
-    """Return the driver of a state, smoothed by two periods of the slower side."""
-    return state_driver(target, width_s=_width_s(slower_s), n_rows=n_rows, is_linear=is_linear)
 
 
 def period_of(side: Activity | ImageMotion) -> float:

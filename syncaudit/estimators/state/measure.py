@@ -22,7 +22,12 @@ from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
 from syncaudit.estimators.delay.task import DelayTask, refuse
-from syncaudit.estimators.state.driver import camera_increments, driver_of, held_back_s, period_of
+from syncaudit.estimators.state.driver import (
+    camera_increments,
+    held_back_s,
+    period_of,
+    state_driver,
+)
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
     delays_of_halves,
@@ -117,7 +122,7 @@ def measure_against(
         )
     slower_s = max(period_s, period_of(target))
     is_linear = _is_linear(task)
-    driver = driver_of(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
+    driver = state_driver(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
     if driver is None:
         return refuse(task, middle_s, f"{target.source} is too short or constant", rows=n)
     lowest_s, highest_s = search_range(task, increments, driver)
@@ -232,7 +237,7 @@ def largest_std_s(slower_s: float) -> float:
 
 
 def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
-    joints = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
+    joints = state_driver(target, slower_s=slower_s, n_rows=0, is_linear=True)
     return None if joints is None else find_repetition(joints)
 
 

@@ -17,9 +17,9 @@ from syncaudit.estimators.delay.measure import search_range
 from syncaudit.estimators.delay.task import DelayTask, refuse
 from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
 from syncaudit.estimators.state.driver import (
-    driver_of,
     moving_channels,
     period_of,
+    state_driver,
     state_increments,
 )
 from syncaudit.estimators.state.measure import (
@@ -105,7 +105,7 @@ def _agreement(task: DelayTask, source: Activity, target: Activity) -> Agreement
     """Return the delay that a source's channels share; None where one side is no evidence."""
     increments = state_increments(source)
     slower_s = max(period_of(source), period_of(target))
-    driver = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
+    driver = state_driver(target, slower_s=slower_s, n_rows=0, is_linear=True)
     if increments is None or driver is None or not increments.mid_s.size:
         return None
     lowest_s, highest_s = search_range(task, increments, driver)

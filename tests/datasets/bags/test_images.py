@@ -290,7 +290,7 @@ def test_a_video_that_starts_between_key_images_starts_at_the_first_one(tmp_path
     assert stream.time_ns.tolist() == TIMES[2:]
     frames = iter_luma(stream.files)
     shades = [float(np.mean(frame.luma)) for frame in frames]
-    assert (len(shades), frames.n_errors) == (N - 2, 0)
+    assert (len(shades), frames.tally.n_errors) == (N - 2, 0)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def test_search_that_ends_a_period_off_moves_nothing(apart_s):
         values=camera.moves,
         weights=np.ones_like(camera.moves),
     )
-    driver = state_driver(joints(course, 20.0, rate_hz=10.0), width_s=0.2, n_rows=199)
+    driver = state_driver(
+        joints(course, 20.0, rate_hz=10.0), slower_s=0.1, n_rows=199, is_linear=False
+    )
     start_s = -0.4 + apart_s
     foretold = search_state(increments, driver, np.array([start_s]))
     mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
@@ -39,7 +41,7 @@ def test_too_few_rows_have_no_fit():
         values=camera.moves[:10],
         weights=np.ones_like(camera.moves[:10]),
     )
-    driver = state_driver(joints(course), width_s=0.1, n_rows=60)
+    driver = state_driver(joints(course), slower_s=0.05, n_rows=60, is_linear=False)
     whole = Increments(
         start_s=camera.start_s,
         stop_s=camera.stop_s,

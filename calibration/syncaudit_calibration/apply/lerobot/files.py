@@ -1,11 +1,11 @@
-"""A LeRobot episode, and the interface that reads and writes it in the layout of a version."""
+"""Episodes of LeRobot, as they are and re-paired, and how tables are written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +15,7 @@ from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
-__all__ = ["Episode", "Files", "PairedEpisode", "write_parquet"]
+__all__ = ["Episode", "PairedEpisode", "write_parquet"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +60,6 @@ class PairedEpisode:
     pairing: Pairing
     moves: Mapping[str, int]
     cuts: Mapping[str, VideoPackets] = field(default_factory=dict)
-
-
-class Files(Protocol):
-    """Read episodes of one data set, and write them into another."""
-
-    def episode(self, number: int) -> Episode:
-        """Return an episode by its number."""
-        ...
-
-    def fitting(self, paired: PairedEpisode) -> PairedEpisode:
-        """Return an episode with no more rows than its videos can be cut for."""
-        ...
-
-    def add(self, paired: PairedEpisode, table: pa.Table, stats: Stats) -> None:
-        """Write an episode as the next one, with the rows of `table`."""
-        ...
-
-    def finish(self) -> None:
-        """Write the metadata of all episodes."""
-        ...
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

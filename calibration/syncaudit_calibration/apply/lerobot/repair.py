@@ -16,13 +16,14 @@ from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Clip
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import copy_file, make_parent, replace_text
-from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
-from syncaudit_calibration.apply.lerobot.files import Files, PairedEpisode
+from syncaudit_calibration.apply.corrections import SourceCorrection
+from syncaudit_calibration.apply.lerobot.files import PairedEpisode
 from syncaudit_calibration.apply.lerobot.own_files import OwnFiles
 from syncaudit_calibration.apply.lerobot.pairing import Pairing, pair_rows
 from syncaudit_calibration.apply.lerobot.rows import ORIGINAL, numbers_in, paired_rows
 from syncaudit_calibration.apply.lerobot.shared_files import SharedFiles
 from syncaudit_calibration.apply.lerobot.statistics import Stats, of_episode, together
+from syncaudit_calibration.apply.load import Corrections
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.targets import RECORD
 
@@ -117,7 +118,7 @@ class _Repair:
         }
         self._videos = [key for key, it in self._features.items() if it.get("dtype") == "video"]
         self._is_shared = str(self._info["codebase_version"]).startswith("v3")
-        self._files: Files = (SharedFiles if self._is_shared else OwnFiles)(source, out, self._info)
+        self._files = (SharedFiles if self._is_shared else OwnFiles)(source, out, self._info)
         self._stats: list[Stats] = []
         self._n_rows = 0
         self._record: list[str] = []
