@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_line
+from syncaudit.model import Clip, Origin, SourceSpec
 from syncaudit.readers.folders import natural_key
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import (
@@ -109,6 +110,23 @@ class Source:
         """Yield a local path with the content of a file; a remote one is copied temporarily."""
         with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
             yield path
+
+    def clip(
+        self,
+        clip_id: str,
+        sources: Mapping[str, SourceSpec],
+        *,
+        recording_id: str | None = None,
+        origin: Origin | None = None,
+    ) -> Clip:
+        """Return a clip with files of this data set, by default a recording of its own."""
+        return Clip(
+            clip_id=clip_id,
+            recording_id=clip_id if recording_id is None else recording_id,
+            sources=sources,
+            origin=origin,
+            base_uri=self.base_uri,
+        )
 
     def _list(self, folder: str, pattern: str, *, want_folders: bool) -> list[str]:
         place = self.uri_of(folder) if folder else self.base_uri

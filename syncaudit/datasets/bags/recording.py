@@ -17,8 +17,8 @@ from syncaudit.datasets.bags.rules import BagRules, rule_for
 from syncaudit.datasets.bags.sounds import SOUND_TYPES, Sounds
 from syncaudit.datasets.bags.storage import Recording, messages_of
 from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable
-from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip

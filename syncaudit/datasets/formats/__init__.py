@@ -20,7 +20,6 @@ from syncaudit.datasets.formats.hdf5 import Hdf5Format
 from syncaudit.datasets.formats.kitti import KittiFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
-from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
@@ -29,6 +28,7 @@ from syncaudit.datasets.formats.videoimu import VideoImuFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.formats.xdf import XdfFormat
 from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
+from syncaudit.datasets.protocol import DatasetFormat, Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip

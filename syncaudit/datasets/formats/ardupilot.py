@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -50,12 +49,7 @@ class ArduPilotFormat(LogFileFormat):
                 _take(message, samples)
         return samples, "bad bytes" in said.getvalue()
 
-    def _sources_of(
-        self,
-        content: Any,
-        log: Log,  # noqa: ARG002  # one signature
-        note: Callable[[str], None],  # noqa: ARG002
-    ) -> tuple[dict[str, Logged], list[str]]:
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:  # noqa: ARG002  # one signature
         samples, is_damaged = content
         is_raw = any(sensor != "imu" for sensor, _ in samples)
         tables = {

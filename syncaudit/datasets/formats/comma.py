@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count, takewhile
 from pathlib import Path
@@ -69,11 +69,9 @@ class CommaFormat(LogFileFormat):
             "about": {key: text for key, text in said.items() if text},
         }
 
-    def _sources_of(
-        self, content: Any, log: Log, note: Callable[[str], None]
-    ) -> tuple[dict[str, Logged], list[str]]:
-        logged = _cameras(content, log, note) | _inertial(content) | _vehicle(content)
-        logged |= raw_can(content.rows["can"], log, note)
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
+        logged = _cameras(content, log) | _inertial(content) | _vehicle(content)
+        logged |= raw_can(content.rows["can"], log)
         findings = []
         if content.is_damaged:
             findings.append(
@@ -83,14 +81,14 @@ class CommaFormat(LogFileFormat):
         return logged, findings
 
 
-def _cameras(content: CommaLog, log: Log, note: Callable[[str], None]) -> dict[str, Logged]:
+def _cameras(content: CommaLog, log: Log) -> dict[str, Logged]:
     logged = {}
     for name, videos in _VIDEOS.items():
         frames = content.rows[f"{name}_encoded"]
         video = log.first_of(videos)
         if video is None:
             if frames:
-                note(f"left out the {name} camera: {' or '.join(videos)} is not there")
+                log.note(f"left out the {name} camera: {' or '.join(videos)} is not there")
             continue
         start_ns, stop_ns, findings = _frame_times(frames, content.rows[f"{name}_frame"])
         row: dict[str, Any] = {"kind": "camera", "stamp_at": "end_of_frame"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from syncaudit.datasets.formats.log_files import Log, Logged
@@ -19,7 +19,7 @@ Frame = tuple[int, int, int, bytes]
 """Publish time in ns, identifier, bus, data."""
 
 
-def raw_can(frames: Sequence[Frame], log: Log, note: Callable[[str], None]) -> dict[str, Logged]:
+def raw_can(frames: Sequence[Frame], log: Log) -> dict[str, Logged]:
     """Return the bus with the most frames known to a DBC beside the log or in a folder above.
 
     Roles of signals are guessed from their names.
@@ -44,11 +44,11 @@ def raw_can(frames: Sequence[Frame], log: Log, note: Callable[[str], None]) -> d
                 n_known = sum(counts[bus, number] for number in seen)
                 found.append((n_known, -bus, name, signals))
     if not found:
-        note("left out raw CAN: no DBC beside the log has a signal of known name on a bus")
+        log.note("left out raw CAN: no DBC beside the log has a signal of known name on a bus")
         return {}
     _, bus, name, signals = max(found, key=lambda each: each[:2])
     for role, signal in signals.items():
-        note(f"{name}: {signal} -> {role}")
+        log.note(f"{name}: {signal} -> {role}")
     text = "".join(_line(frame) for frame in frames if frame[2] == -bus)
     row = {"kind": "can", "dbc": name, "signals": signals, "stamp_kind": "receive"}
     return {"can": Logged(row=row, text=text)}

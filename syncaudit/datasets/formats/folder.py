@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
@@ -18,6 +17,7 @@ from syncaudit.datasets.naming import (
     parse_rules,
 )
 from syncaudit.datasets.phone_tables import adapt_tables
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.signal_names import names_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of

@@ -8,8 +8,8 @@ from typing import Any
 
 from syncaudit.datasets.formats.nuscenes_bus import bus_sources
 from syncaudit.datasets.formats.nuscenes_index import Frame, SceneIndex
-from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_list
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
@@ -83,7 +83,7 @@ def _clip(
         return None
     # Scenes of one log were recorded in one session: they share their clocks.
     log = logs.get(str(scene.get("log_token")), name)
-    return Clip(clip_id=name, recording_id=log, sources=sources, base_uri=root.base_uri)
+    return root.clip(name, sources, recording_id=log)
 
 
 def _camera(scene: str, channel: str, frames: list[Frame], job: Import) -> CameraSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -12,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, inside, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside
 from syncaudit.datasets.formats.tfrecord import Value, iter_records, read_example
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate_of_rules
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
 __all__ = ["RldsFormat"]
 
 _FEATURES = "features.json"
-_DEPTH = 2  # data set, version
 _SHARD = re.compile(r"^(?:.*-)?([A-Za-z0-9_]+)\.tfrecord(?:-(\d+)-of-(\d+))?$")
 _STEPS = "steps/"
 
 
-class RldsFormat:
+class RldsFormat(NestedFormat):
     """One clip per episode; image features are cameras, float vectors state and action.
 
     Steps have no timestamps: they are counted at the ``rate_hz`` of the rules, else only numbered.
@@ -36,33 +35,23 @@ class RldsFormat:
     name = "rlds"
     summary = "RLDS, Open X-Embodiment: features.json with *.tfrecord files"
     takes_rules = True
+    _depth = 2  # data set, version
+    _expected = f"{_FEATURES} and *.tfrecord files"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with features and records, at most two levels down."""
-        if next(_folders(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with {_FEATURES} and *.tfrecord files, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes, shards in the order of their names."""
         if find_spec("crc32c") is None:
             raise MissingExtraError("crc32c", extra="rlds", purpose=f"the format {self.name}")
-        from syncaudit.datasets.steps.stamps import rate_of_rules
-
         rate_hz = rate_of_rules(job.rules)
-        for folder in _folders(source):
+        for folder in self._folders(source):
             shapes = _shapes(source, folder, job)
             names = _shards(source, folder)
             _note_missing(folder, names, job)
             for name in names:
                 yield from _episodes(source, name, shapes, rate_hz, job)
-
-
-def _folders(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _shards(source: Source, folder: str) -> list[str]:
@@ -91,8 +80,6 @@ def _episodes(
     rate_hz: float | None,
     job: Import,
 ) -> Iterator[Clip]:
-    from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of
-
     place = source.uri_of(name).split("::")[0].split("/")
     found = _SHARD.match(place[-1])
     shard = f"{found[1]}-{found[2] or '00000'}" if found else ""
@@ -107,12 +94,12 @@ def _episodes(
             except (ValueError, LookupError) as error:
                 text = f"record {number} of {place[-1]} cannot be read: {one_line(error)}"
                 fault = [f"corrupt: {text}. Download the file again."]
-                yield broken_clip(clip_id, fault, job, source.base_uri)
+                yield broken_clip(clip_id, fault, job, source)
                 continue
             lengths = Counter(len(array) for array in arrays.values())
             n_steps = lengths.most_common(1)[0][0] if lengths else 0
             episode = Episode(clip_id=clip_id, arrays=arrays, rows=(0, n_steps), rate_hz=rate_hz)
-            yield clip_of(episode, job, source.base_uri)
+            yield clip_of(episode, job, source)
 
 
 def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:

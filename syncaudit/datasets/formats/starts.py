@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.protocol import Import
 
 __all__ = ["assume_starts"]
 

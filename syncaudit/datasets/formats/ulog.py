@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +39,7 @@ class UlogFormat(LogFileFormat):
         with path.open("rb") as file:
             return ULog(file, message_name_filter_list=[*_TOPICS, _COMBINED])
 
-    def _sources_of(
-        self,
-        content: Any,
-        log: Log,  # noqa: ARG002  # one signature
-        note: Callable[[str], None],  # noqa: ARG002
-    ) -> tuple[dict[str, Logged], list[str]]:
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:  # noqa: ARG002  # one signature
         tables: dict[str, Columns] = {}
         for topic in content.data_list:
             if (triple := _TOPICS.get(topic.name)) is not None:
