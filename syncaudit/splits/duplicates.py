@@ -50,14 +50,9 @@ class Video:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoPair:
-    """Two videos from different splits.
+    """Two videos from different splits."""
 
-    Parameters
-    ----------
-    splits, clips, sources : tuple of str
-        Split, clip and camera of both.
-    """
-
+    # split, clip and camera of both
     splits: tuple[str, str]
     clips: tuple[str, str]
     sources: tuple[str, str]
@@ -65,55 +60,28 @@ class VideoPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate(VideoPair):
-    """Two videos with the same content.
+    """Two videos with the same content."""
 
-    Parameters
-    ----------
-    agreement : float
-        Correlation of the changes in both, 1 for exact copies.
-    start_s : float
-        Start of the second relative to the first.
-    common_s : float
-        Length of the common part.
-    """
-
-    agreement: float
-    start_s: float
-    common_s: float
+    agreement: float  # correlation of the changes in both, 1 for exact copies
+    start_s: float  # start of the second relative to the first
+    common_s: float  # length of the common part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike(VideoPair):
-    """Two videos of one scene, of which one changes too little to decide.
+    """Two videos of one scene, of which one changes too little to decide."""
 
-    Parameters
-    ----------
-    likeness : float
-        Correlation of their brightness where they are most similar.
-    why : str
-        Why a copy cannot be distinguished from another recording of the scene.
-    """
-
-    likeness: float
-    why: str
+    likeness: float  # correlation of their brightness where they are most similar
+    why: str  # why a copy cannot be distinguished from another recording of the scene
 
 
 @dataclass(slots=True, kw_only=True)
 class VideoSet:
-    """Which videos of some splits could be compared.
+    """Which videos of some splits could be compared."""
 
-    Parameters
-    ----------
-    n_videos : int
-        Number of videos.
-    undecided : list of Lookalike
-        Pairs that may or may not be copies.
-    failed : list of (str, str)
-        Videos that could not be decoded, and why.
-    """
-
-    n_videos: int = 0
-    undecided: list[Lookalike] = field(default_factory=list)
+    n_videos: int = 0  # number of videos
+    undecided: list[Lookalike] = field(default_factory=list)  # pairs that may or may not be copies
+    # videos that could not be decoded, and why
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -229,18 +197,10 @@ def _why_undecided(video: Fingerprint) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """Normalised images of a video, each uncropped and with several margins cropped.
+    """Normalised images of a video, each uncropped and with several margins cropped."""
 
-    Parameters
-    ----------
-    often : ndarray, shape (c, n, 96)
-        One every `_LOOK_S`; every row has norm 1 and mean 0.
-    once : ndarray, shape (c, 96)
-        The middle of the video.
-    """
-
-    often: Floats
-    once: Floats
+    often: Floats  # shape (c, n, 96); one every `_LOOK_S`; every row has norm 1 and mean 0
+    once: Floats  # shape (c, 96); the middle of the video
 
     @classmethod
     def of(cls, video: Fingerprint) -> Looks:

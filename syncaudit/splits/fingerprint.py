@@ -50,20 +50,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fingerprint:
-    """Coarse content of one video.
+    """Coarse content of one video."""
 
-    Parameters
-    ----------
-    times_s : ndarray of float64, shape (n,)
-        Times of the frames, relative to the first.
-    cells : ndarray of float16, shape (n, 96)
-        Mean brightness of the cells of a 12 x 8 grid.
-    changes : ndarray of float32, shape (m, 96)
-        Weighed changes of means over two steps, one row every `STEP_S`.
-    """
-
-    times_s: NDArray[np.float64]
-    cells: NDArray[np.float16]
+    times_s: NDArray[np.float64]  # shape (n,); times of the frames, relative to the first
+    cells: NDArray[np.float16]  # shape (n, 96); mean brightness of the cells of a 12 x 8 grid
+    # shape (m, 96); weighed changes of means over two steps, one row every `STEP_S`
     changes: Floats
 
     @classmethod

@@ -21,21 +21,11 @@ _DEVICE = ("device", "vehicle", "robot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedData:
-    """Something that clips of several splits have in common.
+    """Something that clips of several splits have in common."""
 
-    Parameters
-    ----------
-    kind : str
-        ``clip``, ``recording``, ``episode``, ``device`` or ``file``.
-    what : str
-        The id, the file, or the device that recorded at the same time.
-    clips : mapping of str to tuple of str
-        Clips that have it, by split.
-    """
-
-    kind: str
-    what: str
-    clips: Mapping[str, tuple[str, ...]]
+    kind: str  # ``clip``, ``recording``, ``episode``, ``device`` or ``file``
+    what: str  # the id, the file, or the device that recorded at the same time
+    clips: Mapping[str, tuple[str, ...]]  # clips that have it, by split
 
 
 def find_shared(splits: Sequence[Split]) -> list[SharedData]:

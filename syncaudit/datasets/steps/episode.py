@@ -41,27 +41,14 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Episode:
-    """Rows of arrays that were recorded together.
+    """Rows of arrays that were recorded together."""
 
-    Parameters
-    ----------
-    clip_id : str
-        Unique in the data set; separates its files from others'.
-    arrays : mapping of str to StepArray
-        Name, with ``/`` between groups, to an array with one row per step.
-    rows : tuple of int
-        First row and the one after the last.
-    rate_hz : float, optional
-        Steps per second, if the data set states it.
-    findings : list of str
-        Its faults, as ``code: text``.
-    """
-
-    clip_id: str
+    clip_id: str  # unique in the data set; separates its files from others'
+    # name, with ``/`` between groups, to an array with one row per step
     arrays: Mapping[str, StepArray]
-    rows: tuple[int, int]
-    rate_hz: float | None = None
-    findings: list[str] = field(default_factory=list)
+    rows: tuple[int, int]  # first row and the one after the last
+    rate_hz: float | None = None  # steps per second, if the data set states it
+    findings: list[str] = field(default_factory=list)  # its faults, as ``code: text``
 
 
 def clip_of(episode: Episode, job: Import, source: Source) -> Clip:

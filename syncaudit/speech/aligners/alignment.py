@@ -38,31 +38,16 @@ _ROUNDING_S = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Utterance:
-    """Sound and what is spoken in it.
+    """Sound and what is spoken in it."""
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    samples : ndarray of float32, shape (n,)
-        One channel, full scale 1.
-    rate_hz : float
-        Sampling rate.
-    words : tuple of str
-        In order, without punctuation; empty if only phones are known.
-    phones : tuple of tuple of str
-        Given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
-        words. Empty: the aligner finds the pronunciation itself.
-    language : str
-        Language of the words: ``en``, ``de`` ...
-    """
-
-    name: str
-    samples: NDArray[np.float32]
-    rate_hz: float
-    words: tuple[str, ...] = ()
+    name: str  # for messages
+    samples: NDArray[np.float32]  # shape (n,); one channel, full scale 1
+    rate_hz: float  # sampling rate
+    words: tuple[str, ...] = ()  # in order, without punctuation; empty if only phones are known
+    # given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
+    # words. Empty: the aligner finds the pronunciation itself.
     phones: tuple[tuple[str, ...], ...] = ()
-    language: str = "en"
+    language: str = "en"  # language of the words: ``en``, ``de`` 
 
     @property
     def duration_s(self) -> float:
@@ -72,28 +57,16 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """When each word and phone was spoken, according to an aligner.
+    """When each word and phone was spoken, according to an aligner."""
 
-    Parameters
-    ----------
-    aligner : str
-        Name and version.
-    words, phones : Tier
-        Intervals in order, in seconds of the sound, without silences. `words` is empty if the
-        utterance has none.
-    guessed : tuple of str
-        Words whose pronunciation was guessed from their letters.
-    remarks : tuple of str
-        Remarks for the user, as sentences.
-    has_own_score : bool
-        Whether the aligner itself has checked how well text and sound fit.
-    """
-
-    aligner: str
+    aligner: str  # name and version
+    # intervals in order, in seconds of the sound, without silences. `words` is empty if the
+    # utterance has none.
     words: Tier
     phones: Tier
-    guessed: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()  # words whose pronunciation was guessed from their letters
+    remarks: tuple[str, ...] = ()  # remarks for the user, as sentences
+    # whether the aligner itself has checked how well text and sound fit
     has_own_score: bool = False
 
 

@@ -31,18 +31,10 @@ _LEGACY_FROM = (3, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MfaProgram:
-    """A working Montreal Forced Aligner installation.
+    """A working Montreal Forced Aligner installation."""
 
-    Parameters
-    ----------
-    command : tuple of str
-        Command that starts it.
-    version : str
-        As reported by the program.
-    """
-
-    command: tuple[str, ...]
-    version: str
+    command: tuple[str, ...]  # command that starts it
+    version: str  # as reported by the program
 
     def subcommand(self, name: str) -> str:
         """Return the name in this version of ``align`` or ``align_one`` with a dictionary."""

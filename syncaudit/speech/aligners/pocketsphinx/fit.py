@@ -33,41 +33,22 @@ _WINDOW_FRAMES = 30  # sounds that do not fit are isolated in right texts, conse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A sound and the frames in which it was placed.
+    """A sound and the frames in which it was placed."""
 
-    Parameters
-    ----------
-    start, length : int
-        In frames of 10 ms.
-    phone : str
-        CMU phone; empty for silence and noises.
-    score : float
-        Log ratio, summed over its frames.
-    is_noise : bool
-        Whether a noise model (breath, babble) matched it.
-    """
-
+    # in frames of 10 ms
     start: int
     length: int
-    phone: str
-    score: float
-    is_noise: bool = False
+    phone: str  # CMU phone; empty for silence and noises
+    score: float  # log ratio, summed over its frames
+    is_noise: bool = False  # whether a noise model (breath, babble) matched it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """How well text and sound fit.
+    """How well text and sound fit."""
 
-    Parameters
-    ----------
-    score : float
-        Mean log ratio over the frames of speech; 0 is best.
-    unexplained : float
-        Share of the clip that fits badly.
-    """
-
-    score: float
-    unexplained: float
+    score: float  # mean log ratio over the frames of speech; 0 is best
+    unexplained: float  # share of the clip that fits badly
 
     def may_be_foreign(self) -> bool:
         """Return whether it fits as well as the right sounds of another language would."""
