@@ -126,12 +126,8 @@ def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write rows as a manifest: Parquet if `path` has that suffix, else JSON Lines.
 
     Rows are streamed, so memory does not grow with their number. The file is written atomically,
-    under a temporary name and renamed.
-
-    Raises
-    ------
-    UsageError
-        If Parquet cannot hold the rows (one source name with two kinds of `columns`).
+    under a temporary name and renamed. UsageError if Parquet cannot hold the rows (one source name
+    with two kinds of `columns`).
     """
     target = Path(path)
     make_parent(target)

@@ -79,7 +79,7 @@ class Lookalike(VideoPair):
 class VideoSet:
     """Which videos of some splits could be compared."""
 
-    n_videos: int = 0  # number of videos
+    n_videos: int = 0
     undecided: list[Lookalike] = field(default_factory=list)  # pairs that may or may not be copies
     # videos that could not be decoded, and why
     failed: list[tuple[str, str]] = field(default_factory=list)

@@ -88,10 +88,7 @@ class Fingerprint:
 def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
     """Decode a camera, in the window of its clip, and return its fingerprint.
 
-    Raises
-    ------
-    StreamReadError
-        If it cannot be decoded.
+    StreamReadError if it cannot be decoded.
     """
     wanted = wanted_frames(stream, clip)
     files = stream.files if wanted is None else part_of(stream, wanted)

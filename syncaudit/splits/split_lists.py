@@ -31,10 +31,7 @@ class Split:
 def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]]) -> list[Split]:
     """Return the splits of one manifest that lists of clip ids define.
 
-    Raises
-    ------
-    UsageError
-        If a list names clips that are not in the manifest.
+    UsageError if a list names clips that are not in the manifest.
     """
     by_id = {clip.clip_id: clip for clip in clips}
     found = []
@@ -54,12 +51,7 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
     """Return the splits that a data set itself states.
 
     A LeRobot data set does so in ``meta/info.json``, by its episodes; others by the names of their
-    shards and folders.
-
-    Raises
-    ------
-    UsageError
-        If it states fewer than two.
+    shards and folders. UsageError if it states fewer than two.
     """
     places = {clip.origin.dataset for clip in clips if clip.origin is not None}
     if len(places) == 1 and all(clip.origin is not None for clip in clips):

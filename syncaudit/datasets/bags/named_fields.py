@@ -32,10 +32,7 @@ class FieldCollector(SampleCollector):
     def wanted(self, layout: Layout) -> Sequence[str]:
         """Return the fields that the rule names.
 
-        Raises
-        ------
-        LayoutError
-            If a message lacks one.
+        LayoutError if a message lacks one.
         """
         return sorted({_place(layout, name)[0] for name in self._rule.fields.values()})
 
@@ -51,10 +48,7 @@ class FieldCollector(SampleCollector):
     def finish(self) -> list[Collected]:
         """Return the source.
 
-        Raises
-        ------
-        UsageError
-            If no message has the fields that the rule names.
+        UsageError if no message has the fields that the rule names.
         """
         found = super().finish()
         if not found and self.damage.first:

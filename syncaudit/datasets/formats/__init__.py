@@ -96,10 +96,7 @@ class _Unavailable:
 def get_format(name: str) -> DatasetFormat:
     """Return the format with that name.
 
-    Raises
-    ------
-    UsageError
-        If there is none; the error lists the formats.
+    UsageError if there is none; the error lists the formats.
     """
     formats = all_formats()
     if name not in formats:

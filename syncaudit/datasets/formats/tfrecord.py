@@ -54,12 +54,7 @@ def _checksum(data: bytes) -> int:
 def read_example(content: bytes) -> dict[str, Value]:
     """Return the lists of bytes and floats in an Example or SequenceExample by name.
 
-    Lists of integers, which hold flags and labels, are left out.
-
-    Raises
-    ------
-    ValueError
-        If it is not one.
+    Lists of integers, which hold flags and labels, are left out. ValueError if it is not one.
     """
     found: dict[str, Value] = {}
     for number, features in _fields(memoryview(content)):

@@ -121,10 +121,7 @@ def counted(n_steps: int, rate_hz: float | None, job: Import) -> Stamps:
 def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
     """Return the rate that ``--rules`` set for all episodes.
 
-    Raises
-    ------
-    UsageError
-        If they hold anything else.
+    UsageError if they hold anything else.
     """
     for key in rules:
         if key != "rate_hz":

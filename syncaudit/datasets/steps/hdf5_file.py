@@ -28,10 +28,7 @@ def require_h5py(name: str) -> None:
 def open_hdf5(source: Source, name: str) -> Iterator[h5py.File]:
     """Open a file of a data set.
 
-    Raises
-    ------
-    ManifestError
-        If it is not HDF5, or is truncated.
+    ManifestError if it is not HDF5, or is truncated.
     """
     import h5py
 

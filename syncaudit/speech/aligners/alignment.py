@@ -42,12 +42,12 @@ class Utterance:
 
     name: str  # for messages
     samples: NDArray[np.float32]  # shape (n,); one channel, full scale 1
-    rate_hz: float  # sampling rate
+    rate_hz: float
     words: tuple[str, ...] = ()  # in order, without punctuation; empty if only phones are known
     # given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
     # words. Empty: the aligner finds the pronunciation itself.
     phones: tuple[tuple[str, ...], ...] = ()
-    language: str = "en"  # language of the words: ``en``, ``de`` 
+    language: str = "en"  # language of the words: ``en``, ``de``
 
     @property
     def duration_s(self) -> float:
@@ -110,10 +110,7 @@ def aligned_tiers(
 ) -> tuple[Tier, Tier]:
     """Return words and phones without silences.
 
-    Raises
-    ------
-    AlignmentError
-        If nothing is left, or the times are out of order.
+    AlignmentError if nothing is left, or the times are out of order.
     """
     tiers = []
     for what, intervals in (("words", words), ("phones", phones)):
@@ -137,10 +134,7 @@ def aligned_tiers(
 def remarks_on_unknown(name: str, words: Tier, phones: Tier) -> tuple[str, ...]:
     """Return the remark about words that the dictionary lacks.
 
-    Raises
-    ------
-    AlignmentError
-        If it lacks them all: their times are then meaningless.
+    AlignmentError if it lacks them all: their times are then meaningless.
     """
     unknown = [one.label for one in words.intervals if _is_unknown(one, phones)]
     if len(unknown) == len(words.intervals):

@@ -20,13 +20,9 @@ _TIERS = ("tier", "type")
 def parse_csv(uri: str, text: str) -> Parsed:
     """Parse rows of start, end (or duration) and label, in seconds.
 
-    Column names are case-insensitive. A column ``tier`` or ``type`` (as the Montreal Forced
-    Aligner writes) splits the rows into tiers, and several speakers into tiers of their own.
-
-    Raises
-    ------
-    StreamReadError
-        If a column is missing or a cell is not a time.
+    Column names are case-insensitive. A column ``tier`` or ``type`` (as the Montreal Forced Aligner
+    writes) splits the rows into tiers, and several speakers into tiers of their own.
+    StreamReadError if a column is missing or a cell is not a time.
     """
     header = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=header.count)
@@ -69,13 +65,8 @@ def _find(names: Sequence[str], known: Sequence[str]) -> int | None:
 def parse_ctm(uri: str, text: str) -> Parsed:
     """Parse NIST CTM: file, channel, start, duration, word, and a confidence that is ignored.
 
-    The tier is called ``words``; in a CTM of several files or channels each has its own,
-    called ``FILE CHANNEL``.
-
-    Raises
-    ------
-    StreamReadError
-        If a line has too few fields or no times.
+    The tier is called ``words``; in a CTM of several files or channels each has its own, called
+    ``FILE CHANNEL``. StreamReadError if a line has too few fields or no times.
     """
     rows: list[tuple[str, Interval]] = []
     for line, content in enumerate(text.splitlines(), start=1):

@@ -29,10 +29,7 @@ def broken(uri: str, what: str, *, hint: str = "Export it again.") -> StreamRead
 def seconds(uri: str, where: str, value: object) -> float:
     """Return a time in seconds.
 
-    Raises
-    ------
-    StreamReadError
-        If it is not a finite number.
+    StreamReadError if it is not a finite number.
     """
     if not isinstance(value, bool) and isinstance(value, int | float | str):
         try:

@@ -12,10 +12,7 @@ __all__ = ["parse_subtitles"]
 def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
     """Parse SubRip (``srt``) or WebVTT (``vtt``); the tier is called ``segments``.
 
-    Raises
-    ------
-    StreamReadError
-        If it contains no subtitle.
+    StreamReadError if it contains no subtitle.
     """
     import pysubs2
 

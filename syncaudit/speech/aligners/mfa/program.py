@@ -47,10 +47,7 @@ class MfaProgram:
         `arguments`: subcommand and its arguments. `root`: empty folder; otherwise its databases
         collide with those of other runs. `timeout_s`: it is terminated after that.
 
-        Raises
-        ------
-        AlignmentError
-            If it reports a failure. No reported failure does not prove success.
+        AlignmentError if it reports a failure. No reported failure does not prove success.
         """
         _lend_models(root)
         environment = {**os.environ, _ROOT_VARIABLE: str(root)}
