@@ -17,8 +17,7 @@ from typing import Any
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode
-from syncaudit.readers.candump import parse_candump
-from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of
+from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of, parse_candump
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.uris import local_file, read_bytes
 

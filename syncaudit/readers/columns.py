@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
-from syncaudit.readers.arrow_columns import Cells, as_array, without_dictionary
-from syncaudit.readers.number_columns import numbers_of
+from syncaudit.readers.arrow_columns import Cells, as_array, numbers_of, without_dictionary
 from syncaudit.readers.stamp_columns import (
     is_fraction,
     stamps_from_seconds,

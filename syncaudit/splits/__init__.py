@@ -8,8 +8,7 @@ from syncaudit.splits.duplicates import (
     count_videos,
     find_duplicates,
 )
-from syncaudit.splits.leaks import leaked_clips
-from syncaudit.splits.shared import SharedData, find_shared
+from syncaudit.splits.shared import SharedData, find_shared, leaked_clips
 from syncaudit.splits.split_lists import (
     Split,
     splits_by_lists,

@@ -13,8 +13,15 @@ from syncaudit.batch.pool import Lost, map_isolated
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source
-from syncaudit.splits.common_part import MIN_COMMON_S, Comparison
-from syncaudit.splits.fingerprint import CROPS, Fingerprint, cropping, fingerprint_of, nearest
+from syncaudit.splits.fingerprint import (
+    CROPS,
+    MIN_COMMON_S,
+    Comparison,
+    Fingerprint,
+    cropping,
+    fingerprint_of,
+    nearest,
+)
 from syncaudit.splits.split_lists import Split
 
 __all__ = [

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from syncaudit.datasets import json_lines
-from syncaudit.datasets.json_lines import iter_json_lines, iter_json_list
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, iter_json_lines, iter_json_list
 from syncaudit.errors import ManifestError
 
 ROWS = [{"name": "Größe", "n": k, "nested": [{"a": "]}, {"}]} for k in range(50)]

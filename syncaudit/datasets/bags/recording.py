@@ -12,8 +12,8 @@ import numpy as np
 from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.collectors import Collector, collector_for, why_not_taken
 from syncaudit.datasets.bags.layout import LayoutError
-from syncaudit.datasets.bags.named_fields import FieldCollector
 from syncaudit.datasets.bags.rules import BagRules, rule_for
+from syncaudit.datasets.bags.samples import FieldCollector
 from syncaudit.datasets.bags.sounds import SOUND_TYPES, Sounds
 from syncaudit.datasets.bags.storage import Recording, messages_of
 from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable

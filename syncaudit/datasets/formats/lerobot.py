@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from syncaudit.datasets.formats.lerobot_info import INFO, STATES, Layout, filled, read_info
-from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.protocol import Import
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec

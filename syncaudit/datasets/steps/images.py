@@ -11,8 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.images.image_file import ImageFile, codec_of
-from syncaudit.datasets.images.raw_images import ImageError, raw_image
+from syncaudit.datasets.images import ImageError, ImageFile, codec_of, raw_image
 from syncaudit.datasets.steps.roles import READ_ERRORS, StepArray, encoded_image
 from syncaudit.errors import one_line
 from syncaudit.model.arrays import Ints

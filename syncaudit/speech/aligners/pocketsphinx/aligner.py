@@ -21,13 +21,14 @@ from syncaudit.model import Interval, Tier
 from syncaudit.model.arrays import Floats
 from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each
 from syncaudit.speech.aligners.pocketsphinx.cmu_phones import cmu_of_phones
-from syncaudit.speech.aligners.pocketsphinx.fit import Fit, fit_of
 from syncaudit.speech.aligners.pocketsphinx.pronunciation import pronounce
 from syncaudit.speech.aligners.pocketsphinx.search import (
     FRAME_S,
     RATE_HZ,
     Entry,
+    Fit,
     PocketsphinxSearch,
+    fit_of,
 )
 
 __all__ = ["PocketsphinxAligner"]
