@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
+from syncaudit.datasets.bags.collected import Collected, Damage, Stamps
 from syncaudit.datasets.bags.layout import LayoutError, lay_out
 from syncaudit.datasets.bags.samples import SAMPLE_TYPES
 from syncaudit.datasets.bags.topics import Topic
@@ -197,8 +194,7 @@ class CameraCollector:
     ) -> None:
         self._topic, self._read = topic, read
         self._file = None if images is None else ImageFile(images)
-        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
-        self._damage = Damage()
+        self._stamps, self._damage = Stamps(), Damage()
         self._refused: ImageError | None = None
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
@@ -210,10 +206,7 @@ class CameraCollector:
         except (ValueError, LookupError) as error:
             self._damage.note(error)
             return
-        self._capture.append(found.stamp_ns)
-        self._receive.append(receive_ns)
-        if publish_ns is not None:
-            self._publish.append(publish_ns)
+        self._stamps.add(found.stamp_ns, receive_ns, publish_ns)
         if self._file is None or self._refused is not None:
             return
         try:
@@ -234,18 +227,16 @@ class CameraCollector:
 
     def finish(self) -> list[Collected]:
         """Return the camera."""
-        columns, is_captured, findings = stamp_columns(
-            np.array(self._capture), np.array(self._receive), np.array(self._publish)
-        )
-        uri, n_skipped = None, 0
+        columns, is_captured, findings = self._stamps.columns()
+        uri, n_skipped, n_kept = None, 0, 0
         if self._file is not None:
             if self._refused is None:
                 self._file.close()
-            uri = self._file.uri
+            uri, n_kept = self._file.uri, self._file.n_kept
             n_skipped = self._file.n_skipped if uri is not None else 0
-            if uri is None and self._refused is None and len(self._capture):
+            if uri is None and self._refused is None and len(self._stamps):
                 findings.append(
-                    f"corrupt: none of its {len(self._capture)} images can be decoded, so only "
+                    f"corrupt: none of its {len(self._stamps)} images can be decoded, so only "
                     "its timestamps are audited"
                 )
         if n_skipped:
@@ -255,7 +246,7 @@ class CameraCollector:
             )
         if self._refused is not None:
             findings.append(
-                f"unreadable: images are left out from number {self._kept} on: {self._refused}"
+                f"unreadable: images are left out from number {n_kept} on: {self._refused}"
             )
         return [
             Collected(
@@ -267,7 +258,3 @@ class CameraCollector:
                 findings=findings + self._damage.findings(self._topic.name),
             )
         ]
-
-    @property
-    def _kept(self) -> int:
-        return 0 if self._file is None else self._file.n_kept

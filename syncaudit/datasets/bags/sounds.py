@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
+from syncaudit.datasets.bags.collected import Collected, Damage, Stamps
 from syncaudit.datasets.bags.layout import lay_out
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.model.arrays import Ints
@@ -102,9 +102,8 @@ class _SoundCollector:
     def __init__(self, topic: Topic, types: Mapping[str, Any], sounds: Sounds, path: Path) -> None:
         self._topic, self._types, self._sounds, self._path = topic, types, sounds, path
         self._raw = path.with_name(path.name + ".raw").open("wb")
-        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
+        self._stamps, self._damage = Stamps(), Damage()
         self._sizes = array("q")
-        self._damage = Damage()
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
         """Take one chunk."""
@@ -123,18 +122,13 @@ class _SoundCollector:
             return
         self._raw.write(chunk)
         self._sizes.append(len(chunk))
-        self._capture.append(stamp_ns)
-        self._receive.append(receive_ns)
-        if publish_ns is not None:
-            self._publish.append(publish_ns)
+        self._stamps.add(stamp_ns, receive_ns, publish_ns)
 
     def finish(self) -> list[Collected]:
         """Return the sound, or only the times of its chunks if its format is unknown."""
         self._raw.close()
         raw = Path(self._raw.name)
-        columns, is_captured, findings = stamp_columns(
-            np.array(self._capture), np.array(self._receive), np.array(self._publish)
-        )
+        columns, is_captured, findings = self._stamps.columns()
         if self._topic.type_name == _PLAIN:
             findings = ["manifest: its messages have no header, so receive timestamps are used: "
                         "they include every delay between microphone and recorder"]  # fmt: skip
