@@ -89,22 +89,9 @@ def logger_sources(
 ) -> dict[str, dict[str, Any]]:
     """Return the sources of a file that a known logger wrote; {} if it is not one.
 
-    Parameters
-    ----------
-    source : Source
-        The data set.
-    name : str
-        A file of it.
-    sidecars : Sidecars
-        Receives the table if there are lines before its header, or blank cells.
-    note : callable
-        Reports what was found.
-
-    Returns
-    -------
-    dict of str to manifest row
-        ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by the name of the file.
-        Those that count from their own start are marked (`is_start_assumed`).
+    They are rows of a manifest: ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by
+    the name of the file. Those that count from their own start are marked (`is_start_assumed`).
+    `sidecars` receives the table if there are lines before its header, or blank cells.
     """
     try:
         found = _Log.read(source, name)

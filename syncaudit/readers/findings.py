@@ -17,16 +17,8 @@ def non_finite(
 ) -> tuple[Finding, ...]:
     """Return a finding if samples are NaN, infinite or absurdly large, else nothing.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n, d)
-        Samples.
-    names : sequence of str, length d
-        Column names in the file.
-    uri : str
-        File they come from.
-    first_row : int
-        Number of the first sample for people.
+    `values` have shape (n, d), `names` are the d columns of the file; `first_row` is the number of
+    the first sample for people.
     """
     with np.errstate(invalid="ignore"):  # no temporary array in the good case
         if not values.size or bool(values.min() >= -MOST_VALUE and values.max() <= MOST_VALUE):

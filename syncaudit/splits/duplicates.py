@@ -97,19 +97,8 @@ def find_duplicates(
 ) -> tuple[list[Duplicate], VideoSet]:
     """Find videos shared by clips of different splits from their changes of brightness.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-        Two or more.
-    workers : int
-        Number of decoding processes.
-    on_video : callable, optional
-        Called after every video.
-
-    Returns
-    -------
-    tuple of (list of Duplicate, VideoSet)
-        Duplicates in the order of the splits, and what could not be compared.
+    `on_video` is called after every video. Return the duplicates in the order of the splits, and
+    what could not be compared.
     """
     videos = _videos(splits)
     seen = VideoSet(n_videos=len(videos))
@@ -166,12 +155,7 @@ def compared(
 ) -> Iterator[Duplicate | Lookalike]:
     """Yield the pairs from different splits that agree or remain undecided.
 
-    Parameters
-    ----------
-    videos : sequence of Video
-        All of them.
-    prints : mapping of int to Fingerprint
-        Fingerprints of those that could be decoded, by their index in `videos`.
+    `prints` are the fingerprints of those that could be decoded, by their index in `videos`.
     """
     comparison = Comparison(prints)
     whys = {key: why for key, made in prints.items() if (why := _why_undecided(made)) is not None}

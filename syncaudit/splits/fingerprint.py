@@ -78,15 +78,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, times_s: NDArray[np.float64], cells: NDArray[np.float32]) -> Fingerprint:
-        """Compute the fingerprint of frames in any order.
-
-        Parameters
-        ----------
-        times_s : ndarray, shape (n,)
-            Times of the frames.
-        cells : ndarray, shape (n, 96)
-            Brightness.
-        """
+        """Compute the fingerprint of frames in any order, from the brightness of their cells."""
         order = np.argsort(times_s, kind="stable")
         times_s, cells = times_s[order] - times_s.min(initial=np.inf), cells[order]
         return cls(
@@ -147,10 +139,7 @@ def nearest(times_s: NDArray[np.float64], wanted_s: NDArray[np.float64]) -> NDAr
 def cropping(share: float) -> Floats:
     """Return the matrix from cells of a whole image to those of a cropped one, shape (96, 96).
 
-    Parameters
-    ----------
-    share : float
-        Share of the width and the height cropped from every side.
+    `share` of the width and the height is cropped from every side.
     """
 
     def along(n: int) -> Floats:
@@ -179,11 +168,6 @@ class Comparison:
     """Compares many videos over all lags, with Fourier transforms computed once.
 
     Means over time give the lag; at this lag, frames are compared with frames.
-
-    Parameters
-    ----------
-    videos : mapping of int to Fingerprint
-        Keys are arbitrary numbers.
     """
 
     def __init__(self, videos: Mapping[int, Fingerprint]) -> None:
@@ -199,13 +183,10 @@ class Comparison:
         return np.fft.rfft(self._videos[key].changes, size, axis=0).astype(np.complex64)
 
     def common_part(self, first: int, second: int) -> tuple[float, float, float] | None:
-        """Return agreement, lag and length of the common part of two videos; None if there is none.
+        """Return the common part of two videos; None if there is none.
 
-        Returns
-        -------
-        tuple of float, or None
-            Correlation of changes, start of the second relative to the first, and common length,
-            both in seconds.
+        That is the correlation of changes, the start of the second relative to the first, and the
+        common length, both in seconds.
         """
         n, m = (self._videos[key].changes.shape[0] for key in (first, second))
         least = round(MIN_COMMON_S / STEP_S)
@@ -237,16 +218,10 @@ class Comparison:
 def _agreement_at(one: Fingerprint, other: Fingerprint, later_s: float) -> float:
     """Return the agreement of the frames of two videos around one lag, 1 for exact copies.
 
-    A copy at another frame rate holds some of the frames of its original, which agree whatever
-    happens in between; means over time would not. The measure is the correlation of changes
-    between frames (`weighed`).
-
-    Parameters
-    ----------
-    one, other : Fingerprint
-        The one with more frames per second is taken as the original.
-    later_s : float
-        Approximate start of the second relative to the first.
+    A copy at another frame rate holds some of the frames of its original (the one with more frames
+    per second), which agree whatever happens in between; means over time would not. The measure is
+    the correlation of changes between frames (`weighed`). `later_s` is the approximate start of the
+    second relative to the first.
     """
     if one.times_s.size * other.times_s[-1] < other.times_s.size * one.times_s[-1]:
         one, other, later_s = other, one, -later_s

@@ -123,14 +123,8 @@ def leaked_clips(
 ) -> list[str]:
     """Return, in order, the clips of later splits that share something with an earlier one.
 
-    A clip with the same id in both cannot be left out of only one, and is listed too.
-
-    Parameters
-    ----------
-    splits : sequence of Split
-        In the user's order: the first keeps all of its clips.
-    shared, copies : iterable of SharedData, of VideoPair
-        What was found, or must not be risked.
+    The first split keeps all of its clips. A clip with the same id in both cannot be left out of
+    only one, and is listed too.
     """
     place = {split.name: k for k, split in enumerate(splits)}
     found: dict[str, None] = {}

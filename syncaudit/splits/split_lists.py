@@ -78,16 +78,9 @@ def _splits_by_names(clips: Iterable[Clip]) -> list[Split]:
 def splits_of_hugging_face(folder: str) -> dict[str, list[str]]:
     """Return the clips of every split of a Hugging Face data set, by its column ``clip_id``.
 
-    Parameters
-    ----------
-    folder : str
-        A data set as on the Hub (``train-00000-of-00002.parquet``, in the folder or in ``data/``),
-        or as written by `DatasetDict.save_to_disk` (``train/data-00000-of-00001.arrow``).
-
-    Raises
-    ------
-    UsageError
-        If it is not one, or has no such column.
+    It is as on the Hub (``train-00000-of-00002.parquet``, in `folder` or in ``data/``), or as
+    written by `DatasetDict.save_to_disk` (``train/data-00000-of-00001.arrow``). UsageError if it is
+    not one, or has no such column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

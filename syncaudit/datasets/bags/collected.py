@@ -84,22 +84,13 @@ def stamp_columns(
 ) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
     """Choose the timestamps of a source, and keep the other stamps beside them.
 
-    Parameters
-    ----------
-    capture, receive : ndarray of int64, shape (n,)
-        Header stamps, and times at which the recorder received the messages, in file order.
-    publish : ndarray of int64, shape (n,) or (0,)
-        Times at which they were sent, if the bag contains them.
+    `capture` are header stamps, `receive` the times at which the recorder received the messages, in
+    file order, all int64 of shape (n,); `publish` the times at which they were sent, shape (n,) or
+    (0,) if the bag does not contain them.
 
-    Returns
-    -------
-    columns : dict of str to ndarray of int64, shape (n,)
-        ``timestamp_ns`` (header stamps; receive stamps if the headers were never set), and
-        ``receive_ns``, ``publish_ns`` if they differ.
-    is_captured : bool
-        Whether ``timestamp_ns`` are header stamps.
-    findings : list of str
-        ``code: text``.
+    Return ``timestamp_ns`` (header stamps; receive stamps if the headers were never set) with
+    ``receive_ns`` and ``publish_ns`` if they differ, whether ``timestamp_ns`` are header stamps,
+    and findings as ``code: text``.
     """
     n_unset = int(np.count_nonzero(capture == 0))
     if n_unset > _MOST_UNSET * capture.size:

@@ -177,21 +177,9 @@ def read_columns(
 ) -> tuple[Bools, dict[str, NDArray[Any]]]:
     """Return numeric fields of all messages with the same layout as the first one.
 
-    Parameters
-    ----------
-    messages : sequence of bytes, length n
-        Messages of one type.
-    layout : Layout
-        Layout of ``messages[0]``.
-    names : sequence of str
-        Numeric fields.
-
-    Returns
-    -------
-    has_layout : ndarray of bool, shape (n,)
-        Which messages share the layout.
-    columns : dict of str to ndarray, shape (n_matching, count)
-        Values in native byte order.
+    `layout` is that of ``messages[0]``, `names` are numeric fields. Return which of the n messages
+    share the layout, shape (n,), and the values by name in native byte order, shape
+    (n_matching, count).
     """
     size = len(messages[0])
     has_layout = np.fromiter((len(data) == size for data in messages), np.bool_, len(messages))

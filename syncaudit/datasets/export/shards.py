@@ -74,27 +74,12 @@ def export_shards(
     the files that the manifest names are packed. Either way the sample holds the clip's row, so
     that `syncaudit validate` reads the shards back with the same clips and sources.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest.
-    verdict_of : callable
-        Returns the verdict of a clip id, or None; clips without a verdict are left out and
-        counted.
-    out : Path
-        Folder of the shards. An earlier export in it is resumed if it was interrupted on the
-        same clips, else redone.
-    options : ExportOptions
-        Sizes and contents of the shards.
-    on_clip : callable, optional
-        Called with the number of clips so far.
+    `verdict_of` returns the verdict of a clip id; clips without one (None) are left out and
+    counted. An earlier export in the folder `out` is resumed if it was interrupted on the same
+    clips, else redone. `on_clip` is called with the number of clips so far.
 
-    Raises
-    ------
-    UsageError
-        If `out` holds shards that are not of an earlier export.
-    SyncAuditError
-        If a file changes while it is copied.
+    UsageError if `out` holds shards that are not of an earlier export, SyncAuditError if a file
+    changes while it is copied.
     """
     out.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(repr((options.max_bytes, options.max_clips)).encode())

@@ -84,11 +84,7 @@ class Aligner(Protocol):
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
         """Align utterances independently; what cannot be aligned becomes its error.
 
-        Parameters
-        ----------
-        utterances : sequence of Utterance
-            All in a language and kind of text that are available, according to
-            `unavailable_reason`.
+        All are in a language and kind of text that is available (`unavailable_reason`).
         """
 
 
