@@ -9,7 +9,7 @@ from syncaudit.speech.phonetics import (
     PhoneClass,
     Script,
     classes_of_spelling,
-    dictionary,
+    spelling,
     look_up,
     script_of,
 )
@@ -56,7 +56,7 @@ def test_dictionary_knows_english_words_with_marks_around_them() -> None:
 
 
 def test_without_pocketsphinx_no_word_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(spelling.importlib.util, "find_spec", lambda _: None)
     assert look_up(["this"]) == {}
 
 
