@@ -22,6 +22,7 @@ from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
 from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.mdf import read_mdf_signals
 from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
@@ -58,8 +59,6 @@ def read_can(
             hint="Leave them out; the window of a clip is start_ns and end_ns.",
         )
     if suffix in (".mf4", ".mdf") and spec.dbc is None:
-        from syncaudit.readers.mdf import read_mdf_signals
-
         time_ns, channels, findings = read_mdf_signals(uri, spec.signals, scratch)
     elif suffix in RAW_LOGS:
         time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)

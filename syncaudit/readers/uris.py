@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.archives import Member, find_member
+from syncaudit.readers.archives import find_member
 from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import is_url, open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
@@ -97,10 +97,8 @@ def read_bytes(uri: str) -> bytes:
         if path is not None:
             # Some system files that report 0 bytes block their reader.
             data = path.read_bytes() if _size_of_file(uri) else b""
-        elif (member := find_member(uri)) is not None:
-            data = _whole(uri, member)
         else:
-            with open_remote(uri) as file:
+            with _opened(uri) as file:
                 data = bytes(file.read())
     if not data:
         raise _empty(uri)
@@ -142,12 +140,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
     check_file(uri)
     with reworded(uri):
         path = local_path(uri)
-        if path is not None:
-            opened: BinaryIO = path.open("rb")
-        elif (member := find_member(uri)) is not None:
-            opened = io.BytesIO(_whole(uri, member))
-        else:
-            opened = open_remote(uri)
+        opened = _opened(uri) if path is None else path.open("rb")
     with opened:
         yield opened
 
@@ -183,11 +176,8 @@ def keep_local(uri: str, scratch: Path) -> Path:
         return target
     part = target.with_name(target.name + f".{os.getpid()}.part")
     scratch.mkdir(parents=True, exist_ok=True)
-    member = find_member(uri)
-    if member is not None:
-        part.write_bytes(_whole(uri, member))
-    else:
-        _fetch(uri, part)
+    with reworded(uri), _opened(uri) as source, part.open("wb") as copy:
+        shutil.copyfileobj(source, copy, _CHUNK)
     if part.stat().st_size == 0:
         part.unlink()
         raise _empty(uri)
@@ -201,12 +191,11 @@ def keep_local(uri: str, scratch: Path) -> Path:
     return target
 
 
-def _fetch(uri: str, part: Path) -> None:
-    with reworded(uri), open_remote(uri) as source, part.open("wb") as copy:
-        shutil.copyfileobj(source, copy, _CHUNK)
-
-
-def _whole(uri: str, member: Member) -> bytes:
+def _opened(uri: str) -> BinaryIO:
+    """Open a remote file, or a member of a local archive, which must be there as a whole."""
+    member = find_member(uri)
+    if member is None:
+        return open_remote(uri)
     data = member.read()
     if len(data) < member.size:
         raise StreamReadError(
@@ -215,7 +204,7 @@ def _whole(uri: str, member: Member) -> bytes:
             path=uri,
             hint="Copy the archive again.",
         )
-    return data
+    return io.BytesIO(data)
 
 
 def _size_of_file(path: str) -> int:

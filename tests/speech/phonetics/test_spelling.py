@@ -9,9 +9,9 @@ from syncaudit.speech.phonetics import (
     PhoneClass,
     Script,
     classes_of_spelling,
-    spelling,
     look_up,
     script_of,
+    spelling,
 )
 
 V, N, A = PhoneClass.VOWEL, PhoneClass.NASAL, PhoneClass.APPROXIMANT
