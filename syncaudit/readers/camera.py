@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -52,7 +53,8 @@ def read_camera(
     uri = resolve(spec.uri, base_uri)
     suffix = suffix_of(uri)
     if suffix in _TABLES and spec.pictures is None:
-        return _stamps_alone(name, spec, uri, base_uri)
+        alone = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
+        return _stream(name, spec, uri, alone.time_ns, alone.findings, FrameFiles(paths=()))
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
     frames: ContainerFrames | None = None
@@ -93,6 +95,26 @@ def read_camera(
     else:
         time_ns, more = _container_stamps(uri, spec, files, frames.n_frames, pts_ns)
         findings += more
+    return replace(
+        _stream(name, spec, uri, time_ns, findings, files),
+        is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
+        n_frames_container=n_frames,
+        pts_s=pts_s,
+        width_px=frames.width_px,
+        height_px=frames.height_px,
+        focal_px=_focal_px(spec, frames.width_px),
+        distortion=spec.distortion,
+    )
+
+
+def _stream(
+    name: str,
+    spec: CameraSpec,
+    uri: str,
+    time_ns: NDArray[np.int64],
+    findings: Iterable[Finding],
+    files: FrameFiles,
+) -> CameraStream:
     return CameraStream(
         name=name,
         clock=clock_of(name, spec),
@@ -101,32 +123,7 @@ def read_camera(
         uri=uri,
         stamp_kind=spec.stamp_kind,
         findings=tuple(findings),
-        is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
         files=files,
-        n_frames_container=n_frames,
-        pts_s=pts_s,
-        width_px=frames.width_px,
-        height_px=frames.height_px,
-        stamp_at=spec.stamp_at,
-        line_delay_s=spec.line_delay_s,
-        exposure_s=spec.exposure_s,
-        scan=spec.scan,
-        focal_px=_focal_px(spec, frames.width_px),
-        distortion=spec.distortion,
-    )
-
-
-def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
-    stamps = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
-    return CameraStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAMERA,
-        time_ns=stamps.time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=stamps.findings,
-        files=FrameFiles(paths=()),
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
