@@ -135,11 +135,11 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
     is_used = np.zeros(len(frames.time_ns), dtype=np.bool_)
     short: dict[str, int] = {}
     for role, signal in wanted.items():
-        found = decode(frames, signal)
-        is_used[found.rows] = True
-        if found.n_short:
-            short[signal.message.name] = max(found.n_short, short.get(signal.message.name, 0))
-        values = found.values[:, None]
+        rows, physical, n_short = decode(frames, signal)
+        is_used[rows] = True
+        if n_short:
+            short[signal.message.name] = max(n_short, short.get(signal.message.name, 0))
+        values = physical[:, None]
         if not len(values):
             findings.append(
                 _silent(
@@ -149,7 +149,7 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
             )
         findings += non_finite(values, [signal.name], uri=uri)
         channels.append(
-            Channel(name=role, time_ns=frames.time_ns[found.rows], values=values, unit=signal.unit)
+            Channel(name=role, time_ns=frames.time_ns[rows], values=values, unit=signal.unit)
         )
     if short:
         findings.append(_undecodable(uri, dbc_uri, short))

@@ -212,7 +212,8 @@ def note_written(path: Path) -> None:
 
     The notes are lines in ``sha256sum`` format; the last one for a name counts.
     """
-    line = f"{_digest(path)}  {path.name}\n"
+    with path.open("rb") as file:
+        line = f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n"
     with suppress(OSError):  # without a note the file counts as foreign, so it is not lost
         append_line(path.parent / _NOTES, line)
 
@@ -259,11 +260,6 @@ def make_parent(path: Path) -> None:
             path=str(path),
             hint="Choose another path with --out.",
         ) from error
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _noted(path: Path) -> str | None:

@@ -166,7 +166,9 @@ class _SoundCollector:
         if known.coding == "MP3":
             uri = raw.replace(self._path.with_name(self._path.name + ".mp3"))
             return uri, _mp3_ends(uri, self._sizes)
-        if not _is_plain(known):
+        is_sound = 0 < known.n_channels <= 64 and 0 < known.rate_hz <= 1_000_000
+        is_plain = known.samples in _SAMPLES and known.coding in ("WAVE", "WAV", "PCM", "")
+        if not (is_sound and is_plain):
             return None
         uri = self._path.with_name(self._path.name + ".wav")
         _write_wav(raw, uri, known)
@@ -179,11 +181,6 @@ def _unknown(known: _Format | None) -> str:
     if known is None:
         return "no AudioInfo states its rate and format (record the topic audio_info)"
     return f"its format ({known.coding}, {known.samples}, {known.rate_hz} Hz) is not known"
-
-
-def _is_plain(known: _Format) -> bool:
-    is_sound = 0 < known.n_channels <= 64 and 0 < known.rate_hz <= 1_000_000
-    return is_sound and known.samples in _SAMPLES and known.coding in ("WAVE", "WAV", "PCM", "")
 
 
 def _write_wav(raw: Path, target: Path, known: _Format) -> None:

@@ -38,16 +38,14 @@ uint8 flags
 bool is_bigendian
 uint8[] data
 """,
-    "foxglove_msgs/msg/CompressedVideo": """builtin_interfaces/Time timestamp
+    **dict.fromkeys(
+        ("foxglove_msgs/msg/CompressedVideo", "foxglove_msgs/msg/CompressedImage"),
+        """builtin_interfaces/Time timestamp
 string frame_id
 uint8[] data
 string format
 """,
-    "foxglove_msgs/msg/CompressedImage": """builtin_interfaces/Time timestamp
-string frame_id
-uint8[] data
-string format
-""",
+    ),
 }
 
 

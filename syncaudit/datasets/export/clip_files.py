@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +177,15 @@ class StoredSamples:
             self._shard, self._parts, self._copy = "", {}, None
             path = keep_local(shard, self._scratch)
             self._copy = path if local_path(shard) is None else None
-            with _reading(shard):
+            try:
                 self._parts = _index(path)
+            except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+                raise StreamReadError(
+                    f"is not an intact tar archive ({error})",
+                    path=shard,
+                    code="corrupt",
+                    hint="Copy the shard again.",
+                ) from error
             self._shard = shard
         try:
             return self._parts[key]
@@ -198,16 +204,3 @@ def _index(path: Path) -> dict[str, list[Part]]:
                 part = Part(name=name, size=member.size, path=path, offset=member.offset_data)
                 found.setdefault(key, []).append(part)
     return found
-
-
-@contextmanager
-def _reading(shard: str) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise StreamReadError(
-            f"is not an intact tar archive ({error})",
-            path=shard,
-            code="corrupt",
-            hint="Copy the shard again.",
-        ) from error

@@ -18,7 +18,7 @@ from syncaudit.datasets.naming import (
 )
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.sidecars import Sidecars
-from syncaudit.datasets.signal_names import names_in_dbc, roles_of
+from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
 from syncaudit.datasets.tracks import add_subtitles, date_sound, place_subtitles, tracks_in
@@ -222,7 +222,8 @@ def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
     if "dbc" not in row:
         return roles_of(columns_of(source, row["uri"]))
     try:
-        return roles_of(names_in_dbc(source.read(row["dbc"])))
+        messages = messages_in_dbc(source.read(row["dbc"])).values()
+        return roles_of(name for _, names in messages for name in names)
     except (ManifestError, OSError, ValueError):
         return {}
 

@@ -169,10 +169,10 @@ def _cameras(
             job.note(f"ignored {name} where it is one blank image: padding")
             continue
         path = job.sidecars.path(f"{episode.clip_id}/{title}")
-        written = write_images(path, arrays[name], rows, stamps.time_ns)
+        file, fault = write_images(path, arrays[name], rows, stamps.time_ns)
         own = list(findings)
-        if written.fault:
-            text = f"{name} is left out from image {written.n_kept} on: {written.fault}"
+        if fault:
+            text = f"{name} is left out from image {file.n_kept} on: {fault}"
             own.append(f"unreadable: {text}")
         table = table or job.sidecars.write_table(
             f"{episode.clip_id}/stamps.parquet", {"timestamp_ns": stamps.time_ns}
@@ -180,7 +180,7 @@ def _cameras(
         yield (
             title,
             CameraSpec(
-                uri=written.uri or table, timestamps=table, stamp_kind=stamps.kind, findings=own
+                uri=file.uri or table, timestamps=table, stamp_kind=stamps.kind, findings=own
             ),
         )
 

@@ -88,17 +88,13 @@ def arrays_of(group: h5py.Group) -> dict[str, h5py.Dataset]:
     found: dict[str, h5py.Dataset] = {}
 
     def take(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape and _is_own(item):
+        is_array = isinstance(item, h5py.Dataset) and item.shape
+        if is_array and not item.is_virtual and item.external is None:  # reads its own file only
             found[name] = item
 
     with _worded(group):
         group.visititems(take)  # follows no links, and no group twice
     return found
-
-
-def _is_own(array: h5py.Dataset) -> bool:
-    """Return whether an array is read only from its own file."""
-    return not array.is_virtual and array.external is None
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,9 @@ from syncaudit.datasets.steps.roles import READ_ERRORS, StepArray, encoded_image
 from syncaudit.errors import one_line
 from syncaudit.model.arrays import Ints
 
-__all__ = ["Written", "is_blank", "write_images"]
+__all__ = ["is_blank", "write_images"]
 
 _BLOCK_BYTES = 1 << 25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """Result of writing a camera's images."""
-
-    uri: str | None  # None if no image could be decoded
-    n_kept: int
-    fault: str = ""  # of the first image that could not be written, which ended the file
 
 
 def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
@@ -46,11 +36,14 @@ def is_blank(array: StepArray, rows: tuple[int, int]) -> bool:
     return not data and image is not None and int(np.ptp(image)) == 0
 
 
-def write_images(path: Path, array: StepArray, rows: tuple[int, int], time_ns: Ints) -> Written:
+def write_images(
+    path: Path, array: StepArray, rows: tuple[int, int], time_ns: Ints
+) -> tuple[ImageFile, str]:
     """Write rows of an array as a video or folder at `path`, which has no suffix.
 
     Encoded images are copied byte by byte, others stored losslessly. `time_ns`, one per row,
-    becomes the clock of the container.
+    becomes the clock of the container. Return the file, and the fault of the first image that
+    could not be written, which ended it.
     """
     file = ImageFile(path)
     fault = ""
@@ -64,7 +57,7 @@ def write_images(path: Path, array: StepArray, rows: tuple[int, int], time_ns: I
         fault = str(error)
     finally:
         file.close()
-    return Written(uri=file.uri, n_kept=file.n_kept, fault=fault)
+    return file, fault
 
 
 def _images(array: StepArray, rows: tuple[int, int]) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -57,59 +57,49 @@ class Role(StrEnum):
     NONE = "none"
 
 
-class Taken(NamedTuple):
-    """The role of an array, or why it has none."""
-
-    role: Role
-    why: str = ""
-
-
-def role_of(name: str, array: StepArray) -> Taken:
-    """Return the role of an array called `name` (with ``/`` between groups)."""
+def role_of(name: str, array: StepArray) -> tuple[Role, str]:
+    """Return the role of an array called `name` (with ``/`` between groups), or why it has none."""
     words = name.lower()
     last = words.rpartition("/")[2]
     kind, shape = array.dtype.kind, array.shape
     if "depth" in words:
-        return Taken(Role.NONE, "depth: distances show no light")
+        return Role.NONE, "depth: distances show no light"
     if "point" in words and "cloud" in words:
-        return Taken(Role.NONE, "a point cloud has no texture to follow")
+        return Role.NONE, "a point cloud has no texture to follow"
     if last in _STAMPS and len(shape) == 1 and kind in "fiu":
-        return Taken(Role.STAMPS)
+        return Role.STAMPS, ""
     if kind in "OSV" or (array.dtype == np.uint8 and len(shape) == 2):
         return _encoded(array)
     if len(shape) > 2:
         return _images(array)
     if any(word in last for word in _BOOKKEEPING):
-        return Taken(Role.NONE, "bookkeeping")
+        return Role.NONE, "bookkeeping"
     if kind != "f":
-        return Taken(Role.NONE, f"{array.dtype} is not a vector of motion")
+        return Role.NONE, f"{array.dtype} is not a vector of motion"
     if len(shape) == 2 and shape[1] > _MOST_NUMBERS:
-        return Taken(Role.NONE, f"{shape[1]} numbers per step are an embedding")
+        return Role.NONE, f"{shape[1]} numbers per step are an embedding"
     parts = words.split("/")
-    return Taken(Role.ACTION if any("action" in part for part in parts) else Role.STATE)
+    return (Role.ACTION if any("action" in part for part in parts) else Role.STATE), ""
 
 
-def _images(array: StepArray) -> Taken:
+def _images(array: StepArray) -> tuple[Role, str]:
     """Accept byte images, grey or with three channels on any axis, and float images with three."""
     dtype, *size = array.dtype, *array.shape[1:]
     n_channels = {size[0], size[-1]} if len(size) == 3 else {1} if len(size) == 2 else set()
     if (dtype == np.uint8 and n_channels & {1, 3}) or (dtype == np.float32 and 3 in n_channels):
-        return Taken(Role.IMAGES)
-    return Taken(Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is not an image")
+        return Role.IMAGES, ""
+    return Role.NONE, f"{dtype} of {' x '.join(map(str, size))} is not an image"
 
 
-def _encoded(array: StepArray) -> Taken:
+def _encoded(array: StepArray) -> tuple[Role, str]:
     first = encoded_image(array[0]) if array.shape[0] else b""
     if first.startswith(_MAGICS):
-        return Taken(Role.ENCODED)
-    return Taken(Role.NONE, "neither numbers nor images (JPEG, PNG, WebP)")
+        return Role.ENCODED, ""
+    return Role.NONE, "neither numbers nor images (JPEG, PNG, WebP)"
 
 
 def encoded_image(row: Any) -> bytes:
     """Return the bytes of one encoded image, without the zeros that pad rows to one length."""
-    data = row if isinstance(row, bytes) else np.asarray(row).tobytes() if _is_bytes(row) else b""
-    return data.rstrip(b"\0")
-
-
-def _is_bytes(row: Any) -> bool:
-    return isinstance(row, np.ndarray | np.bytes_ | np.void) and np.asarray(row).dtype.kind in "uSV"
+    if isinstance(row, np.ndarray | np.bytes_ | np.void) and np.asarray(row).dtype.kind in "uSV":
+        row = np.asarray(row).tobytes()
+    return row.rstrip(b"\0") if isinstance(row, bytes) else b""
