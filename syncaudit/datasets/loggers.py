@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model.arrays import Ints

@@ -60,13 +60,20 @@ def read_camera(
     frames: ContainerFrames | None = None
     named = None if stamps is None else stamps.files
     if spec.pictures is not None:
-        files = _in_table(uri, spec, scratch)
+        # The images in a column of a Parquet file are read only on decoding.
+        path = str(keep_local(uri, scratch or _process_scratch()))
+        rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
+        files = FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
     elif named is not None:
         paths = tuple(_local(resolve(name, uri), scratch) for name in named)
         if not paths:
             raise StreamReadError("its timestamp table names no image", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
+    elif (
+        suffix not in IMAGES
+        and not is_url(uri)  # the most common case: the sample tables of a plain MP4 list them
+        and (frames := list_tabulated(uri, spec.stream, _span_ns(spec))) is not None
+    ):
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is a file, since it could be read
     elif holds_data(uri):
         files = _one_file(uri, spec, is_image=suffix in IMAGES)
@@ -77,7 +84,11 @@ def read_camera(
         check_file(path)
         files = _one_file(path, spec, is_image=is_image(path))
     if frames is None:
-        frames = _frames_of(files)
+        if files.column is not None:
+            frames = list_stored(files)
+        else:
+            stream, span_ns = (0, None) if files.is_images else (files.stream, files.span_ns)
+            frames = list_frames(files.paths[0], stream, span_ns)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
@@ -144,11 +155,6 @@ def _one_file(
     )
 
 
-def _in_sample_tables(uri: str, spec: CameraSpec) -> ContainerFrames | None:
-    """Return the frames that the sample tables of a plain local MP4 list: the most common case."""
-    return None if is_url(uri) else list_tabulated(uri, spec.stream, _span_ns(spec))
-
-
 def _span_ns(spec: CameraSpec) -> tuple[int, int] | None:
     return None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
 
@@ -166,22 +172,6 @@ def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     # An image of 0 bytes is damage to one frame, found on decoding; only remote images are
     # accessed here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
-
-
-def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
-    """Return references to the images in a column of a Parquet file, read only on decoding."""
-    path = str(keep_local(uri, scratch or _process_scratch()))
-    rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
-    return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
-
-
-def _frames_of(files: FrameFiles) -> ContainerFrames:
-    """Return what is known of the frames without decoding them."""
-    if files.column is not None:
-        return list_stored(files)
-    if files.is_images:
-        return list_frames(files.paths[0], 0, None)
-    return list_frames(files.paths[0], files.stream, files.span_ns)
 
 
 def _local(path: str, scratch: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""Resolve and fetch what a manifest's URIs name: local files, fsspec URLs."""
+"""Resolve and fetch what a manifest's URIs name: local files, members of tar archives, URLs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import os
 import posixpath
 import shutil
 import stat
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.archives import find_member
 from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import is_url, open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
@@ -24,6 +26,7 @@ __all__ = [
     "FILE_KEYS",
     "check_file",
     "files_named",
+    "find_member",
     "holds_data",
     "is_url",
     "keep_local",
@@ -43,6 +46,7 @@ _CHUNK = 1 << 22
 # docs/spec.md: text of less than 1,024 bytes that begins with the version).
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
+_SCHEME = "tar://"
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
@@ -196,10 +200,13 @@ def _opened(uri: str) -> BinaryIO:
     member = find_member(uri)
     if member is None:
         return open_remote(uri)
-    data = member.read()
-    if len(data) < member.size:
+    archive, offset, size = member
+    with archive.open("rb") as file:
+        file.seek(offset)
+        data = file.read(size)
+    if len(data) < size:
         raise StreamReadError(
-            f"the archive is cut off within it ({len(data)} of {member.size} bytes are there)",
+            f"the archive is cut off within it ({len(data)} of {size} bytes are there)",
             code="corrupt",
             path=uri,
             hint="Copy the archive again.",
@@ -241,3 +248,34 @@ def _empty(uri: str) -> StreamReadError:
         path=uri,
         hint="Copy it again from the recorder, or leave the source out of the manifest.",
     )
+
+
+def find_member(uri: str) -> tuple[Path, int, int] | None:
+    """Return archive, offset and size of the member that ``tar://name::/path/shard.tar`` names.
+
+    None leaves the URI to fsspec: it does not name a plain local archive or a member of one.
+    """
+    head, _, last = uri.partition("::")
+    if not head.startswith(_SCHEME) or "::" in last or "://" in last or not last:
+        return None
+    path = Path(last)
+    try:
+        status = path.stat()
+        found = _index(last, status.st_size, status.st_mtime_ns).get(head.removeprefix(_SCHEME))
+    except (OSError, tarfile.TarError):
+        return None
+    return None if found is None else (path, *found)
+
+
+@lru_cache(maxsize=8)
+def _index(path: str, size: int, mtime_ns: int) -> MappingProxyType[str, tuple[int, int]]:  # noqa: ARG001  # a changed archive has a new index
+    """Return offset and size of members, which may be thousands: each archive is read once."""
+    places: dict[str, tuple[int, int]] = {}
+    with tarfile.open(path, "r:") as archive:
+        try:
+            for member in archive:
+                if member.isreg() and not member.issparse():
+                    places[member.name] = (member.offset_data, member.size)
+        except tarfile.TarError:
+            pass  # truncated: the members before the cut can still be read
+    return MappingProxyType(places)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
@@ -16,12 +15,17 @@ from syncaudit.datasets.naming import (
     name_sources,
     parse_rules,
 )
-from syncaudit.datasets.protocol import Import
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Import, Sidecars
 from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
-from syncaudit.datasets.tracks import add_subtitles, date_sound, place_subtitles, tracks_in
+from syncaudit.datasets.tracks import (
+    add_subtitles,
+    assume_starts,
+    date_sound,
+    place_subtitles,
+    tracks_in,
+)
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 from syncaudit.readers.folders import natural_key

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.samples import ROW_PART, iter_members, placed_row
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.tracks import assume_starts
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 

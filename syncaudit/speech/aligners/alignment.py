@@ -22,6 +22,7 @@ __all__ = [
     "align_each",
     "aligned_tiers",
     "phones_of_text",
+    "refuse_unusable",
     "remarks_on_unknown",
     "words_of_text",
 ]
@@ -34,6 +35,8 @@ _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
 _SPOKEN_NOISE = "spn"
 # Aligners round times; touching intervals may overlap by less than this.
 _ROUNDING_S = 1e-4
+# Features of sound need a few frames; viter panics without any.
+_MIN_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,6 +102,14 @@ def align_each(
         except AlignmentError as error:
             found.append(error)
     return found
+
+
+def refuse_unusable(utterance: Utterance) -> None:
+    """Raise AlignmentError for sound that no aligner can use."""
+    if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
+        raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")
+    if not np.isfinite(utterance.samples).all():
+        raise AlignmentError(f"{utterance.name}: the audio holds NaN or infinite samples")
 
 
 def aligned_tiers(

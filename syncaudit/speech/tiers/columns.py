@@ -1,14 +1,15 @@
-"""Parse tiers in rows: CSV with a header, NIST CTM."""
+"""Parse tiers in rows: CSV with a header, NIST CTM, subtitles (through pysubs2)."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
 
-from syncaudit.model import Interval
+from syncaudit.errors import one_line
+from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, grouped, seconds
 
-__all__ = ["parse_csv", "parse_ctm"]
+__all__ = ["parse_csv", "parse_ctm", "parse_subtitles"]
 
 _STARTS = ("start", "begin", "start_s", "start_time", "xmin", "tmin", "onset", "from")
 _STOPS = ("end", "stop", "end_s", "stop_s", "end_time", "xmax", "tmax", "to")
@@ -85,3 +86,34 @@ def parse_ctm(uri: str, text: str) -> Parsed:
     if len({name for name, _ in rows}) == 1:
         rows = [("words", interval) for _, interval in rows]
     return Parsed(tiers=grouped(rows))
+
+
+def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
+    """Parse SubRip (``srt``) or WebVTT (``vtt``); the tier is called ``segments``.
+
+    StreamReadError if it contains no subtitle.
+    """
+    import pysubs2
+
+    try:
+        found = pysubs2.SSAFile.from_string(text, format_=form)
+    except (
+        pysubs2.exceptions.Pysubs2Error,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise broken(uri, f"is not {form.upper()} ({one_line(error)})") from error
+    if not len(found):
+        raise broken(uri, f"holds no {form.upper()} subtitle such as '00:00:01,000 --> ...'")
+    segments = tuple(
+        Interval(
+            start_s=event.start / 1000,
+            stop_s=event.end / 1000,
+            label=" ".join(event.plaintext.split()),
+        )
+        for event in found
+    )
+    return Parsed(tiers=(Tier(name="segments", intervals=segments),))
