@@ -97,11 +97,7 @@ class Source:
         try:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
-            raise ManifestError(
-                f"is not valid JSON ({one_line(error)})",
-                path=self.uri_of(name),
-                hint="Copy the file again.",
-            ) from error
+            raise _damaged(self, name, "", error) from error
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -289,7 +285,7 @@ def _checked(source: Source, name: str, where: str, row: object) -> dict[str, An
 
 def _damaged(source: Source, name: str, where: str, error: Exception) -> ManifestError:
     return ManifestError(
-        f"{where} is not valid JSON ({one_line(error)})",
+        f"{where} is not valid JSON ({one_line(error)})".lstrip(),
         path=source.uri_of(name),
         hint="Copy the file again.",
     )
