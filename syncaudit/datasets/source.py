@@ -157,11 +157,11 @@ def parse_json(data: bytes) -> Any:
     """
     text = data.decode("utf-8-sig")
     content = json.loads(text)
-    refuse_half_pairs(text, content)
+    _refuse_half_pairs(text, content)
     return content
 
 
-def refuse_half_pairs(text: str, content: object) -> None:
+def _refuse_half_pairs(text: str, content: object) -> None:
     """Raise ValueError if parsed JSON holds half a surrogate pair, which requires escapes."""
     if "\\u" in text:
         json.dumps(content, ensure_ascii=False).encode()
@@ -260,7 +260,7 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
                     return
                 try:
                     row, end = decoder.raw_decode(text, start)
-                    refuse_half_pairs(text[start:end], row)
+                    _refuse_half_pairs(text[start:end], row)
                 except (ValueError, RecursionError) as error:
                     if chunk and len(text) - start < ROW_CHARACTERS:
                         break  # the rest of this item is in the next chunk

@@ -35,7 +35,7 @@ __all__ = [
 # two steps change little.
 STEP_S = 0.1
 # Interval of changes: longer than the frame period of slow cameras, shorter than a glance.
-CHANGE_S = 0.5
+_CHANGE_S = 0.5
 _COLUMNS, _ROWS = 12, 8
 # Shares of the image cropped from every side; values in between lose little agreement.
 CROPS = (0.0, 0.02, 0.04, 0.06)
@@ -44,7 +44,7 @@ CROPS = (0.0, 0.02, 0.04, 0.06)
 _CHANGED = 3.0
 # Mean power of changes (1: all are large) below which coding and the camera's gain may have caused
 # them: parked cars have up to 0.04, or at least 0.1 in the light of a flashing lamp.
-STILL = 0.05
+_STILL = 0.05
 
 Floats = NDArray[np.float32]
 # The lowest agreement of copies is 0.76; the highest of two laps of a race track from the same
@@ -93,7 +93,7 @@ class Fingerprint:
     @property
     def is_still(self) -> bool:
         """Whether so little changes that copies cannot be detected."""
-        return bool(np.sum(self.changes**2) < STILL * len(self.changes))
+        return bool(np.sum(self.changes**2) < _STILL * len(self.changes))
 
 
 def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
@@ -119,7 +119,7 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
     )
 
 
-def weighed(changes: Floats) -> Floats:
+def _weighed(changes: Floats) -> Floats:
     """Return changes minus the mean over all cells, with row norms limited to 1.
 
     No single event dominates, and changes small enough to come from coding have almost no weight.
@@ -154,14 +154,14 @@ def cropping(share: float) -> Floats:
 
 def _changes(times_s: NDArray[np.float64], cells: Floats) -> Floats:
     edges = np.arange(int(times_s.max(initial=0.0) / STEP_S + 1e-6) + 1) * STEP_S
-    lag = round(CHANGE_S / STEP_S)
+    lag = round(_CHANGE_S / STEP_S)
     if edges.size <= lag + 2:
         return np.empty((0, cells.shape[1]), dtype=np.float32)
     areas = 0.5 * np.diff(times_s)[:, None] * (cells[1:] + cells[:-1])
     integral = np.concatenate((np.zeros((1, cells.shape[1])), np.cumsum(areas, axis=0)))
     at_edges = np.stack([np.interp(edges, times_s, column) for column in integral.T], axis=1)
     means = (at_edges[2:] - at_edges[:-2]) / (2.0 * STEP_S)
-    return weighed(means[lag:] - means[:-lag])
+    return _weighed(means[lag:] - means[:-lag])
 
 
 class Comparison:
@@ -201,7 +201,7 @@ class Comparison:
         of_one = self._energy[first][high] - self._energy[first][low]
         of_other = self._energy[second][high + lags] - self._energy[second][low + lags]
         is_still = not self._still.isdisjoint((first, second))
-        floor = 0.0 if is_still else STILL
+        floor = 0.0 if is_still else _STILL
         is_enough = np.minimum(of_one, of_other) > floor * (high - low) + 1e-9
         scale = np.sqrt(np.where(is_enough, of_one * of_other, np.inf))
         agreement = correlation[lags] / scale
@@ -220,7 +220,7 @@ def _agreement_at(one: Fingerprint, other: Fingerprint, later_s: float) -> float
 
     A copy at another frame rate holds some of the frames of its original (the one with more frames
     per second), which agree whatever happens in between; means over time would not. The measure is
-    the correlation of changes between frames (`weighed`). `later_s` is the approximate start of the
+    the correlation of weighed changes between frames. `later_s` is the approximate start of the
     second relative to the first.
     """
     if one.times_s.size * other.times_s[-1] < other.times_s.size * one.times_s[-1]:
@@ -232,9 +232,9 @@ def _agreement_at(one: Fingerprint, other: Fingerprint, later_s: float) -> float
         is_common = (at_s >= -_END_S) & (at_s <= one.times_s[-1] + _END_S)
         times_s, copies = other.times_s[is_common], copies[is_common]
         frames = frames[nearest(one.times_s, at_s[is_common])]
-        first = np.flatnonzero(times_s + CHANGE_S <= times_s.max(initial=-np.inf))
-        second = nearest(times_s, times_s[first] + CHANGE_S)
-        a, b = weighed(frames[second] - frames[first]), weighed(copies[second] - copies[first])
+        first = np.flatnonzero(times_s + _CHANGE_S <= times_s.max(initial=-np.inf))
+        second = nearest(times_s, times_s[first] + _CHANGE_S)
+        a, b = _weighed(frames[second] - frames[first]), _weighed(copies[second] - copies[first])
         power = float(np.sum(a**2) * np.sum(b**2))
         return float(np.sum(a * b)) / math.sqrt(power) if power > 0.0 else 0.0
 

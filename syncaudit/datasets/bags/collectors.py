@@ -18,10 +18,10 @@ from syncaudit.errors import MissingExtraError
 
 __all__ = ["Collector", "collector_for", "image_reader", "why_not_taken"]
 
-FOXGLOVE_IMAGES = frozenset(
+_FOXGLOVE_IMAGES = frozenset(
     {"foxglove.CompressedImage", "foxglove.CompressedVideo", "foxglove.RawImage"}
 )
-ROS_IMAGES = frozenset(
+_ROS_IMAGES = frozenset(
     {
         "sensor_msgs/msg/Image",
         "sensor_msgs/msg/CompressedImage",
@@ -33,7 +33,7 @@ ROS_IMAGES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageMessage:
+class _ImageMessage:
     """One message of a camera."""
 
     stamp_ns: int  # of its header
@@ -43,7 +43,7 @@ class ImageMessage:
     raw: tuple[int, int, int, bool] | None = None
 
 
-def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], ImageMessage]:
+def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _ImageMessage]:
     """Return the function that reads a camera topic's messages.
 
     It raises `LayoutError` for a message that does not match its type.
@@ -57,7 +57,7 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Im
     is_raw = topic.type_name == "sensor_msgs/msg/Image"
     said = "encoding" if is_raw or topic.type_name.endswith("FFMPEGPacket") else "format"
 
-    def read(data: bytes) -> ImageMessage:
+    def read(data: bytes) -> _ImageMessage:
         layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
         seconds = layout.number(data, f"{stamp}.sec")
         raw = None
@@ -68,7 +68,7 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Im
                 layout.number(data, "step"),
                 bool(layout.number(data, "is_bigendian")),
             )
-        return ImageMessage(
+        return _ImageMessage(
             stamp_ns=seconds * 10**9 + layout.number(data, f"{stamp}.nanosec"),
             data=layout.raw(data, "data"),
             said=layout.text(data, said),
@@ -78,14 +78,14 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Im
     return read
 
 
-def _from_json(data: bytes) -> ImageMessage:
+def _from_json(data: bytes) -> _ImageMessage:
     try:
         found = json.loads(data)
         stamp = found["timestamp"]
         raw = None
         if "step" in found:
             raw = (int(found["width"]), int(found["height"]), int(found["step"]), False)
-        return ImageMessage(
+        return _ImageMessage(
             stamp_ns=int(stamp["sec"]) * 10**9 + int(stamp["nsec"]),
             data=base64.b64decode(found["data"], validate=True),
             said=str(found["encoding" if raw else "format"]),
@@ -95,7 +95,7 @@ def _from_json(data: bytes) -> ImageMessage:
         raise LayoutError(f"{type(error).__name__}: {error}") from error
 
 
-def _protobuf_reader(topic: Topic) -> Callable[[bytes], ImageMessage]:
+def _protobuf_reader(topic: Topic) -> Callable[[bytes], _ImageMessage]:
     try:
         from google.protobuf.message import DecodeError
         from mcap.records import Schema
@@ -112,13 +112,13 @@ def _protobuf_reader(topic: Topic) -> Callable[[bytes], ImageMessage]:
     if decode is None:
         raise LayoutError("it has no Protocol Buffers schema")
 
-    def read(data: bytes) -> ImageMessage:
+    def read(data: bytes) -> _ImageMessage:
         try:
             found = decode(data)
             raw = None
             if topic.type_name == "foxglove.RawImage":
                 raw = (found.width, found.height, found.step, False)
-            return ImageMessage(
+            return _ImageMessage(
                 stamp_ns=found.timestamp.seconds * 10**9 + found.timestamp.nanos,
                 data=found.data,
                 said=found.encoding if raw else found.format,
@@ -166,17 +166,17 @@ def collector_for(
     LayoutError if messages cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
-        if topic.type_name in ROS_IMAGES:
+        if topic.type_name in _ROS_IMAGES:
             read = image_reader(topic, types)
             return None if _is_depth(topic, read, first) else CameraCollector(topic, read, images)
         if topic.type_name in SAMPLE_TYPES:
             return SAMPLE_TYPES[topic.type_name](topic, types)
-    if topic.encoding in ("protobuf", "json") and topic.type_name in FOXGLOVE_IMAGES:
+    if topic.encoding in ("protobuf", "json") and topic.type_name in _FOXGLOVE_IMAGES:
         return CameraCollector(topic, image_reader(topic, types), images)
     return None
 
 
-def _is_depth(topic: Topic, read: Callable[[bytes], ImageMessage], first: bytes) -> bool:
+def _is_depth(topic: Topic, read: Callable[[bytes], _ImageMessage], first: bytes) -> bool:
     """Return whether a topic's images are distances, judging by name and encoding."""
     if topic.name.endswith("/compressedDepth"):
         return True
@@ -190,7 +190,7 @@ class CameraCollector:
     """Collects the timestamps of a camera, and writes its images to a file."""
 
     def __init__(
-        self, topic: Topic, read: Callable[[bytes], ImageMessage], images: Path | None
+        self, topic: Topic, read: Callable[[bytes], _ImageMessage], images: Path | None
     ) -> None:
         self._topic, self._read = topic, read
         self._file = None if images is None else ImageFile(images)
@@ -215,7 +215,7 @@ class CameraCollector:
             self._refused = error
             self._file.close()
 
-    def _keep(self, file: ImageFile, found: ImageMessage, at_ns: int) -> None:
+    def _keep(self, file: ImageFile, found: _ImageMessage, at_ns: int) -> None:
         if found.raw is None:
             file.add(found.data, codec_of(found.data, found.said), at_ns)
             return

@@ -43,7 +43,7 @@ _SEGMENT = re.compile(r"(--|/)\d+$")
 _N_BUSES = 128  # numbers from 128 on are frames sent by openpilot
 _LONGEST_STANDARD = 0x7FF
 
-Frame = tuple[int, int, int, bytes]
+_Frame = tuple[int, int, int, bytes]
 """Publish time in ns, identifier, bus, data."""
 
 
@@ -76,7 +76,7 @@ class CommaFormat(LogFileFormat):
 
     def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
         logged = _cameras(content, log) | _inertial(content) | _vehicle(content)
-        logged |= raw_can(content.rows["can"], log)
+        logged |= _raw_can(content.rows["can"], log)
         findings = []
         if content.is_damaged:
             findings.append(
@@ -213,7 +213,7 @@ def _bus(logged_ns: Sequence[int], signals: Mapping[str, NDArray[np.float64]]) -
     return Logged(columns={"timestamp_ns": np.array(logged_ns, np.int64), **signals}, row=row)
 
 
-def raw_can(frames: Sequence[Frame], log: Log) -> dict[str, Logged]:
+def _raw_can(frames: Sequence[_Frame], log: Log) -> dict[str, Logged]:
     """Return the bus with the most frames known to a DBC beside the log or in a folder above.
 
     Roles of signals are guessed from their names.
@@ -243,7 +243,7 @@ def raw_can(frames: Sequence[Frame], log: Log) -> dict[str, Logged]:
     _, bus, name, signals = max(found, key=lambda each: each[:2])
     for role, signal in signals.items():
         log.note(f"{name}: {signal} -> {role}")
-    text = "".join(_line(frame) for frame in frames if frame[2] == -bus)
+    text = "".join(_candump_line(frame) for frame in frames if frame[2] == -bus)
     row = {"kind": "can", "dbc": name, "signals": signals, "stamp_kind": "receive"}
     return {"can": Logged(row=row, text=text)}
 
@@ -256,7 +256,7 @@ def _descriptions(log: Log) -> Iterator[str]:
         yield from log.source.files("*.dbc", folder)
 
 
-def _line(frame: Frame) -> str:
+def _candump_line(frame: _Frame) -> str:
     """Format a frame as a candump line."""
     time_ns, number, bus, data = frame
     digits = 3 if number <= _LONGEST_STANDARD else 8

@@ -51,7 +51,7 @@ _MIN_RECORDINGS = 2
 _SPOKEN = {"audio", "camera", "transcript"}
 
 
-def adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
+def _adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
     """Name the timestamp column of a source's tables, or rewrite them with the missing header.
 
     Changes `row`. Tables that cannot be converted are left to their reader to report.
@@ -172,7 +172,7 @@ class _Importer:
                     continue
                 for role, name in row["signals"].items():
                     job.note(f"signal {name} -> {role}")
-            adapt_tables(row, source, job.sidecars)
+            _adapt_tables(row, source, job.sidecars)
             job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
             rows[title] = row
         for logged in logs.values():

@@ -61,7 +61,7 @@ class NuScenesFormat:
         if others and source.base_uri == root.base_uri:
             job.note(f"took {version}; to take another, name its folder: {', '.join(others)}")
         logs = _logs(root, version)
-        with SceneIndex() as index:
+        with _SceneIndex() as index:
             index.fill(root, version)
             for channel, modality in index.other_channels:
                 job.note(f"ignored {channel}: {modality} is not read")
@@ -75,7 +75,7 @@ def _clip(
     root: Source,
     scene: Mapping[str, Any],
     logs: Mapping[str, str],
-    index: SceneIndex,
+    index: _SceneIndex,
     job: Import,
 ) -> Clip | None:
     name, token = scene.get("name"), scene.get("token")
@@ -93,7 +93,7 @@ def _clip(
     return root.clip(name, sources, recording_id=log)
 
 
-def _camera(scene: str, channel: str, frames: list[Frame], job: Import) -> CameraSpec:
+def _camera(scene: str, channel: str, frames: list[_Frame], job: Import) -> CameraSpec:
     # Images of all scenes are in two folders: a table names those of this scene.
     uri = job.sidecars.write_table(
         f"{scene}/{channel}.parquet",
@@ -142,7 +142,7 @@ def _logs(root: Source, version: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class _Frame:
     """One image: timestamp in Unix microseconds, file below the root, focal length."""
 
     time_us: int
@@ -150,7 +150,7 @@ class Frame:
     focal_px: float | None
 
 
-class SceneIndex:
+class _SceneIndex:
     """Tables of one version in a temporary SQLite file that lasts as long as the context.
 
     Attributes
@@ -162,7 +162,7 @@ class SceneIndex:
     def __init__(self) -> None:
         self.other_channels: list[tuple[str, str]] = []
 
-    def __enter__(self) -> SceneIndex:
+    def __enter__(self) -> _SceneIndex:
         """Create the file."""
         self._folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
         self._base = sqlite3.connect(Path(self._folder.name) / "scenes.sqlite")
@@ -232,7 +232,7 @@ class SceneIndex:
                 "CREATE INDEX of_scene ON sample (scene);CREATE INDEX of_sample ON frame (sample);"
             )
 
-    def cameras_of(self, scene: str) -> Iterator[tuple[str, list[Frame]]]:
+    def cameras_of(self, scene: str) -> Iterator[tuple[str, list[_Frame]]]:
         """Yield (channel, its images in time order) for the scene with that token."""
         rows = self._base.execute(
             "SELECT channel, time_us, file, frame.focal_px FROM sample JOIN frame"
@@ -241,7 +241,7 @@ class SceneIndex:
             (scene,),
         )
         for channel, group in groupby(rows, key=lambda row: str(row[0])):
-            yield channel, [Frame(time_us=t, file=file, focal_px=f) for _, t, file, f in group]
+            yield channel, [_Frame(time_us=t, file=file, focal_px=f) for _, t, file, f in group]
 
 
 def _check(root: Source, version: str, time_us: object, file: object) -> None:

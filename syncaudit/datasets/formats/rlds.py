@@ -93,7 +93,7 @@ def _episodes(
     shard = f"{found[1]}-{found[2] or '00000'}" if found else ""
     prefix = "/".join([*place[-3:-1], shard])  # data set, version
     with source.open(name) as file:
-        for number, content in enumerate(iter_records(file)):
+        for number, content in enumerate(_iter_records(file)):
             clip_id = f"{prefix}/{number:05d}"
             try:
                 if isinstance(content, str):
@@ -180,7 +180,7 @@ def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
     return shape if min(shape, default=0) >= 0 else "its shape is not fixed"
 
 
-def iter_records(file: BinaryIO) -> Iterator[bytes | str]:
+def _iter_records(file: BinaryIO) -> Iterator[bytes | str]:
     """Yield the content of every record of a TFRecord file, or a description of its fault.
 
     A file is a sequence of records: length (8 bytes, little endian), its checksum (4), content, its
