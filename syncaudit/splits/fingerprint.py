@@ -24,6 +24,7 @@ __all__ = [
     "CROPS",
     "MIN_AGREEMENT",
     "MIN_COMMON_S",
+    "STEP_S",
     "Comparison",
     "Fingerprint",
     "cropping",
