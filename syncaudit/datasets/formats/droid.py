@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.datasets.steps.episode import broken_clip
 from syncaudit.datasets.steps.hdf5_file import child_of, open_hdf5, require_h5py
-from syncaudit.datasets.steps.roles import READ_ERRORS
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
 from syncaudit.model.arrays import Ints

@@ -15,8 +15,8 @@ import numpy as np
 from syncaudit.datasets.formats.nested import MOST, inside, walk
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.datasets.steps.episode import Episode, clip_of, rate_of_rules
-from syncaudit.datasets.steps.roles import READ_ERRORS
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import CameraSpec, Clip
 

@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 
 from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
-from syncaudit.datasets.steps.images import is_blank, write_images
-from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
+from syncaudit.datasets.steps.arrays import (
+    READ_ERRORS,
+    Role,
+    StepArray,
+    is_blank,
+    role_of,
+    write_images,
+)
 from syncaudit.errors import UsageError, nearest_name, one_line
 from syncaudit.formatting import word_count
 from syncaudit.limits import ARRAY_BYTES

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.datasets.source import Source
-from syncaudit.datasets.steps.roles import READ_ERRORS
+from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.readers.folders import natural_key
 
