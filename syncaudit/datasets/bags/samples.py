@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -114,27 +115,15 @@ class SampleCollector:
             **self._select(layout, columns),
         }
 
-    def _made(
-        self,
-        kind: str,
-        stamps: _Columns,
-        values: _Columns,
-        *,
-        suffix: str = "",
-        log: bytes | None = None,
-        said: dict[str, Any] | None = None,
-    ) -> Collected:
+    def _made(self, kind: str, stamps: _Columns, values: _Columns) -> Collected:
         columns, is_captured, findings = stamp_columns(
             stamps["capture_ns"], stamps["receive_ns"], stamps["publish_ns"]
         )
         return Collected(
             topic=self.topic.name,
             kind=kind,
-            suffix=suffix,
             columns=columns | values,
             is_captured=is_captured,
-            log=log,
-            said=said or {},
             findings=findings,
         )
 
@@ -194,10 +183,12 @@ class JointCollector(SampleCollector):
             labels = names if is_named else [str(joint) for joint in range(count)]
             groups[kind] = [f"{kind}.{label}" for label in labels]
             values |= {name: columns[kind][:, at] for at, name in enumerate(groups[kind])}
-        suffix = "" if place == 0 else f"_{place + 1}"
-        kind = "state" if groups else "events"
-        said = {"columns": groups} if groups else {}
-        return self._made(kind, columns, values, suffix=suffix, said=said)
+        made = self._made("state" if groups else "events", columns, values)
+        return replace(
+            made,
+            suffix="" if place == 0 else f"_{place + 1}",
+            said={"columns": groups} if groups else {},
+        )
 
 
 class CanCollector(SampleCollector):
@@ -222,7 +213,7 @@ class CanCollector(SampleCollector):
             for stamp, number, remote, extended, error, n, data in frames
             if not error and stamp >= 0
         ]
-        return self._made("can", columns, {}, log="\n".join([*lines, ""]).encode())
+        return replace(made, log="\n".join([*lines, ""]).encode())
 
 
 SAMPLE_TYPES: Mapping[str, type[SampleCollector]] = MappingProxyType(
@@ -272,14 +263,13 @@ class FieldCollector(SampleCollector):
             said = {"signals": {name: name for name in names}}
         elif self._rule.kind == "state":
             said = {"columns": {self._rule.name or "state": names}}
-        values = {name: columns[name] for name in names}
-        made = self._made(self._rule.kind, columns, values, said=said)
+        made = self._made(self._rule.kind, columns, {name: columns[name] for name in names})
         if not self.is_stamped:
             made.findings[:] = [
                 f"manifest: its messages hold no '{self.stamp}', so receive timestamps are used: "
                 "they include every delay between sensor and recorder"
             ]
-        return made
+        return replace(made, said=said)
 
 
 def _place(layout: Layout, name: str) -> tuple[str, int]:
