@@ -142,12 +142,13 @@ class _Log:
                 data = file.read(_TOP_BYTES)
                 top, *_ = _top(data)
                 delimiter = max(_DELIMITERS, key="".join(top).count)
-                cells = [[cell.strip() for cell in line] for line in _split(top, delimiter)]
+                lines = csv.reader(top, delimiter=delimiter)
+                cells = [[cell.strip() for cell in line] for line in lines]
                 at, logger = _known(cells)
                 if logger is None:
                     return None
                 data += file.read(_MOST_BYTES)
-        except (ManifestError, OSError):
+        except (ManifestError, OSError, csv.Error):
             return None
         top, rest = _top(data)
         names, first = cells[at], at + 1
@@ -226,13 +227,6 @@ def _known(lines: Sequence[Sequence[str]]) -> tuple[int, _Logger | None]:
             if logger.signature <= set(names):
                 return at, logger
     return -1, None
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:
-        return []
 
 
 def _is_sample(cells: Sequence[str]) -> bool:

@@ -59,7 +59,6 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _I
 
     def read(data: bytes) -> _ImageMessage:
         layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
-        seconds = layout.number(data, f"{stamp}.sec")
         raw = None
         if is_raw:
             raw = (
@@ -69,7 +68,7 @@ def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _I
                 bool(layout.number(data, "is_bigendian")),
             )
         return _ImageMessage(
-            stamp_ns=seconds * 10**9 + layout.number(data, f"{stamp}.nanosec"),
+            stamp_ns=layout.time_ns(data, stamp),
             data=layout.raw(data, "data"),
             said=layout.text(data, said),
             raw=raw,

@@ -70,6 +70,10 @@ class Layout:
         slot = self.slots[name]
         return data[slot.offset : slot.offset + slot.count * np.dtype(slot.dtype).itemsize]
 
+    def time_ns(self, data: bytes, name: str) -> int:
+        """Return a field of seconds and nanoseconds."""
+        return self.number(data, f"{name}.sec") * 10**9 + self.number(data, f"{name}.nanosec")
+
     def number(self, data: bytes, name: str) -> int:
         """Return an integer field."""
         slot = self.slots[name]

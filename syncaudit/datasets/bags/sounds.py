@@ -112,10 +112,7 @@ class _SoundCollector:
             layout = lay_out(
                 data, self._types, self._topic.type_name, is_ros1=self._topic.encoding == "ros1"
             )
-            stamp_ns = 0
-            if is_stamped:
-                seconds = layout.number(data, "header.stamp.sec")
-                stamp_ns = seconds * 10**9 + layout.number(data, "header.stamp.nanosec")
+            stamp_ns = layout.time_ns(data, "header.stamp") if is_stamped else 0
             chunk = layout.raw(data, "audio.data" if is_stamped else "data")
         except (ValueError, LookupError) as error:
             self._damage.note(error)
