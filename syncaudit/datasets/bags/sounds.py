@@ -51,7 +51,7 @@ class Sounds:
     """The sound topics of one recording, with their shared format information."""
 
     def __init__(self) -> None:
-        self._formats: dict[str, _Format] = {}
+        self.formats: dict[str, _Format] = {}  # by the namespace of a topic
 
     def collector(
         self, topic: Topic, types: Mapping[str, Any], path: Path
@@ -61,14 +61,10 @@ class Sounds:
             return _InfoCollector(topic, types, self)
         return _SoundCollector(topic, types, self, path)
 
-    def learn(self, topic: str, found: _Format) -> None:
-        """Store the format of the sound in a topic's namespace."""
-        self._formats[topic.rpartition("/")[0]] = found
-
     def format_of(self, topic: str) -> _Format | None:
         """Return the format of a topic's sound: from its namespace, else the only one there is."""
-        only = next(iter(self._formats.values())) if len(self._formats) == 1 else None
-        return self._formats.get(topic.rpartition("/")[0], only)
+        only = next(iter(self.formats.values())) if len(self.formats) == 1 else None
+        return self.formats.get(topic.rpartition("/")[0], only)
 
 
 class _InfoCollector:
@@ -81,7 +77,7 @@ class _InfoCollector:
         """Take one message; an unreadable one is ignored."""
         try:
             layout = lay_out(data, self._types, _INFO, is_ros1=self._topic.encoding == "ros1")
-            found = _Format(
+            self._sounds.formats[self._topic.name.rpartition("/")[0]] = _Format(
                 n_channels=layout.number(data, "channels"),
                 rate_hz=layout.number(data, "sample_rate"),
                 samples=layout.text(data, "sample_format").upper(),
@@ -89,7 +85,6 @@ class _InfoCollector:
             )
         except (ValueError, LookupError):
             return
-        self._sounds.learn(self._topic.name, found)
 
     def finish(self) -> list[Collected]:
         """Return no source."""

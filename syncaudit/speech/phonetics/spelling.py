@@ -23,25 +23,14 @@ _C = (PhoneClass.CLOSURE, PhoneClass.SIBILANT)
 # reading; a wrong guess costs a little contrast but causes no bias.
 _GROUPS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
     {
-        "tsch": _C,
-        "sch": (_S,),
-        "tch": _C,
-        "sh": (_S,),
-        "sz": (_S,),
-        "ch": _C,
-        "cz": _C,
-        "dz": _C,
-        "dg": _C,
-        "th": (_F,),
-        "ph": (_F,),
+        **dict.fromkeys(("tsch", "tch", "ch", "cz", "dz", "dg"), _C),
+        **dict.fromkeys(("sch", "sh", "sz"), (_S,)),
+        **dict.fromkeys(("th", "ph"), (_F,)),
+        **dict.fromkeys(("ng", "gn"), (_N,)),
+        **dict.fromkeys(("ce", "ci", "cy"), (_S, _V)),
         "gh": (),
-        "ng": (_N,),
-        "gn": (_N,),
         "ck": _P,
         "qu": (*_P, _A),
-        "ce": (_S, _V),
-        "ci": (_S, _V),
-        "cy": (_S, _V),
         "x": (*_P, _S),
     }
 )
