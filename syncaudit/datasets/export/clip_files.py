@@ -81,7 +81,10 @@ class _Packing:
             made = self._named_images(base, spec)
         for key, uri in located.items():
             if key not in made:
-                made[key] = self._file(base, key, uri, rows.get(key, ()))
+                place = (uri, rows.get(key, ()))
+                if place not in self._made:
+                    self._made[place] = self._part_of(base, key, *place)
+                made[key] = self._made[place]
         return made
 
     def _named_images(self, base: str, spec: CameraSpec) -> dict[str, str]:
@@ -95,11 +98,6 @@ class _Packing:
             "uri": self._images(base, files),
             "timestamps": self._table(base, "timestamps", table.drop_columns([FILE])),
         }
-
-    def _file(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
-        if (uri, rows) not in self._made:
-            self._made[uri, rows] = self._part_of(base, key, uri, rows)
-        return self._made[uri, rows]
 
     def _part_of(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
         if rows or list_arrays(uri) is not None:

@@ -108,7 +108,16 @@ def export_shards(
             writer.finish()
         finally:
             writer.abandon()
-    _write(out / INDEX_FILE, _index_of(done, options))
+    index = {
+        "version": 1,
+        "clips": done.n_clips,
+        "bytes": done.n_bytes,
+        "include": sorted(str(verdict) for verdict in options.include),
+        "left_out": dict(sorted(done.left_out.items())),
+        "failed": done.failed,
+        "shards": done.shards,
+    }
+    _write(out / INDEX_FILE, index)
     (out / _STATE_FILE).unlink()
     return done
 
@@ -200,7 +209,15 @@ def _said_of(clip: Clip, verdict: str | None, options: ExportOptions) -> bytes:
 def _resumed(out: Path) -> Exported:
     """Return the state of an interrupted export in a folder, or none; delete a finished one."""
     if not (out / _STATE_FILE).exists():
-        return _resumed(_cleared(out)) if (out / INDEX_FILE).exists() else _fresh(out)
+        if (out / INDEX_FILE).exists():
+            return _resumed(_cleared(out))
+        strange = sorted(path.name for path in out.glob("*.tar"))
+        if strange:
+            raise UsageError(
+                f"{out} holds {strange[0]}, which no export wrote",
+                hint="Choose another --out folder.",
+            )
+        return Exported()
     state = _read(out / _STATE_FILE)
     done = Exported(**state)
     for shard in done.shards:
@@ -208,16 +225,6 @@ def _resumed(out: Path) -> Exported:
         if not path.is_file() or path.stat().st_size != shard["bytes"]:
             return _resumed(_cleared(out))
     return done
-
-
-def _fresh(out: Path) -> Exported:
-    strange = sorted(path.name for path in out.glob("*.tar"))
-    if strange:
-        raise UsageError(
-            f"{out} holds {strange[0]}, which no export wrote",
-            hint="Choose another --out folder.",
-        )
-    return Exported()
 
 
 def _cleared(out: Path) -> Path:
@@ -235,18 +242,6 @@ def _cleared(out: Path) -> Path:
 
 def _shard_name(number: int) -> str:
     return f"shard-{number:06d}.tar"
-
-
-def _index_of(done: Exported, options: ExportOptions) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "clips": done.n_clips,
-        "bytes": done.n_bytes,
-        "include": sorted(str(verdict) for verdict in options.include),
-        "left_out": dict(sorted(done.left_out.items())),
-        "failed": done.failed,
-        "shards": done.shards,
-    }
 
 
 def _write(path: Path, content: object) -> None:
