@@ -106,7 +106,11 @@ def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: 
     The start of a single file is the zero of its clip, and not an assumption. If nothing is dated,
     all begin at `start_ns`. Changes `rows` and returns whether any source of the clip is dated.
     """
-    undated = {name: row for name, row in rows.items() if _is_undated(row)}
+    undated = {
+        name: row
+        for name, row in rows.items()
+        if row["kind"] in _PLACED and "timestamps" not in row and "start_ns" not in row
+    }
     is_any_dated = any(
         row["kind"] != "transcript" and name not in undated for name, row in rows.items()
     )
@@ -124,7 +128,3 @@ def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: 
             "such sources never pass"
         )
     return is_any_dated
-
-
-def _is_undated(row: Mapping[str, Any]) -> bool:
-    return row["kind"] in _PLACED and "timestamps" not in row and "start_ns" not in row
