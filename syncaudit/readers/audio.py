@@ -16,11 +16,9 @@ from syncaudit.model import (
     AudioStream,
     Finding,
     ReasonCode,
-    SourceKind,
-    clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import assumed_start, empty_stream, warned
+from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
@@ -89,13 +87,7 @@ def read_audio(
         findings.append(_lost(uri, sound))
         time_ns, anchors = _anchors(int(time_ns[0]), sound)
     return AudioStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.AUDIO,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=(*findings, *more),
+        **stream_fields(name, spec, uri, time_ns, (*findings, *more)),
         is_start_assumed=spec.timestamps is None
         and (spec.start_ns is None or spec.is_start_assumed),
         rate_hz=float(sound.rate_hz),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import math
 import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,10 +24,8 @@ from syncaudit.model import (
     Finding,
     FrameFiles,
     ReasonCode,
-    SourceKind,
-    clock_of,
 )
-from syncaudit.readers.findings import assumed_start, empty_stream, warned
+from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
@@ -54,7 +51,14 @@ def read_camera(
     suffix = suffix_of(uri)
     if suffix in _TABLES and spec.pictures is None:
         alone = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
-        return _stream(name, spec, uri, alone.time_ns, alone.findings, FrameFiles(paths=()))
+        return CameraStream(
+            **stream_fields(name, spec, uri, alone.time_ns, alone.findings),
+            files=FrameFiles(paths=()),
+            stamp_at=spec.stamp_at,
+            line_delay_s=spec.line_delay_s,
+            exposure_s=spec.exposure_s,
+            scan=spec.scan,
+        )
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
     frames: ContainerFrames | None = None
@@ -106,39 +110,20 @@ def read_camera(
     else:
         time_ns, more = _container_stamps(uri, spec, files, frames.n_frames, pts_ns)
         findings += more
-    return replace(
-        _stream(name, spec, uri, time_ns, findings, files),
+    return CameraStream(
+        **stream_fields(name, spec, uri, time_ns, findings),
         is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
+        files=files,
         n_frames_container=n_frames,
         pts_s=pts_s,
         width_px=frames.width_px,
         height_px=frames.height_px,
-        focal_px=_focal_px(spec, frames.width_px),
-        distortion=spec.distortion,
-    )
-
-
-def _stream(
-    name: str,
-    spec: CameraSpec,
-    uri: str,
-    time_ns: NDArray[np.int64],
-    findings: Iterable[Finding],
-    files: FrameFiles,
-) -> CameraStream:
-    return CameraStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAMERA,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
-        files=files,
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
         scan=spec.scan,
+        focal_px=_focal_px(spec, frames.width_px),
+        distortion=spec.distortion,
     )
 
 

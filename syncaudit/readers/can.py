@@ -15,13 +15,11 @@ from syncaudit.model import (
     Finding,
     ReasonCode,
     SignalStream,
-    SourceKind,
-    clock_of,
 )
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
-from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.findings import empty_stream, non_finite, stream_fields
 from syncaudit.readers.mdf import read_mdf_signals
 from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.tables import read_samples
@@ -65,13 +63,7 @@ def read_can(
     else:
         time_ns, channels, findings = _from_table(uri, spec, base_uri)
     return SignalStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAN,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(
             replace(channel, unit=spec.units.get(channel.name, channel.unit))
             for channel in channels
