@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syncaudit.model import Clip
-    from syncaudit.splits import Duplicate, SharedData, Split, VideoPair, VideoSet
+    from syncaudit.splits.duplicates import Duplicate, VideoPair, VideoSet
+    from syncaudit.splits.shared import SharedData
+    from syncaudit.splits.split_lists import Split
 
 __all__ = ["check_split"]
 
@@ -85,13 +87,8 @@ def check_split(
 
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores
-    from syncaudit.splits import (
-        VideoSet,
-        count_videos,
-        find_duplicates,
-        find_shared,
-        leaked_clips,
-    )
+    from syncaudit.splits.duplicates import VideoSet, count_videos, find_duplicates
+    from syncaudit.splits.shared import find_shared, leaked_clips
     from syncaudit.writing import Signature, check_target, replace_text
 
     if leaks is not None:
@@ -131,7 +128,12 @@ def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Sp
     from syncaudit.cli.inputs import import_if_needed, load_clips
     from syncaudit.errors import UsageError
     from syncaudit.readers.clip_list import read_clip_ids
-    from syncaudit.splits import Split, splits_by_lists, splits_of_hugging_face, splits_stated
+    from syncaudit.splits.split_lists import (
+        Split,
+        splits_by_lists,
+        splits_of_hugging_face,
+        splits_stated,
+    )
 
     def clips_of(source: str, number: int) -> Sequence[Clip]:
         folder = scratch / str(number)

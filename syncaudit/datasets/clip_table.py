@@ -17,11 +17,6 @@ class ClipTable(Sequence[Clip]):
 
     Rows of one manifest are nearly identical: with the first one as the compression dictionary,
     six cameras take 200 bytes instead of 8 kB.
-
-    Parameters
-    ----------
-    clips : iterable of Clip
-        Read once.
     """
 
     def __init__(self, clips: Iterable[Clip] = ()) -> None:

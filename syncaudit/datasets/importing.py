@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.datasets.formats import DatasetFormat, Import, all_formats, get_format
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.rows import clip_to_row, write_manifest
-from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source, is_inside
 from syncaudit.datasets.starter_rules import TABLES, starter_rules
 from syncaudit.errors import ManifestError, UsageError

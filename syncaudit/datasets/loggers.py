@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model.arrays import Ints
@@ -89,22 +89,9 @@ def logger_sources(
 ) -> dict[str, dict[str, Any]]:
     """Return the sources of a file that a known logger wrote; {} if it is not one.
 
-    Parameters
-    ----------
-    source : Source
-        The data set.
-    name : str
-        A file of it.
-    sidecars : Sidecars
-        Receives the table if there are lines before its header, or blank cells.
-    note : callable
-        Reports what was found.
-
-    Returns
-    -------
-    dict of str to manifest row
-        ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by the name of the file.
-        Those that count from their own start are marked (`is_start_assumed`).
+    They are rows of a manifest: ``NAME`` for the inertial sensors, ``NAME_speed`` for the speed, by
+    the name of the file. Those that count from their own start are marked (`is_start_assumed`).
+    `sidecars` receives the table if there are lines before its header, or blank cells.
     """
     try:
         found = _Log.read(source, name)
@@ -155,12 +142,13 @@ class _Log:
                 data = file.read(_TOP_BYTES)
                 top, *_ = _top(data)
                 delimiter = max(_DELIMITERS, key="".join(top).count)
-                cells = [[cell.strip() for cell in line] for line in _split(top, delimiter)]
+                lines = csv.reader(top, delimiter=delimiter)
+                cells = [[cell.strip() for cell in line] for line in lines]
                 at, logger = _known(cells)
                 if logger is None:
                     return None
                 data += file.read(_MOST_BYTES)
-        except (ManifestError, OSError):
+        except (ManifestError, OSError, csv.Error):
             return None
         top, rest = _top(data)
         names, first = cells[at], at + 1
@@ -239,13 +227,6 @@ def _known(lines: Sequence[Sequence[str]]) -> tuple[int, _Logger | None]:
             if logger.signature <= set(names):
                 return at, logger
     return -1, None
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:
-        return []
 
 
 def _is_sample(cells: Sequence[str]) -> bool:

@@ -139,7 +139,10 @@ def clip_from_row(
     clip_id = row.get("clip_id")
     label = f"{where}, clip {describe(clip_id)}" if isinstance(clip_id, str) else where
     try:
-        found = _adapter().validate_json(_as_json(row))
+        text = _ENCODER.encode(row)
+        if "null" in text:  # Parquet structs hold every key that any row has
+            text = _ENCODER.encode(_without_nulls(row))
+        found = _adapter().validate_json(text)
     except ValidationError as error:
         message, hint = word_validation_error(error, _Row)
         raise ManifestError(f"{label}: {message}", path=path, hint=hint) from error
@@ -164,12 +167,6 @@ def clip_from_row(
 @cache
 def _adapter() -> TypeAdapter[_Row]:
     return TypeAdapter(_Row)
-
-
-def _as_json(row: object) -> str:
-    """Return a row as JSON without nulls: Parquet structs hold every key that any row has."""
-    text = _ENCODER.encode(row)
-    return _ENCODER.encode(_without_nulls(row)) if "null" in text else text
 
 
 def _as_dict(value: object) -> dict[object, object]:

@@ -28,13 +28,8 @@ _BATCH = 1000  # rows converted to Parquet at a time
 def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
     """Return a clip as a JSON-serialisable manifest row without defaults.
 
-    Parameters
-    ----------
-    clip : Clip
-        Clip whose relative URIs start at its `base_uri`.
-    relative_to : str
-        Folder of the new manifest; "" is the working folder. Relative URIs are rewritten to start
-        there; absolute ones are unchanged.
+    Relative URIs, which start at the `base_uri` of the clip, are rewritten to start at the folder
+    `relative_to` of the new manifest ("" is the working folder); absolute ones are unchanged.
     """
     row: dict[str, Any] = {"clip_id": clip.clip_id}
     if clip.recording_id != clip.clip_id:
@@ -126,12 +121,8 @@ def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write rows as a manifest: Parquet if `path` has that suffix, else JSON Lines.
 
     Rows are streamed, so memory does not grow with their number. The file is written atomically,
-    under a temporary name and renamed.
-
-    Raises
-    ------
-    UsageError
-        If Parquet cannot hold the rows (one source name with two kinds of `columns`).
+    under a temporary name and renamed. UsageError if Parquet cannot hold the rows (one source name
+    with two kinds of `columns`).
     """
     target = Path(path)
     make_parent(target)

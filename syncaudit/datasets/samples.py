@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from syncaudit.model import SourceKind
@@ -70,9 +70,6 @@ def _member(name: object, members: Mapping[str, str]) -> str | None:
     if name in members:
         return members[name]
     # Images: the glob stands for the members whose parts have this prefix.
-    first = _first_like(name.removesuffix("*"), members) if name.endswith(".*") else None
+    start = name.removesuffix("*") if name.endswith(".*") else name
+    first = next((part for part in members if start != name and part.startswith(start)), None)
     return None if first is None else members[first].removesuffix(first) + name
-
-
-def _first_like(start: str, parts: Collection[str]) -> str | None:
-    return next((part for part in parts if part.startswith(start)), None)

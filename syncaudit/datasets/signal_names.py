@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["messages_in_dbc", "names_in_dbc", "roles_of"]
+__all__ = ["messages_in_dbc", "roles_of"]
 
 # A message with its identifier and name, or a signal of the message above.
 _ENTRY = re.compile(r"^\s*(?:BO_\s+(\d{1,10})\s+(\w+)|SG_\s+([A-Za-z_]\w*))", re.MULTILINE)
@@ -39,13 +39,6 @@ def roles_of(names: Iterable[str]) -> dict[str, str]:
         if role is not None:
             found.setdefault(role, name)
     return found
-
-
-def names_in_dbc(data: bytes) -> list[str]:
-    """Return the unique signal names in a DBC in file order."""
-    return list(
-        dict.fromkeys(name for _, names in messages_in_dbc(data).values() for name in names)
-    )
 
 
 def messages_in_dbc(data: bytes) -> dict[int, tuple[str, list[str]]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import fnmatch
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_line
+from syncaudit.limits import ROW_CHARACTERS
+from syncaudit.model import Clip, Origin, SourceSpec
 from syncaudit.readers.folders import natural_key
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import (
@@ -23,7 +26,9 @@ from syncaudit.readers.uris import (
     resolve,
 )
 
-__all__ = ["Source", "is_inside", "parse_json", "refuse_half_pairs"]
+__all__ = ["Source", "is_inside", "iter_json_lines", "iter_json_list", "parse_json"]
+
+_CHUNK = 1 << 16
 
 
 class Source:
@@ -92,11 +97,7 @@ class Source:
         try:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
-            raise ManifestError(
-                f"is not valid JSON ({one_line(error)})",
-                path=self.uri_of(name),
-                hint="Copy the file again.",
-            ) from error
+            raise _damaged(self, name, "", error) from error
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -109,6 +110,23 @@ class Source:
         """Yield a local path with the content of a file; a remote one is copied temporarily."""
         with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
             yield path
+
+    def clip(
+        self,
+        clip_id: str,
+        sources: Mapping[str, SourceSpec],
+        *,
+        recording_id: str | None = None,
+        origin: Origin | None = None,
+    ) -> Clip:
+        """Return a clip with files of this data set, by default a recording of its own."""
+        return Clip(
+            clip_id=clip_id,
+            recording_id=clip_id if recording_id is None else recording_id,
+            sources=sources,
+            origin=origin,
+            base_uri=self.base_uri,
+        )
 
     def _list(self, folder: str, pattern: str, *, want_folders: bool) -> list[str]:
         place = self.uri_of(folder) if folder else self.base_uri
@@ -139,11 +157,11 @@ def parse_json(data: bytes) -> Any:
     """
     text = data.decode("utf-8-sig")
     content = json.loads(text)
-    refuse_half_pairs(text, content)
+    _refuse_half_pairs(text, content)
     return content
 
 
-def refuse_half_pairs(text: str, content: object) -> None:
+def _refuse_half_pairs(text: str, content: object) -> None:
     """Raise ValueError if parsed JSON holds half a surrogate pair, which requires escapes."""
     if "\\u" in text:
         json.dumps(content, ensure_ascii=False).encode()
@@ -197,3 +215,77 @@ def is_inside(path: Path, folder_uri: str) -> bool:
     if is_url(folder_uri):
         return False
     return path.resolve().is_relative_to(Path(folder_uri).resolve())
+
+
+def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield ("line 3", object) of a JSON Lines file."""
+    with source.open(name) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = parse_json(line)
+            except (ValueError, RecursionError) as error:
+                raise _damaged(source, name, f"line {number}", error) from error
+            yield f"line {number}", _checked(source, name, f"line {number}", row)
+
+
+def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file that is one list, which may take gigabytes, incrementally."""
+    decoder = json.JSONDecoder()
+    decode = codecs.getincrementaldecoder("utf-8")()
+    text, at, number = "", 0, 0
+    with source.open(name) as file:
+        is_open = False
+        while True:
+            # For a long item, double the size each time: it is parsed again from its start.
+            chunk = file.read(max(_CHUNK, len(text) - at))
+            try:
+                text = text[at:] + decode.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                raise _damaged(source, name, f"item {number}", error) from error
+            at = 0
+            if not is_open:
+                at = _past(text, 0, "\ufeff \t\r\n")
+                if at == len(text) and chunk:
+                    continue
+                if text[at : at + 1] != "[":
+                    raise ManifestError(
+                        "is not a list of objects", path=source.uri_of(name), hint="Copy it again."
+                    )
+                at, is_open = at + 1, True
+            while True:
+                at = start = _past(text, at, ", \t\r\n")
+                if text[start : start + 1] == "]":
+                    return
+                try:
+                    row, end = decoder.raw_decode(text, start)
+                    _refuse_half_pairs(text[start:end], row)
+                except (ValueError, RecursionError) as error:
+                    if chunk and len(text) - start < ROW_CHARACTERS:
+                        break  # the rest of this item is in the next chunk
+                    raise _damaged(source, name, f"item {number}", error) from error
+                if end == len(text) and chunk:
+                    break
+                at, number = end, number + 1
+                yield _checked(source, name, f"item {number - 1}", row)
+
+
+def _past(text: str, at: int, characters: str) -> int:
+    while at < len(text) and text[at] in characters:
+        at += 1
+    return at
+
+
+def _checked(source: Source, name: str, where: str, row: object) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise ManifestError(f"{where} is not an object", path=source.uri_of(name))
+    return row
+
+
+def _damaged(source: Source, name: str, where: str, error: Exception) -> ManifestError:
+    return ManifestError(
+        f"{where} is not valid JSON ({one_line(error)})".lstrip(),
+        path=source.uri_of(name),
+        hint="Copy the file again.",
+    )

@@ -1,4 +1,4 @@
-"""Make sources from the sound and the subtitles inside the videos of a folder."""
+"""Date the sources of a folder: sound and subtitles inside videos, files without any times."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Import, Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.decode.tracks import Subtitles, Tracks, find_tracks
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import is_url
 
-__all__ = ["add_subtitles", "date_sound", "place_subtitles", "tracks_in"]
+__all__ = ["add_subtitles", "assume_starts", "date_sound", "place_subtitles", "tracks_in"]
 
 # Subtitles count from presentation time 0, transcripts from the first sample of their sound.
 _SUBTITLES = (".srt", ".vtt")
 _LATE_S = 0.001
+_PLACED = ("camera", "audio")  # kinds that do not need a timestamp per sample
 
 
 def tracks_in(source: Source, note: Callable[[str], None]) -> Callable[[str], Tracks]:
@@ -97,3 +98,33 @@ def _clock(seconds: float) -> str:
     total_ms = round(1e3 * max(0.0, seconds))
     minutes, ms = divmod(total_ms, 60_000)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{ms // 1000:02d},{ms % 1000:03d}"
+
+
+def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: int = 0) -> bool:
+    """Mark undated cameras and sounds: they are assumed to begin with the others.
+
+    The start of a single file is the zero of its clip, and not an assumption. If nothing is dated,
+    all begin at `start_ns`. Changes `rows` and returns whether any source of the clip is dated.
+    """
+    undated = {
+        name: row
+        for name, row in rows.items()
+        if row["kind"] in _PLACED and "timestamps" not in row and "start_ns" not in row
+    }
+    is_any_dated = any(
+        row["kind"] != "transcript" and name not in undated for name, row in rows.items()
+    )
+    is_assumed = is_any_dated or len({row["uri"] for row in undated.values()}) > 1
+    for name, row in undated.items():
+        if is_assumed:
+            row["is_start_assumed"] = True
+        if not is_any_dated:
+            row["start_ns"] = start_ns
+        else:
+            job.note(f"nothing states when {name} began: assumed to begin with the others")
+    if is_assumed and not is_any_dated:
+        job.note(
+            f"no file holds timestamps: all sources are assumed to start together, at {start_ns}; "
+            "such sources never pass"
+        )
+    return is_any_dated

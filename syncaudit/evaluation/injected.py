@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from syncaudit.datasets.json_lines import iter_json_lines
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import ClockMap

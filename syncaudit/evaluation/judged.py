@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from syncaudit.batch import VerdictFile, fetch_outputs
-from syncaudit.datasets.json_lines import iter_json_lines
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.errors import ManifestError, UsageError, one_line
 from syncaudit.ingest.verdict_index import find_verdicts
 from syncaudit.model import ClipVerdict, Verdict

@@ -129,9 +129,16 @@ def read_source(
     if stream.time_ns.size > LONG_RECORDING:
         pyarrow.default_memory_pool().release_unused()  # memory of its source tables
     stream = _with_manifest(stream, spec, base_uri)
-    if stream.findings and any(map(is_outside, places)):
-        stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
-    return _with_source(stream, name)
+    if not stream.findings:
+        return stream
+    findings = stream.findings
+    if any(map(is_outside, places)):
+        findings = tuple(
+            replace(each, message=f"its reader found '{each.code}'; it {_OUTSIDE}")
+            for each in findings
+        )
+    named = (replace(each, source=each.source or name) for each in findings)
+    return replace(stream, findings=tuple(named))
 
 
 def _check_units(name: str, spec: SourceSpec) -> None:
@@ -187,10 +194,6 @@ def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:
     )
 
 
-def _unquoted_finding(finding: Finding) -> Finding:
-    return replace(finding, message=f"its reader found '{finding.code}'; it {_OUTSIDE}")
-
-
 def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
     """Add what any source may have in the manifest: arrivals, findings, an assumed start."""
     if isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec) and spec.is_start_assumed:
@@ -210,15 +213,3 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
                 raise
             findings.append(Finding(code=ReasonCode(error.code), message=str(error)))
     return replace(stream, arrivals=arrivals, findings=tuple(findings))
-
-
-def _with_source(stream: Stream, name: str) -> Stream:
-    """Set the stream's name as the source of the findings that lack one."""
-    if not stream.findings or all(finding.source is not None for finding in stream.findings):
-        return stream
-    return replace(
-        stream,
-        findings=tuple(
-            replace(finding, source=finding.source or name) for finding in stream.findings
-        ),
-    )

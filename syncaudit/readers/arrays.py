@@ -42,11 +42,8 @@ def list_arrays(uri: str) -> dict[str, str] | None:
     if not any(_is_array(name) for name in listed):
         return None
     # A damaged file beside valid ones is reported when it is read.
-    return {array_name(name): name for name in listed if _is_column(name)}
-
-
-def _is_column(uri: str) -> bool:
-    return PurePosixPath(uri.split("::")[0]).suffix.lower() in ("", ".npy")
+    suffixes = {name: PurePosixPath(name.split("::")[0]).suffix.lower() for name in listed}
+    return {array_name(name): name for name in listed if suffixes[name] in ("", ".npy")}
 
 
 def _is_array(uri: str) -> bool:

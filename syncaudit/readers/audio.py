@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.sound import decode_sound, refuse_endless
+from syncaudit.decode.sound import SoundTrack, decode_sound, refuse_endless
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import (
@@ -17,11 +16,9 @@ from syncaudit.model import (
     AudioStream,
     Finding,
     ReasonCode,
-    SourceKind,
-    clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import assumed_start, empty_stream, warned
+from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
@@ -30,17 +27,6 @@ __all__ = ["read_audio"]
 
 _BLOCK = 1 << 20
 _LATE_S = 0.001  # a track that begins later than this gets a warning
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Sound:
-    rate_hz: float
-    samples: NDArray[np.float32]
-    n_channels: int
-    damage: str | None = None
-    start_s: float = 0.0
-    jumps: tuple[tuple[int, float], ...] = ()
-    is_priming_unknown: bool = False
 
 
 def read_audio(
@@ -54,14 +40,11 @@ def read_audio(
     """
     uri = resolve(spec.uri, base_uri)
     with local_file(uri, scratch) as path:
-        sound = _read_sound(path, uri)
+        sound, damage = _read_sound(path, uri)
     findings: list[Finding] = []
-    if sound.damage is not None:
-        findings.append(
-            Finding(
-                code=ReasonCode.CORRUPT, message=f"{uri}: {sound.damage}. Copy or export it again."
-            )
-        )
+    if damage is not None:
+        message = f"{uri}: {damage}. Copy or export it again."
+        findings.append(Finding(code=ReasonCode.CORRUPT, message=message))
     if not len(sound.samples):
         findings += empty_stream(uri, "sound samples")
     n_bad = int(np.count_nonzero(~np.isfinite(sound.samples)))
@@ -104,23 +87,17 @@ def read_audio(
         findings.append(_lost(uri, sound))
         time_ns, anchors = _anchors(int(time_ns[0]), sound)
     return AudioStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.AUDIO,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=(*findings, *more),
+        **stream_fields(name, spec, uri, time_ns, (*findings, *more)),
         is_start_assumed=spec.timestamps is None
         and (spec.start_ns is None or spec.is_start_assumed),
-        rate_hz=sound.rate_hz,
+        rate_hz=float(sound.rate_hz),
         samples=sound.samples,
         anchor_samples=anchors,
         n_channels=sound.n_channels,
     )
 
 
-def _lost(uri: str, sound: _Sound) -> Finding:
+def _lost(uri: str, sound: SoundTrack) -> Finding:
     sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
     return warned(
         ReasonCode.GAP,
@@ -132,7 +109,7 @@ def _lost(uri: str, sound: _Sound) -> Finding:
     )
 
 
-def _anchors(start_ns: int, sound: _Sound) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _anchors(start_ns: int, sound: SoundTrack) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return timestamps every tenth of a second, and on either side of every gap."""
     places = np.array([sample for sample, _ in sound.jumps], dtype=np.int64)
     regular = np.arange(0, len(sound.samples), max(1, round(0.1 * sound.rate_hz)), dtype=np.int64)
@@ -174,7 +151,8 @@ def _stamps(
     return time_ns, anchors, findings
 
 
-def _read_sound(path: Path, uri: str) -> _Sound:
+def _read_sound(path: Path, uri: str) -> tuple[SoundTrack, str | None]:
+    """Return the sound of a file, and how it is damaged."""
     import soundfile
 
     try:
@@ -195,18 +173,10 @@ def _read_sound(path: Path, uri: str) -> _Sound:
     if track.rate_hz <= 0:
         raise StreamReadError("states no sampling rate", path=uri, hint="Export it as wav.")
     damage = f"{word_count(track.n_errors, 'packet')} cannot be decoded" if track.n_errors else None
-    return _Sound(
-        rate_hz=float(track.rate_hz),
-        samples=track.samples,
-        n_channels=track.n_channels,
-        damage=damage,
-        start_s=track.start_s,
-        jumps=track.jumps,
-        is_priming_unknown=track.is_priming_unknown,
-    )
+    return track, damage
 
 
-def _read_with_soundfile(path: Path) -> _Sound:
+def _read_with_soundfile(path: Path) -> tuple[SoundTrack, str | None]:
     import soundfile
 
     blocks: list[NDArray[np.float32]] = []
@@ -236,12 +206,10 @@ def _read_with_soundfile(path: Path) -> _Sound:
     samples = np.concatenate(blocks) if blocks else np.empty(0, np.float32)
     if damage is None and 0 < n_declared < 2**62 and len(samples) < n_declared:
         damage = f"its header declares {n_declared} samples, {len(samples)} are there"
-    return _Sound(
-        rate_hz=float(rate_hz),
-        samples=samples,
-        n_channels=n_channels,
-        damage=damage or _cut_wav(path),
+    track = SoundTrack(
+        rate_hz=rate_hz, samples=samples, n_channels=n_channels, n_errors=0, start_s=0.0
     )
+    return track, damage or _cut_wav(path)
 
 
 def _cut_wav(path: Path) -> str | None:

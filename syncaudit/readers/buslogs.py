@@ -17,9 +17,9 @@ from typing import Any
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode
-from syncaudit.readers.candump import parse_candump
-from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of
+from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of, parse_candump
 from syncaudit.readers.csv_table import decode_text
+from syncaudit.readers.mdf import read_mdf_frames
 from syncaudit.readers.uris import local_file, read_bytes
 
 __all__ = ["RAW_LOGS", "read_frames"]
@@ -179,12 +179,6 @@ def _with_complaints(uri: str, frames: BusFrames, complaints: list[str]) -> BusF
     return replace(frames, findings=(*frames.findings, finding))
 
 
-def _mdf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
-    from syncaudit.readers.mdf import read_mdf_frames
-
-    return read_mdf_frames(uri, wanted, scratch)
-
-
 RAW_LOGS: MappingProxyType[str, Callable[[str, Collection[int], Path | None], BusFrames]] = (
     MappingProxyType(
         {
@@ -192,8 +186,8 @@ RAW_LOGS: MappingProxyType[str, Callable[[str, Collection[int], Path | None], Bu
             ".asc": _asc,
             ".blf": _blf,
             ".trc": _trc,
-            ".mf4": _mdf,
-            ".mdf": _mdf,
+            ".mf4": read_mdf_frames,
+            ".mdf": read_mdf_frames,
         }
     )
 )

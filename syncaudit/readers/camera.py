@@ -24,10 +24,8 @@ from syncaudit.model import (
     Finding,
     FrameFiles,
     ReasonCode,
-    SourceKind,
-    clock_of,
 )
-from syncaudit.readers.findings import assumed_start, empty_stream, warned
+from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
@@ -52,19 +50,34 @@ def read_camera(
     uri = resolve(spec.uri, base_uri)
     suffix = suffix_of(uri)
     if suffix in _TABLES and spec.pictures is None:
-        return _stamps_alone(name, spec, uri, base_uri)
+        alone = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
+        return CameraStream(
+            **stream_fields(name, spec, uri, alone.time_ns, alone.findings),
+            files=FrameFiles(paths=()),
+            stamp_at=spec.stamp_at,
+            line_delay_s=spec.line_delay_s,
+            exposure_s=spec.exposure_s,
+            scan=spec.scan,
+        )
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
     frames: ContainerFrames | None = None
     named = None if stamps is None else stamps.files
     if spec.pictures is not None:
-        files = _in_table(uri, spec, scratch)
+        # The images in a column of a Parquet file are read only on decoding.
+        path = str(keep_local(uri, scratch or _process_scratch()))
+        rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
+        files = FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
     elif named is not None:
         paths = tuple(_local(resolve(name, uri), scratch) for name in named)
         if not paths:
             raise StreamReadError("its timestamp table names no image", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
+    elif (
+        suffix not in IMAGES
+        and not is_url(uri)  # the most common case: the sample tables of a plain MP4 list them
+        and (frames := list_tabulated(uri, spec.stream, _span_ns(spec))) is not None
+    ):
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is a file, since it could be read
     elif holds_data(uri):
         files = _one_file(uri, spec, is_image=suffix in IMAGES)
@@ -75,7 +88,11 @@ def read_camera(
         check_file(path)
         files = _one_file(path, spec, is_image=is_image(path))
     if frames is None:
-        frames = _frames_of(files)
+        if files.column is not None:
+            frames = list_stored(files)
+        else:
+            stream, span_ns = (0, None) if files.is_images else (files.stream, files.span_ns)
+            frames = list_frames(files.paths[0], stream, span_ns)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
@@ -94,13 +111,7 @@ def read_camera(
         time_ns, more = _container_stamps(uri, spec, files, frames.n_frames, pts_ns)
         findings += more
     return CameraStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAMERA,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, time_ns, findings),
         is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
         files=files,
         n_frames_container=n_frames,
@@ -116,24 +127,6 @@ def read_camera(
     )
 
 
-def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
-    stamps = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
-    return CameraStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAMERA,
-        time_ns=stamps.time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=stamps.findings,
-        files=FrameFiles(paths=()),
-        stamp_at=spec.stamp_at,
-        line_delay_s=spec.line_delay_s,
-        exposure_s=spec.exposure_s,
-        scan=spec.scan,
-    )
-
-
 def _one_file(
     path: str, spec: CameraSpec, *, is_image: bool = False, n_bytes: int | None = None
 ) -> FrameFiles:
@@ -145,11 +138,6 @@ def _one_file(
         span_ns=_span_ns(spec),
         n_bytes=n_bytes,
     )
-
-
-def _in_sample_tables(uri: str, spec: CameraSpec) -> ContainerFrames | None:
-    """Return the frames that the sample tables of a plain local MP4 list: the most common case."""
-    return None if is_url(uri) else list_tabulated(uri, spec.stream, _span_ns(spec))
 
 
 def _span_ns(spec: CameraSpec) -> tuple[int, int] | None:
@@ -169,22 +157,6 @@ def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     # An image of 0 bytes is damage to one frame, found on decoding; only remote images are
     # accessed here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
-
-
-def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
-    """Return references to the images in a column of a Parquet file, read only on decoding."""
-    path = str(keep_local(uri, scratch or _process_scratch()))
-    rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
-    return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
-
-
-def _frames_of(files: FrameFiles) -> ContainerFrames:
-    """Return what is known of the frames without decoding them."""
-    if files.column is not None:
-        return list_stored(files)
-    if files.is_images:
-        return list_frames(files.paths[0], 0, None)
-    return list_frames(files.paths[0], files.stream, files.span_ns)
 
 
 def _local(path: str, scratch: Path | None) -> str:

@@ -15,13 +15,12 @@ from syncaudit.model import (
     Finding,
     ReasonCode,
     SignalStream,
-    SourceKind,
-    clock_of,
 )
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
-from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.findings import empty_stream, non_finite, stream_fields
+from syncaudit.readers.mdf import read_mdf_signals
 from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
@@ -58,21 +57,13 @@ def read_can(
             hint="Leave them out; the window of a clip is start_ns and end_ns.",
         )
     if suffix in (".mf4", ".mdf") and spec.dbc is None:
-        from syncaudit.readers.mdf import read_mdf_signals
-
         time_ns, channels, findings = read_mdf_signals(uri, spec.signals, scratch)
     elif suffix in RAW_LOGS:
         time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)
     else:
         time_ns, channels, findings = _from_table(uri, spec, base_uri)
     return SignalStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.CAN,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(
             replace(channel, unit=spec.units.get(channel.name, channel.unit))
             for channel in channels
@@ -136,11 +127,11 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
     is_used = np.zeros(len(frames.time_ns), dtype=np.bool_)
     short: dict[str, int] = {}
     for role, signal in wanted.items():
-        found = decode(frames, signal)
-        is_used[found.rows] = True
-        if found.n_short:
-            short[signal.message.name] = max(found.n_short, short.get(signal.message.name, 0))
-        values = found.values[:, None]
+        rows, physical, n_short = decode(frames, signal)
+        is_used[rows] = True
+        if n_short:
+            short[signal.message.name] = max(n_short, short.get(signal.message.name, 0))
+        values = physical[:, None]
         if not len(values):
             findings.append(
                 _silent(
@@ -150,7 +141,7 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
             )
         findings += non_finite(values, [signal.name], uri=uri)
         channels.append(
-            Channel(name=role, time_ns=frames.time_ns[found.rows], values=values, unit=signal.unit)
+            Channel(name=role, time_ns=frames.time_ns[rows], values=values, unit=signal.unit)
         )
     if short:
         findings.append(_undecodable(uri, dbc_uri, short))

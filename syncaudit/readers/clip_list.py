@@ -14,18 +14,9 @@ __all__ = ["read_clip_ids"]
 def read_clip_ids(path: str, *, may_be_empty: bool = False) -> frozenset[str]:
     """Return the clips of a manifest, of verdict rows, or of a text with one clip_id per line.
 
-    Parameters
-    ----------
-    path : str
-        Local or any fsspec URL. Blank lines and lines that begin with ``#`` are ignored.
-    may_be_empty : bool
-        Whether a list without clips is valid.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, is empty although it must not be, or a JSON line has no
-        ``clip_id``.
+    `path` is local or any fsspec URL. Blank lines and lines that begin with ``#`` are ignored.
+    UsageError if it cannot be read, is empty (unless it `may_be_empty`), or a JSON line has no
+    ``clip_id``.
     """
     found = set()
     for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), 1):

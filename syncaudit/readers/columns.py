@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
-from syncaudit.readers.arrow_columns import Cells, as_array, without_dictionary
-from syncaudit.readers.number_columns import numbers_of
+from syncaudit.readers.arrow_columns import Cells, as_array, numbers_of, without_dictionary
 from syncaudit.readers.stamp_columns import (
     is_fraction,
     stamps_from_seconds,
@@ -93,28 +92,12 @@ class Table:
         unit: str | None = None,
         purpose: str = "timestamps in integer nanoseconds",
     ) -> NDArray[np.int64]:
-        """Return a column of integer nanoseconds (or other integers), exactly as written.
+        """Return integer nanoseconds (or other integers) exactly as written, shape (n,).
 
-        Parameters
-        ----------
-        name : str, optional
-            Column; None is ``timestamp_ns``.
-        may_be_seconds : bool
-            Whether floats are seconds since some start; else they are rejected.
-        unit : str, optional
-            Their unit as the manifest states it, a key of `syncaudit.model.units.NS_PER_UNIT`;
-            floats are then accepted.
-        purpose : str
-            What it is for, in messages.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-
-        Raises
-        ------
-        StreamReadError
-            If the column is missing, or a cell is blank, not an integer, or too large for int64.
+        `name` None is ``timestamp_ns``; `purpose` is for messages. Floats are rejected unless they
+        `may_be_seconds` since some start, or the manifest states their `unit`, a key of
+        `syncaudit.model.units.NS_PER_UNIT`. StreamReadError if the column is missing, or a cell is
+        blank, not an integer, or too large for int64.
         """
         name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
@@ -129,18 +112,10 @@ class Table:
         return Cells(column=column, name=name, uri=self.uri, where=self.where)
 
     def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
-        """Return a column of numbers; blank cells are NaN.
+        """Return a column of numbers, shape (n,), or (n, d) for lists; blank cells are NaN.
 
-        ``name[2]`` is the third element of a column of lists.
-
-        Returns
-        -------
-        ndarray of float64, shape (n,), or (n, d) for a column of lists
-
-        Raises
-        ------
-        StreamReadError
-            If the column is missing or a cell is not a number.
+        ``name[2]`` is the third element of a column of lists. StreamReadError if the column is
+        missing or a cell is not a number.
         """
         self.require([name], purpose=purpose)
         if not self._holds(name):

@@ -138,9 +138,11 @@ def _judge_faulty(
         return ()
     last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
     number, n_found = faulty[0]
-    line = n_good + _blank_lines(rows) + 2 if number is None else number + 1
+    n_blank = rows.count(b"\n\n") + rows.count(b"\n\r\n")
+    line = n_good + n_blank + 2 if number is None else number + 1
     is_last = len(faulty) == 1 and (number is None or number == n_good + 1)
-    is_last = is_last and _columns_of_last(rows) == n_found
+    last = rows.rstrip(b"\r\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+    is_last = is_last and max(last.count(each) for each in _DELIMITERS) + 1 == n_found
     if not is_last:
         raise StreamReadError(
             f"line {line} has {word_count(n_found, 'column')}, expected {n_columns}",
@@ -160,15 +162,6 @@ def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
         value=float(n_found),
         limit=float(n_columns),
     )
-
-
-def _columns_of_last(rows: bytes) -> int:
-    last = rows.rstrip(b"\r\n").rpartition(b"\n")[2].decode("utf-8", "replace")
-    return max(last.count(delimiter) for delimiter in _DELIMITERS) + 1
-
-
-def _blank_lines(rows: bytes) -> int:
-    return rows.count(b"\n\n") + rows.count(b"\n\r\n")
 
 
 def digit_cells(lines: bytes) -> pa.StringArray | None:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name, one_line
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.uris import read_bytes
 
-__all__ = ["BusSignal", "Decoded", "decode", "find_signals"]
+__all__ = ["BusSignal", "decode", "find_signals"]
 
 
 # A frame of CAN XL holds 2048 bytes.
@@ -49,15 +50,6 @@ class BusSignal:
     def unit(self) -> str:
         """Unit given in the DBC, or ""."""
         return str(self.signal.unit or "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Decoded:
-    """Values of one signal."""
-
-    rows: NDArray[np.int64]  # of the `BusFrames` that carry it, shape (n,)
-    values: NDArray[np.float64]  # physical, shape (n,); enumerations stay numbers
-    n_short: int  # frames of its message that are too short to contain it
 
 
 def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
@@ -151,9 +143,11 @@ def _load(uri: str, data: bytes) -> tuple[Any, ...]:
     return messages
 
 
-def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
+def decode(frames: BusFrames, wanted: BusSignal) -> tuple[Ints, Floats, int]:
     """Decode one signal in all frames at once.
 
+    Return the rows of the frames that carry it, shape (n,), its physical values there
+    (enumerations stay numbers), and how many frames of its message are too short to contain it.
     The result equals ``cantools`` message by message with ``decode_choices=False``.
     """
     rows = np.flatnonzero(frames.ids == wanted.key)
@@ -178,7 +172,7 @@ def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
     rows, payload = rows[is_there], payload[is_there]
     values = _raw(payload, wanted.signal).astype(np.float64)
     values = values * float(wanted.signal.scale) + float(wanted.signal.offset)
-    return Decoded(rows=rows, values=values, n_short=n_short)
+    return rows, values, n_short
 
 
 def _bits(signal: Any) -> list[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from syncaudit.model import Arrivals, EventsSpec, EventStream, SourceKind, clock_of
+from syncaudit.model import Arrivals, EventsSpec, EventStream
+from syncaudit.readers.findings import stream_fields
 from syncaudit.readers.tables import STAMPS, read_samples, read_table
 from syncaudit.readers.uris import resolve
 
@@ -14,15 +15,7 @@ _RECEIVE, _PUBLISH = "receive_ns", "publish_ns"
 def read_events(name: str, spec: EventsSpec, base_uri: str) -> EventStream:
     """Read the column ``timestamp_ns`` of a CSV or Parquet table: instants without values."""
     _, time_ns, findings = read_samples(spec, base_uri, what="events")
-    return EventStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.EVENTS,
-        time_ns=time_ns,
-        uri=resolve(spec.uri, base_uri),
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
-    )
+    return EventStream(**stream_fields(name, spec, resolve(spec.uri, base_uri), time_ns, findings))
 
 
 def read_arrivals(uri: str, base_uri: str) -> Arrivals:

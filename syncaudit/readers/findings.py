@@ -1,15 +1,64 @@
-"""Findings that several readers share."""
+"""Fields of streams, and findings, that several readers share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
+from syncaudit.model import (
+    MOST_VALUE,
+    Finding,
+    ReasonCode,
+    Severity,
+    SourceKind,
+    SourceSpec,
+    clock_of,
+    is_usable,
+)
 
-__all__ = ["assumed_rate", "assumed_start", "empty_stream", "non_finite", "noted", "warned"]
+__all__ = [
+    "assumed_rate",
+    "assumed_start",
+    "empty_stream",
+    "non_finite",
+    "noted",
+    "stream_fields",
+    "warned",
+]
+
+
+class StreamFields(TypedDict):
+    """The fields that every stream has."""
+
+    name: str
+    clock: str
+    kind: SourceKind
+    time_ns: NDArray[np.int64]
+    uri: str
+    stamp_kind: str
+    findings: tuple[Finding, ...]
+
+
+def stream_fields(
+    name: str,
+    spec: SourceSpec,
+    uri: str,
+    time_ns: NDArray[np.int64],
+    findings: Iterable[Finding],
+) -> StreamFields:
+    """Return the fields of a source's stream that do not depend on its kind."""
+    return {
+        "name": name,
+        "clock": clock_of(name, spec),
+        "kind": SourceKind(spec.kind),
+        "time_ns": time_ns,
+        "uri": uri,
+        "stamp_kind": spec.stamp_kind,
+        "findings": tuple(findings),
+    }
 
 
 def non_finite(
@@ -17,16 +66,8 @@ def non_finite(
 ) -> tuple[Finding, ...]:
     """Return a finding if samples are NaN, infinite or absurdly large, else nothing.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n, d)
-        Samples.
-    names : sequence of str, length d
-        Column names in the file.
-    uri : str
-        File they come from.
-    first_row : int
-        Number of the first sample for people.
+    `values` have shape (n, d), `names` are the d columns of the file; `first_row` is the number of
+    the first sample for people.
     """
     with np.errstate(invalid="ignore"):  # no temporary array in the good case
         if not values.size or bool(values.min() >= -MOST_VALUE and values.max() <= MOST_VALUE):

@@ -7,11 +7,10 @@ import os
 import re
 from pathlib import Path
 
-from syncaudit.readers.archives import find_member
 from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import is_url
+from syncaudit.readers.uris import find_member, is_url
 
 __all__ = ["IMAGES", "is_image", "list_folder", "natural_key", "suffix_of"]
 

@@ -39,7 +39,7 @@ class FrameStamps:
         )
         findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
         names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
-        if names is not None and not all(map(_is_name, names)):
+        if not all(isinstance(each, str) and each and "\0" not in each for each in names or ()):
             raise StreamReadError(
                 f"'{FILE}' is blank or not text in a row",
                 code="corrupt",
@@ -48,10 +48,6 @@ class FrameStamps:
             )
         files = None if names is None else tuple(names)
         return cls(time_ns=time_ns, files=files, findings=findings)
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and bool(name) and "\0" not in name
 
 
 def named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:

@@ -14,11 +14,9 @@ from syncaudit.model import (
     ImuSpec,
     ReasonCode,
     SignalStream,
-    SourceKind,
-    clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import empty_stream, non_finite, warned
+from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned
 from syncaudit.readers.tables import STAMPS, Table, read_table
 from syncaudit.readers.uris import resolve
 
@@ -81,13 +79,7 @@ def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
             )
         )
     return SignalStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.IMU,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(channels),
     )
 

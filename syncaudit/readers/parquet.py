@@ -17,7 +17,7 @@ from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
-__all__ = ["parquet_parts", "read_parquet", "read_parquet_part", "too_short"]
+__all__ = ["parquet_parts", "read_parquet", "too_short"]
 
 # Read at once below this, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
@@ -27,27 +27,8 @@ _MANY_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 
 
-def read_parquet(uri: str, data: bytes) -> Table:
-    """Read a Parquet table as a whole."""
-    import pyarrow.parquet as pq
-
-    try:
-        # Through a buffer, so that memory-mapped files cannot change underneath us.
-        file = pq.ParquetFile(pa.BufferReader(data))
-        names = list(file.schema_arrow.names)
-        _check_size(uri, file.metadata, names)
-        found = file.read(use_threads=False)
-    except StreamReadError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
-        raise broken_parquet(uri, error) from error
-    names = [str(name).strip() for name in found.column_names]
-    check_names(uri, names)
-    return Table(uri=uri, data=found.rename_columns(names), first_row=0)
-
-
-def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
-    """Read a part of a Parquet file: some data sets keep thousands of clips, and images, in one.
+def read_parquet(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
+    """Read a Parquet file, or part of it: some data sets keep thousands of clips in one.
 
     Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Missing
     columns are left to `Table.require`.
@@ -59,7 +40,9 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
             file = pq.ParquetFile(opened)
             names = list(file.schema_arrow.names)
             columns = names if wanted is None else [name for name in names if name in wanted]
-            check_names(uri, columns)
+            is_part = rows is not None or wanted is not None
+            plain = columns if is_part else [name.strip() for name in names]
+            check_names(uri, plain)
             groups, skipped = _groups(file.metadata, rows)
             _check_size(uri, file.metadata, columns, groups)
             found, skipped = _read_groups(file, groups, columns, rows, skipped)
@@ -76,7 +59,7 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
         findings = too_short(uri, rows, n_rows)
     return Table(
         uri=uri,
-        data=found,
+        data=found if is_part else found.rename_columns(plain),
         first_row=0,
         findings=findings,
         unread=tuple(name for name in names if name not in columns),
@@ -103,9 +86,7 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
         raise StreamReadError("is not an intact Parquet file", code="corrupt", path=uri) from error
 
 
-def _check_size(
-    uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None = None
-) -> None:
+def _check_size(uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int]) -> None:
     """Reject columns that unpack to more than any recording, judging by their metadata.
 
     A run of one value takes a few bytes in the file, whatever its length, so every cell counts as
@@ -113,7 +94,7 @@ def _check_size(
     """
     taken = set(columns)
     total = 0
-    for number in range(metadata.num_row_groups) if groups is None else groups:
+    for number in groups:
         group = metadata.row_group(number)
         for place in range(group.num_columns):
             chunk = group.column(place)

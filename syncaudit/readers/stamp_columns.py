@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.model.time import stamps_of_seconds
 from syncaudit.model.units import NS_PER_UNIT
-from syncaudit.readers.arrow_columns import Cells, as_array, first_of, is_digits, is_text
-from syncaudit.readers.number_columns import numbers_of
+from syncaudit.readers.arrow_columns import (
+    Cells,
+    as_array,
+    first_of,
+    is_digits,
+    is_text,
+    numbers_of,
+)
 
 __all__ = ["is_fraction", "stamps_from_seconds", "stamps_in", "stamps_of"]
 

@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import Channel, SignalStream, SourceKind, StateSpec, clock_of
-from syncaudit.readers.findings import non_finite
+from syncaudit.model import Channel, SignalStream, StateSpec
+from syncaudit.readers.findings import non_finite, stream_fields
 from syncaudit.readers.tables import STAMPS, read_samples
 from syncaudit.readers.uris import resolve
 
@@ -72,13 +72,7 @@ def read_state(name: str, spec: StateSpec, base_uri: str) -> SignalStream:
         findings += non_finite(values, names, uri=uri, first_row=table.first_row)
         channels.append(Channel(name=group, time_ns=time_ns, values=values))
     return SignalStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.STATE,
-        time_ns=time_ns,
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, time_ns, findings),
         channels=tuple(channels),
         is_command=spec.is_command,
         is_rate=spec.is_rate,

@@ -23,7 +23,7 @@ from syncaudit.readers.columns import STAMPS, Table, base_column
 from syncaudit.readers.csv_blocks import large_csv, read_large_csv
 from syncaudit.readers.csv_table import read_csv
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.parquet import parquet_parts, read_parquet, read_parquet_part, too_short
+from syncaudit.readers.parquet import parquet_parts, read_parquet, too_short
 from syncaudit.readers.uris import holds_data, local_path, read_bytes, resolve
 
 __all__ = ["STAMPS", "Table", "read_samples", "read_table", "rows_near"]
@@ -59,8 +59,8 @@ def read_table(
     """
     wanted = None if columns is None else {*columns, *map(base_column, columns)}
     is_parquet = uri.split("::")[0].lower().endswith((".parquet", ".pq"))
-    if is_parquet and (rows is not None or wanted is not None):
-        return read_parquet_part(uri, rows, wanted)
+    if is_parquet:
+        return read_parquet(uri, rows, wanted)
     texts = set(text_columns)
     arrays = _arrays_of(uri)
     if arrays is not None:
@@ -70,13 +70,18 @@ def read_table(
     if table is not None:
         return table
     data = read_bytes(uri)
-    if data[:4] == b"PAR1" or is_parquet:
-        table = read_parquet(uri, data)
-    elif data[:6] == NPY_MAGIC:
+    if data[:6] == NPY_MAGIC:
         return read_arrays(uri, {array_name(uri): uri}, wanted, rows)
-    else:
-        table = read_csv(uri, data, texts)
-    return table if rows is None else _slice(table, rows)
+    is_parquet = data[:4] == b"PAR1"  # whatever its name
+    table = read_parquet(uri, None, None) if is_parquet else read_csv(uri, data, texts)
+    if rows is None:
+        return table
+    return replace(
+        table,
+        data=table.data.slice(rows[0], rows[1] - rows[0]),
+        skipped_rows=rows[0],
+        findings=(*table.findings, *too_short(uri, rows, table.n_rows)),
+    )
 
 
 def read_samples(
@@ -149,13 +154,3 @@ def _arrays_of(uri: str) -> dict[str, str] | None:
     """Return the arrays of a table by column name; None if it does not consist of arrays."""
     is_array = uri.split("::")[0].lower().endswith(".npy")
     return {array_name(uri): uri} if is_array and holds_data(uri) else list_arrays(uri)
-
-
-def _slice(table: Table, rows: Sequence[int]) -> Table:
-    first, stop = rows
-    return replace(
-        table,
-        data=table.data.slice(first, stop - first),
-        skipped_rows=first,
-        findings=(*table.findings, *too_short(table.uri, rows, table.n_rows)),
-    )

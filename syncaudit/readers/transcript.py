@@ -11,14 +11,12 @@ from syncaudit.formatting import word_count
 from syncaudit.model import (
     Finding,
     ReasonCode,
-    SourceKind,
     Tier,
     TranscriptSpec,
     TranscriptStream,
-    clock_of,
 )
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream, warned
+from syncaudit.readers.findings import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve
 from syncaudit.speech.tiers import TIER_FORMATS, Parsed
 
@@ -52,13 +50,7 @@ def read_transcript(name: str, spec: TranscriptSpec, base_uri: str) -> Transcrip
     elif not any(interval.label for tier in tiers for interval in tier.intervals):
         findings += empty_stream(uri, "labelled intervals")
     return TranscriptStream(
-        name=name,
-        clock=clock_of(name, spec),
-        kind=SourceKind.TRANSCRIPT,
-        time_ns=np.empty(0, np.int64),
-        uri=uri,
-        stamp_kind=spec.stamp_kind,
-        findings=tuple(findings),
+        **stream_fields(name, spec, uri, np.empty(0, np.int64), findings),
         audio=spec.audio,
         tiers=tiers,
         tier=_picked(uri, spec.tier, tiers),

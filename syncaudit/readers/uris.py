@@ -1,4 +1,4 @@
-"""Resolve and fetch what a manifest's URIs name: local files, fsspec URLs."""
+"""Resolve and fetch what a manifest's URIs name: local files, members of tar archives, URLs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import os
 import posixpath
 import shutil
 import stat
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
-from syncaudit.readers.archives import Member, find_member
 from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import is_url, open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
@@ -24,6 +26,7 @@ __all__ = [
     "FILE_KEYS",
     "check_file",
     "files_named",
+    "find_member",
     "holds_data",
     "is_url",
     "keep_local",
@@ -43,6 +46,7 @@ _CHUNK = 1 << 22
 # docs/spec.md: text of less than 1,024 bytes that begins with the version).
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1024
+_SCHEME = "tar://"
 
 
 def resolve(uri: str, base_uri: str = "") -> str:
@@ -97,10 +101,8 @@ def read_bytes(uri: str) -> bytes:
         if path is not None:
             # Some system files that report 0 bytes block their reader.
             data = path.read_bytes() if _size_of_file(uri) else b""
-        elif (member := find_member(uri)) is not None:
-            data = _whole(uri, member)
         else:
-            with open_remote(uri) as file:
+            with _opened(uri) as file:
                 data = bytes(file.read())
     if not data:
         raise _empty(uri)
@@ -142,12 +144,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
     check_file(uri)
     with reworded(uri):
         path = local_path(uri)
-        if path is not None:
-            opened: BinaryIO = path.open("rb")
-        elif (member := find_member(uri)) is not None:
-            opened = io.BytesIO(_whole(uri, member))
-        else:
-            opened = open_remote(uri)
+        opened = _opened(uri) if path is None else path.open("rb")
     with opened:
         yield opened
 
@@ -183,11 +180,8 @@ def keep_local(uri: str, scratch: Path) -> Path:
         return target
     part = target.with_name(target.name + f".{os.getpid()}.part")
     scratch.mkdir(parents=True, exist_ok=True)
-    member = find_member(uri)
-    if member is not None:
-        part.write_bytes(_whole(uri, member))
-    else:
-        _fetch(uri, part)
+    with reworded(uri), _opened(uri) as source, part.open("wb") as copy:
+        shutil.copyfileobj(source, copy, _CHUNK)
     if part.stat().st_size == 0:
         part.unlink()
         raise _empty(uri)
@@ -201,21 +195,23 @@ def keep_local(uri: str, scratch: Path) -> Path:
     return target
 
 
-def _fetch(uri: str, part: Path) -> None:
-    with reworded(uri), open_remote(uri) as source, part.open("wb") as copy:
-        shutil.copyfileobj(source, copy, _CHUNK)
-
-
-def _whole(uri: str, member: Member) -> bytes:
-    data = member.read()
-    if len(data) < member.size:
+def _opened(uri: str) -> BinaryIO:
+    """Open a remote file, or a member of a local archive, which must be there as a whole."""
+    member = find_member(uri)
+    if member is None:
+        return open_remote(uri)
+    archive, offset, size = member
+    with archive.open("rb") as file:
+        file.seek(offset)
+        data = file.read(size)
+    if len(data) < size:
         raise StreamReadError(
-            f"the archive is cut off within it ({len(data)} of {member.size} bytes are there)",
+            f"the archive is cut off within it ({len(data)} of {size} bytes are there)",
             code="corrupt",
             path=uri,
             hint="Copy the archive again.",
         )
-    return data
+    return io.BytesIO(data)
 
 
 def _size_of_file(path: str) -> int:
@@ -252,3 +248,34 @@ def _empty(uri: str) -> StreamReadError:
         path=uri,
         hint="Copy it again from the recorder, or leave the source out of the manifest.",
     )
+
+
+def find_member(uri: str) -> tuple[Path, int, int] | None:
+    """Return archive, offset and size of the member that ``tar://name::/path/shard.tar`` names.
+
+    None leaves the URI to fsspec: it does not name a plain local archive or a member of one.
+    """
+    head, _, last = uri.partition("::")
+    if not head.startswith(_SCHEME) or "::" in last or "://" in last or not last:
+        return None
+    path = Path(last)
+    try:
+        status = path.stat()
+        found = _index(last, status.st_size, status.st_mtime_ns).get(head.removeprefix(_SCHEME))
+    except (OSError, tarfile.TarError):
+        return None
+    return None if found is None else (path, *found)
+
+
+@lru_cache(maxsize=8)
+def _index(path: str, size: int, mtime_ns: int) -> MappingProxyType[str, tuple[int, int]]:  # noqa: ARG001  # a changed archive has a new index
+    """Return offset and size of members, which may be thousands: each archive is read once."""
+    places: dict[str, tuple[int, int]] = {}
+    with tarfile.open(path, "r:") as archive:
+        try:
+            for member in archive:
+                if member.isreg() and not member.issparse():
+                    places[member.name] = (member.offset_data, member.size)
+        except tarfile.TarError:
+            pass  # truncated: the members before the cut can still be read
+    return MappingProxyType(places)

@@ -13,8 +13,15 @@ from syncaudit.batch.pool import Lost, map_isolated
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source
-from syncaudit.splits.common_part import MIN_COMMON_S, Comparison
-from syncaudit.splits.fingerprint import CROPS, Fingerprint, cropping, fingerprint_of, nearest
+from syncaudit.splits.fingerprint import (
+    CROPS,
+    MIN_COMMON_S,
+    Comparison,
+    Fingerprint,
+    cropping,
+    fingerprint_of,
+    nearest,
+)
 from syncaudit.splits.split_lists import Split
 
 __all__ = [
@@ -50,14 +57,9 @@ class Video:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoPair:
-    """Two videos from different splits.
+    """Two videos from different splits."""
 
-    Parameters
-    ----------
-    splits, clips, sources : tuple of str
-        Split, clip and camera of both.
-    """
-
+    # split, clip and camera of both
     splits: tuple[str, str]
     clips: tuple[str, str]
     sources: tuple[str, str]
@@ -65,55 +67,28 @@ class VideoPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate(VideoPair):
-    """Two videos with the same content.
+    """Two videos with the same content."""
 
-    Parameters
-    ----------
-    agreement : float
-        Correlation of the changes in both, 1 for exact copies.
-    start_s : float
-        Start of the second relative to the first.
-    common_s : float
-        Length of the common part.
-    """
-
-    agreement: float
-    start_s: float
-    common_s: float
+    agreement: float  # correlation of the changes in both, 1 for exact copies
+    start_s: float  # start of the second relative to the first
+    common_s: float  # length of the common part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike(VideoPair):
-    """Two videos of one scene, of which one changes too little to decide.
+    """Two videos of one scene, of which one changes too little to decide."""
 
-    Parameters
-    ----------
-    likeness : float
-        Correlation of their brightness where they are most similar.
-    why : str
-        Why a copy cannot be distinguished from another recording of the scene.
-    """
-
-    likeness: float
-    why: str
+    likeness: float  # correlation of their brightness where they are most similar
+    why: str  # why a copy cannot be distinguished from another recording of the scene
 
 
 @dataclass(slots=True, kw_only=True)
 class VideoSet:
-    """Which videos of some splits could be compared.
-
-    Parameters
-    ----------
-    n_videos : int
-        Number of videos.
-    undecided : list of Lookalike
-        Pairs that may or may not be copies.
-    failed : list of (str, str)
-        Videos that could not be decoded, and why.
-    """
+    """Which videos of some splits could be compared."""
 
     n_videos: int = 0
-    undecided: list[Lookalike] = field(default_factory=list)
+    undecided: list[Lookalike] = field(default_factory=list)  # pairs that may or may not be copies
+    # videos that could not be decoded, and why
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -122,19 +97,8 @@ def find_duplicates(
 ) -> tuple[list[Duplicate], VideoSet]:
     """Find videos shared by clips of different splits from their changes of brightness.
 
-    Parameters
-    ----------
-    splits : sequence of Split
-        Two or more.
-    workers : int
-        Number of decoding processes.
-    on_video : callable, optional
-        Called after every video.
-
-    Returns
-    -------
-    tuple of (list of Duplicate, VideoSet)
-        Duplicates in the order of the splits, and what could not be compared.
+    `on_video` is called after every video. Return the duplicates in the order of the splits, and
+    what could not be compared.
     """
     videos = _videos(splits)
     seen = VideoSet(n_videos=len(videos))
@@ -191,12 +155,7 @@ def compared(
 ) -> Iterator[Duplicate | Lookalike]:
     """Yield the pairs from different splits that agree or remain undecided.
 
-    Parameters
-    ----------
-    videos : sequence of Video
-        All of them.
-    prints : mapping of int to Fingerprint
-        Fingerprints of those that could be decoded, by their index in `videos`.
+    `prints` are the fingerprints of those that could be decoded, by their index in `videos`.
     """
     comparison = Comparison(prints)
     whys = {key: why for key, made in prints.items() if (why := _why_undecided(made)) is not None}
@@ -229,18 +188,10 @@ def _why_undecided(video: Fingerprint) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """Normalised images of a video, each uncropped and with several margins cropped.
+    """Normalised images of a video, each uncropped and with several margins cropped."""
 
-    Parameters
-    ----------
-    often : ndarray, shape (c, n, 96)
-        One every `_LOOK_S`; every row has norm 1 and mean 0.
-    once : ndarray, shape (c, 96)
-        The middle of the video.
-    """
-
-    often: Floats
-    once: Floats
+    often: Floats  # shape (c, n, 96); one every `_LOOK_S`; every row has norm 1 and mean 0
+    once: Floats  # shape (c, 96); the middle of the video
 
     @classmethod
     def of(cls, video: Fingerprint) -> Looks:

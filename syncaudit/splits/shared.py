@@ -1,16 +1,17 @@
-"""Find what splits share by name: clips, recordings, episodes, and parts of files."""
+"""Find what splits share by name, and the clips to leave out so that they share nothing."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from syncaudit.model import Clip
 from syncaudit.readers.uris import resolve
+from syncaudit.splits.duplicates import VideoPair
 from syncaudit.splits.split_lists import Split
 
-__all__ = ["SharedData", "find_shared"]
+__all__ = ["SharedData", "find_shared", "leaked_clips"]
 
 _ALL = (float("-inf"), float("inf"))
 # Tables of signal definitions are the same for a whole fleet.
@@ -21,21 +22,11 @@ _DEVICE = ("device", "vehicle", "robot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedData:
-    """Something that clips of several splits have in common.
+    """Something that clips of several splits have in common."""
 
-    Parameters
-    ----------
-    kind : str
-        ``clip``, ``recording``, ``episode``, ``device`` or ``file``.
-    what : str
-        The id, the file, or the device that recorded at the same time.
-    clips : mapping of str to tuple of str
-        Clips that have it, by split.
-    """
-
-    kind: str
-    what: str
-    clips: Mapping[str, tuple[str, ...]]
+    kind: str  # ``clip``, ``recording``, ``episode``, ``device`` or ``file``
+    what: str  # the id, the file, or the device that recorded at the same time
+    clips: Mapping[str, tuple[str, ...]]  # clips that have it, by split
 
 
 def find_shared(splits: Sequence[Split]) -> list[SharedData]:
@@ -125,3 +116,24 @@ def _overlapping(
             open_parts.append((stop, split, clip_id))
         if members:
             yield uri, list(members)
+
+
+def leaked_clips(
+    splits: Sequence[Split], shared: Iterable[SharedData], copies: Iterable[VideoPair]
+) -> list[str]:
+    """Return, in order, the clips of later splits that share something with an earlier one.
+
+    The first split keeps all of its clips. A clip with the same id in both cannot be left out of
+    only one, and is listed too.
+    """
+    place = {split.name: k for k, split in enumerate(splits)}
+    found: dict[str, None] = {}
+    for one in shared:
+        first = min(one.clips, key=place.__getitem__)
+        for name, clips in one.clips.items():
+            if name != first:
+                found.update(dict.fromkeys(clips))
+    for copy in copies:
+        _, clip_id = max(zip(copy.splits, copy.clips, strict=True), key=lambda p: place[p[0]])
+        found[clip_id] = None
+    return list(found)

@@ -31,10 +31,7 @@ class Split:
 def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]]) -> list[Split]:
     """Return the splits of one manifest that lists of clip ids define.
 
-    Raises
-    ------
-    UsageError
-        If a list names clips that are not in the manifest.
+    UsageError if a list names clips that are not in the manifest.
     """
     by_id = {clip.clip_id: clip for clip in clips}
     found = []
@@ -54,12 +51,7 @@ def splits_stated(clips: Sequence[Clip]) -> list[Split]:
     """Return the splits that a data set itself states.
 
     A LeRobot data set does so in ``meta/info.json``, by its episodes; others by the names of their
-    shards and folders.
-
-    Raises
-    ------
-    UsageError
-        If it states fewer than two.
+    shards and folders. UsageError if it states fewer than two.
     """
     places = {clip.origin.dataset for clip in clips if clip.origin is not None}
     if len(places) == 1 and all(clip.origin is not None for clip in clips):
@@ -86,16 +78,9 @@ def _splits_by_names(clips: Iterable[Clip]) -> list[Split]:
 def splits_of_hugging_face(folder: str) -> dict[str, list[str]]:
     """Return the clips of every split of a Hugging Face data set, by its column ``clip_id``.
 
-    Parameters
-    ----------
-    folder : str
-        A data set as on the Hub (``train-00000-of-00002.parquet``, in the folder or in ``data/``),
-        or as written by `DatasetDict.save_to_disk` (``train/data-00000-of-00001.arrow``).
-
-    Raises
-    ------
-    UsageError
-        If it is not one, or has no such column.
+    It is as on the Hub (``train-00000-of-00002.parquet``, in `folder` or in ``data/``), or as
+    written by `DatasetDict.save_to_disk` (``train/data-00000-of-00001.arrow``). UsageError if it is
+    not one, or has no such column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -17,6 +17,8 @@ from syncaudit.writing.drafts import (
     write_new,
 )
 from syncaudit.writing.ownership import (
+    HEAD_BYTES,
+    Signature,
     check_target,
     claim_folder,
     is_ours,
@@ -26,7 +28,6 @@ from syncaudit.writing.ownership import (
     refuse_strange_folder,
     remove_ours,
 )
-from syncaudit.writing.signatures import HEAD_BYTES, Signature
 
 __all__ = [
     "HEAD_BYTES",

@@ -50,13 +50,11 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
+def draft_of(target: Path) -> Iterator[Path]:
     """Yield the path of an empty draft for libraries that open files by name; see `replacing`."""
-    with _placed(target, is_durable=is_durable) as (draft, handle):
+    with _placed(target) as (draft, handle):
         os.close(handle)
         yield draft
-        if is_durable:
-            _sync(draft)
 
 
 @contextmanager
@@ -110,7 +108,11 @@ def sweep_drafts(folder: Path, names: Container[str] | None = None) -> None:
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk, if the file system supports it."""
     with suppress(OSError):
-        _sync(folder)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def create_draft(target: Path) -> tuple[Path, int]:
@@ -122,7 +124,7 @@ def create_draft(target: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def _placed(target: Path, *, is_durable: bool) -> Iterator[tuple[Path, int]]:
+def _placed(target: Path, *, is_durable: bool = False) -> Iterator[tuple[Path, int]]:
     """Yield a new draft and its handle; it replaces `target` on success."""
     draft, handle = create_draft(target)
     try:
@@ -146,11 +148,3 @@ def naming_full(target: Path) -> Iterator[None]:
         if error.filename is None and error.errno in _FULL:
             error.filename = str(target)
         raise
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,19 +7,24 @@ file beside them keeps the SHA-256 of what was written: a file edited since is t
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.writing.drafts import append_line, replacing
-from syncaudit.writing.signatures import HEAD_BYTES, Signature
 
 __all__ = [
+    "HEAD_BYTES",
+    "Signature",
     "check_target",
     "claim_folder",
     "is_ours",
@@ -30,8 +35,77 @@ __all__ = [
     "remove_ours",
 ]
 
+# Marks are at the front, but in films they follow the tables of all frames.
+HEAD_BYTES = 1 << 20
 _NOTES = ".syncaudit-files"
 _FORCE = "Name another, or allow it with --force."
+
+
+def _holds(*marks: bytes) -> Callable[[bytes], bool]:
+    return lambda head: any(mark in head for mark in marks)
+
+
+def _object_with(*keys: str) -> Callable[[bytes], bool]:
+    """Return a test for the beginning of a JSON object, which must contain these keys."""
+    names = [re.compile(rb'"%s"\s*:' % key.encode()) for key in keys]
+    return lambda head: head.lstrip()[:1] == b"{" and all(name.search(head) for name in names)
+
+
+def _rows_with(*keys: str) -> Callable[[bytes], bool]:
+    """Return a test for files whose first JSON line is an object with these keys."""
+
+    def has(head: bytes) -> bool:
+        line, newline, _ = head.partition(b"\n")
+        if not newline and len(head) >= HEAD_BYTES:  # a row longer than the part read
+            return _object_with(*keys)(line)
+        row = _parsed(line)
+        return isinstance(row, dict) and all(key in row for key in keys)
+
+    return has
+
+
+def _any_of(*kinds: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    return lambda head: any(kind(head) for kind in kinds)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+class Signature(Enum):
+    """Kinds of files that carry a mark of syncaudit."""
+
+    REPORT = (_holds(b'name="generator" content="syncaudit', b"<title>syncaudit"),)
+    JUNIT = (_holds(b'<testsuites name="syncaudit"'),)
+    MARKDOWN = (lambda head: head.startswith(b"<!-- syncaudit -->"),)
+    SARIF = (_holds(b'"name": "syncaudit"', b'"name":"syncaudit"'),)
+    SUMMARY = (_object_with("version", "complete", "clips"),)
+    KEEP = (_any_of(_object_with("dataset", "keep"), _object_with("datasets")),)
+    CLIPS = (_rows_with("clip_id"),)
+    VERDICTS = (_rows_with("clip_id", "verdict"),)
+    POOLED = (_rows_with("digest", "row"),)
+    LOG = (_holds(b", syncaudit "),)
+    EMPTY = (lambda head: not head,)
+    MANIFEST = (_rows_with("clip_id", "sources"),)
+    RECORDINGS = (_rows_with("recording_id", "clocks"),)
+    CHANGES = (_rows_with("clip_id", "before", "after"),)
+    CALIBRATION = (_object_with("version", "reference", "sources"),)
+    BASELINE = (_holds(b"by 'syncaudit baseline'"),)
+    TUNED = (_holds(b"by 'syncaudit tune'"),)
+    LEAKS = (_holds(b"# by 'syncaudit check-split'"),)
+    TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
+    PLAN = (_holds(b"syncaudit flash-plan"),)
+    PLOT = (_holds(b"Software\0syncaudit"),)
+    MCAP = (lambda head: head[:5] == b"\x89MCAP" and b"syncaudit" in head[:64],)
+    RERUN = (lambda head: head[:3] == b"RRF" and b"syncaudit" in head[:256],)
+    PARQUET = (lambda head: head[:4] == b"PAR1",)
+
+    def fits(self, head: bytes) -> bool:
+        """Return whether the first bytes of a file match this kind."""
+        return bool(self.value[0](head))
 
 
 def is_ours(path: Path, signature: Signature | None = None) -> bool:
@@ -138,7 +212,8 @@ def note_written(path: Path) -> None:
 
     The notes are lines in ``sha256sum`` format; the last one for a name counts.
     """
-    line = f"{_digest(path)}  {path.name}\n"
+    with path.open("rb") as file:
+        line = f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n"
     with suppress(OSError):  # without a note the file counts as foreign, so it is not lost
         append_line(path.parent / _NOTES, line)
 
@@ -185,11 +260,6 @@ def make_parent(path: Path) -> None:
             path=str(path),
             hint="Choose another path with --out.",
         ) from error
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _noted(path: Path) -> str | None:

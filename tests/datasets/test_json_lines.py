@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from syncaudit.datasets import json_lines
-from syncaudit.datasets.json_lines import iter_json_lines, iter_json_list
-from syncaudit.datasets.source import Source
+from syncaudit.datasets import source as source_module
+from syncaudit.datasets.source import Source, iter_json_lines, iter_json_list
 from syncaudit.errors import ManifestError
 
 ROWS = [{"name": "Größe", "n": k, "nested": [{"a": "]}, {"}]} for k in range(50)]
@@ -15,7 +14,7 @@ ROWS = [{"name": "Größe", "n": k, "nested": [{"a": "]}, {"}]} for k in range(5
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 16])
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_a_list_is_read_whatever_the_pieces(tmp_path, monkeypatch, chunk, indent):
-    monkeypatch.setattr(json_lines, "_CHUNK", chunk)
+    monkeypatch.setattr(source_module, "_CHUNK", chunk)
     text = "\ufeff\n" + json.dumps(ROWS, indent=indent, ensure_ascii=False) + "\n"
     (tmp_path / "a.json").write_text(text, encoding="utf-8")
     assert list(iter_json_list(Source(str(tmp_path)), "a.json")) == ROWS

@@ -7,7 +7,7 @@ import pytest
 
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.detectors import detect_motion
 from syncaudit.errors import StreamReadError

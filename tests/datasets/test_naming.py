@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncaudit.datasets.naming import DEFAULT_RULES, name_sources, parse_rules
-from syncaudit.datasets.signal_names import names_in_dbc, roles_of
+from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.errors import UsageError
 
 
@@ -120,4 +120,4 @@ def test_names_of_a_dbc_are_in_its_order():
     dbc = (
         b'BO_ 1 M: 8 E\n SG_ B : 0|8@1+ (1,0) [0|1] "\xb0" E\n SG_ A m0 : 8|8@1+ (1,0) [0|1] "" E\n'
     )
-    assert names_in_dbc(dbc) == ["B", "A"]
+    assert messages_in_dbc(dbc) == {1: ("M", ["B", "A"])}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import fsspec
 import pytest
 
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app
-from syncaudit.splits.common_part import MIN_AGREEMENT, Comparison
 from syncaudit.splits.duplicates import Looks, likeness
-from syncaudit.splits.fingerprint import STEP_S, Fingerprint
+from syncaudit.splits.fingerprint import MIN_AGREEMENT, STEP_S, Comparison, Fingerprint
 from testkit.videos import grey_frame, write_video
 
 Floats = NDArray[np.float64]

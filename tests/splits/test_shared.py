@@ -12,14 +12,9 @@ import pytest
 
 from syncaudit.errors import UsageError
 from syncaudit.model import CameraSpec, Clip, ImuSpec, Origin
-from syncaudit.splits import (
-    Duplicate,
-    Split,
-    find_shared,
-    leaked_clips,
-    splits_of_hugging_face,
-    splits_stated,
-)
+from syncaudit.splits.duplicates import Duplicate
+from syncaudit.splits.shared import find_shared, leaked_clips
+from syncaudit.splits.split_lists import Split, splits_of_hugging_face, splits_stated
 
 
 def clip(clip_id: str, **fields: Any) -> Clip:

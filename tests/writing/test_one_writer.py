@@ -15,7 +15,7 @@ WRITERS = {"write_text", "write_bytes", "copyfile", "copy", "copy2", "move", "sa
 SPARED = {
     "syncaudit/readers/uris.py": "copies of remote files, in a private temporary folder",
     "syncaudit/datasets/bags/sounds.py": "in the folder of an import, which is claimed",
-    "syncaudit/datasets/images/image_file.py": "in the folder of an import, which is claimed",
+    "syncaudit/datasets/images.py": "in the folder of an import, which is claimed",
     "syncaudit/datasets/bags/unpacking.py": "unpacked bags, in a private temporary folder",
     "syncaudit/datasets/bags/recording.py": "in the folder of an import, which is claimed",
     "syncaudit/speech/aligners/mfa/aligner.py": "input of a program, in a private temporary folder",

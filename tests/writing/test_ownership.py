@@ -40,7 +40,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
     with pytest.raises(ZeroDivisionError), draft_of(path):
         raise ZeroDivisionError
     assert names(tmp_path) == []
-    with draft_of(path, is_durable=True) as draft:
+    with draft_of(path) as draft:
         draft.write_text("whole")
     replace_text(path, f"{path.read_text()} again", is_durable=True)
     assert path.read_text() == "whole again"

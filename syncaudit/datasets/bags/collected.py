@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.formatting import word_count
 from syncaudit.model.arrays import Ints
 
-__all__ = ["Collected", "Damage", "stamp_columns"]
+__all__ = ["Collected", "Damage", "Stamps", "stamp_columns"]
 
 # A header stamp of zero was never set; above this share the topic counts as having none.
 _MOST_UNSET = 0.5
@@ -38,17 +39,13 @@ class Damage:
     """Counts messages that do not match their type."""
 
     def __init__(self) -> None:
-        self._count, self._first = 0, ""
+        self._count = 0
+        self.first = ""  # the fault of the first bad message
 
     def note(self, error: Exception) -> None:
         """Count one message."""
-        self._first = self._first or str(error)
+        self.first = self.first or str(error)
         self._count += 1
-
-    @property
-    def first(self) -> str:
-        """The fault of the first bad message, "" if there was none."""
-        return self._first
 
     def findings(self, topic: str) -> list[str]:
         """Return one finding about all bad messages, or none."""
@@ -56,8 +53,30 @@ class Damage:
             return []
         return [
             f"corrupt: {word_count(self._count, 'message')} of {topic} cannot be read, left out "
-            f"(the first: {self._first})"
+            f"(the first: {self.first})"
         ]
+
+
+class Stamps:
+    """The stamps of messages that are taken one by one; see `stamp_columns`."""
+
+    def __init__(self) -> None:
+        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return len(self._capture)
+
+    def add(self, capture_ns: int, receive_ns: int, publish_ns: int | None) -> None:
+        """Add those of one message."""
+        self._capture.append(capture_ns)
+        self._receive.append(receive_ns)
+        if publish_ns is not None:
+            self._publish.append(publish_ns)
+
+    def columns(self) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
+        """Return what `stamp_columns` chooses."""
+        return stamp_columns(*map(np.array, (self._capture, self._receive, self._publish)))
 
 
 def stamp_columns(
@@ -65,22 +84,13 @@ def stamp_columns(
 ) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
     """Choose the timestamps of a source, and keep the other stamps beside them.
 
-    Parameters
-    ----------
-    capture, receive : ndarray of int64, shape (n,)
-        Header stamps, and times at which the recorder received the messages, in file order.
-    publish : ndarray of int64, shape (n,) or (0,)
-        Times at which they were sent, if the bag contains them.
+    `capture` are header stamps, `receive` the times at which the recorder received the messages, in
+    file order, all int64 of shape (n,); `publish` the times at which they were sent, shape (n,) or
+    (0,) if the bag does not contain them.
 
-    Returns
-    -------
-    columns : dict of str to ndarray of int64, shape (n,)
-        ``timestamp_ns`` (header stamps; receive stamps if the headers were never set), and
-        ``receive_ns``, ``publish_ns`` if they differ.
-    is_captured : bool
-        Whether ``timestamp_ns`` are header stamps.
-    findings : list of str
-        ``code: text``.
+    Return ``timestamp_ns`` (header stamps; receive stamps if the headers were never set) with
+    ``receive_ns`` and ``publish_ns`` if they differ, whether ``timestamp_ns`` are header stamps,
+    and findings as ``code: text``.
     """
     n_unset = int(np.count_nonzero(capture == 0))
     if n_unset > _MOST_UNSET * capture.size:

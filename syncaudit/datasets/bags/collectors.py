@@ -2,27 +2,131 @@
 
 from __future__ import annotations
 
-from array import array
+import base64
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
-from syncaudit.datasets.bags.image_messages import (
-    FOXGLOVE_IMAGES,
-    ROS_IMAGES,
-    ImageMessage,
-    image_reader,
-)
-from syncaudit.datasets.bags.layout import LayoutError
+from syncaudit.datasets.bags.collected import Collected, Damage, Stamps
+from syncaudit.datasets.bags.layout import LayoutError, lay_out
 from syncaudit.datasets.bags.samples import SAMPLE_TYPES
 from syncaudit.datasets.bags.topics import Topic
-from syncaudit.datasets.images.image_file import ImageFile, codec_of
-from syncaudit.datasets.images.raw_images import ImageError, raw_image
+from syncaudit.datasets.images import ImageError, ImageFile, codec_of, raw_image
+from syncaudit.errors import MissingExtraError
 
-__all__ = ["Collector", "collector_for", "why_not_taken"]
+__all__ = ["Collector", "collector_for", "image_reader", "why_not_taken"]
+
+_FOXGLOVE_IMAGES = frozenset(
+    {"foxglove.CompressedImage", "foxglove.CompressedVideo", "foxglove.RawImage"}
+)
+_ROS_IMAGES = frozenset(
+    {
+        "sensor_msgs/msg/Image",
+        "sensor_msgs/msg/CompressedImage",
+        "foxglove_msgs/msg/CompressedImage",
+        "foxglove_msgs/msg/CompressedVideo",
+        "ffmpeg_image_transport_msgs/msg/FFMPEGPacket",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ImageMessage:
+    """One message of a camera."""
+
+    stamp_ns: int  # of its header
+    data: bytes
+    said: str  # format or encoding as given in the message
+    # width, height, bytes per row, whether words are big endian; for uncompressed images
+    raw: tuple[int, int, int, bool] | None = None
+
+
+def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], _ImageMessage]:
+    """Return the function that reads a camera topic's messages.
+
+    It raises `LayoutError` for a message that does not match its type.
+    """
+    if topic.encoding == "json":
+        return _from_json
+    if topic.encoding == "protobuf":
+        return _protobuf_reader(topic)
+    is_ros1 = topic.encoding == "ros1"
+    stamp = "timestamp" if topic.type_name.startswith("foxglove") else "header.stamp"
+    is_raw = topic.type_name == "sensor_msgs/msg/Image"
+    said = "encoding" if is_raw or topic.type_name.endswith("FFMPEGPacket") else "format"
+
+    def read(data: bytes) -> _ImageMessage:
+        layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
+        raw = None
+        if is_raw:
+            raw = (
+                layout.number(data, "width"),
+                layout.number(data, "height"),
+                layout.number(data, "step"),
+                bool(layout.number(data, "is_bigendian")),
+            )
+        return _ImageMessage(
+            stamp_ns=layout.time_ns(data, stamp),
+            data=layout.raw(data, "data"),
+            said=layout.text(data, said),
+            raw=raw,
+        )
+
+    return read
+
+
+def _from_json(data: bytes) -> _ImageMessage:
+    try:
+        found = json.loads(data)
+        stamp = found["timestamp"]
+        raw = None
+        if "step" in found:
+            raw = (int(found["width"]), int(found["height"]), int(found["step"]), False)
+        return _ImageMessage(
+            stamp_ns=int(stamp["sec"]) * 10**9 + int(stamp["nsec"]),
+            data=base64.b64decode(found["data"], validate=True),
+            said=str(found["encoding" if raw else "format"]),
+            raw=raw,
+        )
+    except (ArithmeticError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise LayoutError(f"{type(error).__name__}: {error}") from error
+
+
+def _protobuf_reader(topic: Topic) -> Callable[[bytes], _ImageMessage]:
+    try:
+        from google.protobuf.message import DecodeError
+        from mcap.records import Schema
+        from mcap_protobuf.decoder import DecoderFactory
+    except ImportError as error:
+        raise MissingExtraError(
+            "mcap-protobuf-support", extra="ros", purpose=f"topic {topic.name}"
+        ) from error
+    schema = Schema(id=1, name=topic.type_name, encoding="protobuf", data=topic.schema)
+    try:
+        decode = DecoderFactory().decoder_for("protobuf", schema)
+    except Exception as error:  # Protocol Buffers and mcap raise many types
+        raise LayoutError(f"its schema cannot be read ({error})") from error
+    if decode is None:
+        raise LayoutError("it has no Protocol Buffers schema")
+
+    def read(data: bytes) -> _ImageMessage:
+        try:
+            found = decode(data)
+            raw = None
+            if topic.type_name == "foxglove.RawImage":
+                raw = (found.width, found.height, found.step, False)
+            return _ImageMessage(
+                stamp_ns=found.timestamp.seconds * 10**9 + found.timestamp.nanos,
+                data=found.data,
+                said=found.encoding if raw else found.format,
+                raw=raw,
+            )
+        except (DecodeError, AttributeError, TypeError) as error:
+            raise LayoutError(f"{type(error).__name__}: {error}") from error
+
+    return read
 
 
 class Collector(Protocol):
@@ -61,17 +165,17 @@ def collector_for(
     LayoutError if messages cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
-        if topic.type_name in ROS_IMAGES:
+        if topic.type_name in _ROS_IMAGES:
             read = image_reader(topic, types)
             return None if _is_depth(topic, read, first) else CameraCollector(topic, read, images)
         if topic.type_name in SAMPLE_TYPES:
             return SAMPLE_TYPES[topic.type_name](topic, types)
-    if topic.encoding in ("protobuf", "json") and topic.type_name in FOXGLOVE_IMAGES:
+    if topic.encoding in ("protobuf", "json") and topic.type_name in _FOXGLOVE_IMAGES:
         return CameraCollector(topic, image_reader(topic, types), images)
     return None
 
 
-def _is_depth(topic: Topic, read: Callable[[bytes], ImageMessage], first: bytes) -> bool:
+def _is_depth(topic: Topic, read: Callable[[bytes], _ImageMessage], first: bytes) -> bool:
     """Return whether a topic's images are distances, judging by name and encoding."""
     if topic.name.endswith("/compressedDepth"):
         return True
@@ -85,12 +189,11 @@ class CameraCollector:
     """Collects the timestamps of a camera, and writes its images to a file."""
 
     def __init__(
-        self, topic: Topic, read: Callable[[bytes], ImageMessage], images: Path | None
+        self, topic: Topic, read: Callable[[bytes], _ImageMessage], images: Path | None
     ) -> None:
         self._topic, self._read = topic, read
         self._file = None if images is None else ImageFile(images)
-        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
-        self._damage = Damage()
+        self._stamps, self._damage = Stamps(), Damage()
         self._refused: ImageError | None = None
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
@@ -102,10 +205,7 @@ class CameraCollector:
         except (ValueError, LookupError) as error:
             self._damage.note(error)
             return
-        self._capture.append(found.stamp_ns)
-        self._receive.append(receive_ns)
-        if publish_ns is not None:
-            self._publish.append(publish_ns)
+        self._stamps.add(found.stamp_ns, receive_ns, publish_ns)
         if self._file is None or self._refused is not None:
             return
         try:
@@ -114,7 +214,7 @@ class CameraCollector:
             self._refused = error
             self._file.close()
 
-    def _keep(self, file: ImageFile, found: ImageMessage, at_ns: int) -> None:
+    def _keep(self, file: ImageFile, found: _ImageMessage, at_ns: int) -> None:
         if found.raw is None:
             file.add(found.data, codec_of(found.data, found.said), at_ns)
             return
@@ -126,18 +226,16 @@ class CameraCollector:
 
     def finish(self) -> list[Collected]:
         """Return the camera."""
-        columns, is_captured, findings = stamp_columns(
-            np.array(self._capture), np.array(self._receive), np.array(self._publish)
-        )
-        uri, n_skipped = None, 0
+        columns, is_captured, findings = self._stamps.columns()
+        uri, n_skipped, n_kept = None, 0, 0
         if self._file is not None:
             if self._refused is None:
                 self._file.close()
-            uri = self._file.uri
+            uri, n_kept = self._file.uri, self._file.n_kept
             n_skipped = self._file.n_skipped if uri is not None else 0
-            if uri is None and self._refused is None and len(self._capture):
+            if uri is None and self._refused is None and len(self._stamps):
                 findings.append(
-                    f"corrupt: none of its {len(self._capture)} images can be decoded, so only "
+                    f"corrupt: none of its {len(self._stamps)} images can be decoded, so only "
                     "its timestamps are audited"
                 )
         if n_skipped:
@@ -147,7 +245,7 @@ class CameraCollector:
             )
         if self._refused is not None:
             findings.append(
-                f"unreadable: images are left out from number {self._kept} on: {self._refused}"
+                f"unreadable: images are left out from number {n_kept} on: {self._refused}"
             )
         return [
             Collected(
@@ -159,7 +257,3 @@ class CameraCollector:
                 findings=findings + self._damage.findings(self._topic.name),
             )
         ]
-
-    @property
-    def _kept(self) -> int:
-        return 0 if self._file is None else self._file.n_kept

@@ -70,6 +70,10 @@ class Layout:
         slot = self.slots[name]
         return data[slot.offset : slot.offset + slot.count * np.dtype(slot.dtype).itemsize]
 
+    def time_ns(self, data: bytes, name: str) -> int:
+        """Return a field of seconds and nanoseconds."""
+        return self.number(data, f"{name}.sec") * 10**9 + self.number(data, f"{name}.nanosec")
+
     def number(self, data: bytes, name: str) -> int:
         """Return an integer field."""
         slot = self.slots[name]
@@ -177,21 +181,9 @@ def read_columns(
 ) -> tuple[Bools, dict[str, NDArray[Any]]]:
     """Return numeric fields of all messages with the same layout as the first one.
 
-    Parameters
-    ----------
-    messages : sequence of bytes, length n
-        Messages of one type.
-    layout : Layout
-        Layout of ``messages[0]``.
-    names : sequence of str
-        Numeric fields.
-
-    Returns
-    -------
-    has_layout : ndarray of bool, shape (n,)
-        Which messages share the layout.
-    columns : dict of str to ndarray, shape (n_matching, count)
-        Values in native byte order.
+    `layout` is that of ``messages[0]``, `names` are numeric fields. Return which of the n messages
+    share the layout, shape (n,), and the values by name in native byte order, shape
+    (n_matching, count).
     """
     size = len(messages[0])
     has_layout = np.fromiter((len(data) == size for data in messages), np.bool_, len(messages))

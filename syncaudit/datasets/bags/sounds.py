@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
+from syncaudit.datasets.bags.collected import Collected, Damage, Stamps
 from syncaudit.datasets.bags.layout import lay_out
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.model.arrays import Ints
@@ -51,7 +51,7 @@ class Sounds:
     """The sound topics of one recording, with their shared format information."""
 
     def __init__(self) -> None:
-        self._formats: dict[str, _Format] = {}
+        self.formats: dict[str, _Format] = {}  # by the namespace of a topic
 
     def collector(
         self, topic: Topic, types: Mapping[str, Any], path: Path
@@ -61,14 +61,10 @@ class Sounds:
             return _InfoCollector(topic, types, self)
         return _SoundCollector(topic, types, self, path)
 
-    def learn(self, topic: str, found: _Format) -> None:
-        """Store the format of the sound in a topic's namespace."""
-        self._formats[topic.rpartition("/")[0]] = found
-
     def format_of(self, topic: str) -> _Format | None:
         """Return the format of a topic's sound: from its namespace, else the only one there is."""
-        only = next(iter(self._formats.values())) if len(self._formats) == 1 else None
-        return self._formats.get(topic.rpartition("/")[0], only)
+        only = next(iter(self.formats.values())) if len(self.formats) == 1 else None
+        return self.formats.get(topic.rpartition("/")[0], only)
 
 
 class _InfoCollector:
@@ -81,7 +77,7 @@ class _InfoCollector:
         """Take one message; an unreadable one is ignored."""
         try:
             layout = lay_out(data, self._types, _INFO, is_ros1=self._topic.encoding == "ros1")
-            found = _Format(
+            self._sounds.formats[self._topic.name.rpartition("/")[0]] = _Format(
                 n_channels=layout.number(data, "channels"),
                 rate_hz=layout.number(data, "sample_rate"),
                 samples=layout.text(data, "sample_format").upper(),
@@ -89,7 +85,6 @@ class _InfoCollector:
             )
         except (ValueError, LookupError):
             return
-        self._sounds.learn(self._topic.name, found)
 
     def finish(self) -> list[Collected]:
         """Return no source."""
@@ -102,9 +97,8 @@ class _SoundCollector:
     def __init__(self, topic: Topic, types: Mapping[str, Any], sounds: Sounds, path: Path) -> None:
         self._topic, self._types, self._sounds, self._path = topic, types, sounds, path
         self._raw = path.with_name(path.name + ".raw").open("wb")
-        self._capture, self._receive, self._publish = array("q"), array("q"), array("q")
+        self._stamps, self._damage = Stamps(), Damage()
         self._sizes = array("q")
-        self._damage = Damage()
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
         """Take one chunk."""
@@ -113,28 +107,20 @@ class _SoundCollector:
             layout = lay_out(
                 data, self._types, self._topic.type_name, is_ros1=self._topic.encoding == "ros1"
             )
-            stamp_ns = 0
-            if is_stamped:
-                seconds = layout.number(data, "header.stamp.sec")
-                stamp_ns = seconds * 10**9 + layout.number(data, "header.stamp.nanosec")
+            stamp_ns = layout.time_ns(data, "header.stamp") if is_stamped else 0
             chunk = layout.raw(data, "audio.data" if is_stamped else "data")
         except (ValueError, LookupError) as error:
             self._damage.note(error)
             return
         self._raw.write(chunk)
         self._sizes.append(len(chunk))
-        self._capture.append(stamp_ns)
-        self._receive.append(receive_ns)
-        if publish_ns is not None:
-            self._publish.append(publish_ns)
+        self._stamps.add(stamp_ns, receive_ns, publish_ns)
 
     def finish(self) -> list[Collected]:
         """Return the sound, or only the times of its chunks if its format is unknown."""
         self._raw.close()
         raw = Path(self._raw.name)
-        columns, is_captured, findings = stamp_columns(
-            np.array(self._capture), np.array(self._receive), np.array(self._publish)
-        )
+        columns, is_captured, findings = self._stamps.columns()
         if self._topic.type_name == _PLAIN:
             findings = ["manifest: its messages have no header, so receive timestamps are used: "
                         "they include every delay between microphone and recorder"]  # fmt: skip
@@ -172,7 +158,9 @@ class _SoundCollector:
         if known.coding == "MP3":
             uri = raw.replace(self._path.with_name(self._path.name + ".mp3"))
             return uri, _mp3_ends(uri, self._sizes)
-        if not _is_plain(known):
+        is_sound = 0 < known.n_channels <= 64 and 0 < known.rate_hz <= 1_000_000
+        is_plain = known.samples in _SAMPLES and known.coding in ("WAVE", "WAV", "PCM", "")
+        if not (is_sound and is_plain):
             return None
         uri = self._path.with_name(self._path.name + ".wav")
         _write_wav(raw, uri, known)
@@ -185,11 +173,6 @@ def _unknown(known: _Format | None) -> str:
     if known is None:
         return "no AudioInfo states its rate and format (record the topic audio_info)"
     return f"its format ({known.coding}, {known.samples}, {known.rate_hz} Hz) is not known"
-
-
-def _is_plain(known: _Format) -> bool:
-    is_sound = 0 < known.n_channels <= 64 and 0 < known.rate_hz <= 1_000_000
-    return is_sound and known.samples in _SAMPLES and known.coding in ("WAVE", "WAV", "PCM", "")
 
 
 def _write_wav(raw: Path, target: Path, known: _Format) -> None:

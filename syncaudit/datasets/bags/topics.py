@@ -38,16 +38,14 @@ uint8 flags
 bool is_bigendian
 uint8[] data
 """,
-    "foxglove_msgs/msg/CompressedVideo": """builtin_interfaces/Time timestamp
+    **dict.fromkeys(
+        ("foxglove_msgs/msg/CompressedVideo", "foxglove_msgs/msg/CompressedImage"),
+        """builtin_interfaces/Time timestamp
 string frame_id
 uint8[] data
 string format
 """,
-    "foxglove_msgs/msg/CompressedImage": """builtin_interfaces/Time timestamp
-string frame_id
-uint8[] data
-string format
-""",
+    ),
 }
 
 
@@ -80,16 +78,14 @@ class TopicTable:
         """Return the topic with that name, type and encoding, added on first use."""
         if encoding in ("ros1", "cdr") and type_name.count("/") == 1:
             type_name = type_name.replace("/", "/msg/")
-        key = (name, type_name, encoding)
-        if key not in self._topics:
-            self._topics[key] = Topic(
-                name=name,
-                type_name=type_name,
-                encoding=encoding,
-                schema_format=schema_format,
-                schema=schema,
-            )
-        return self._topics[key]
+        topic = Topic(
+            name=name,
+            type_name=type_name,
+            encoding=encoding,
+            schema_format=schema_format,
+            schema=schema,
+        )
+        return self._topics.setdefault((name, type_name, encoding), topic)
 
 
 class Definitions:

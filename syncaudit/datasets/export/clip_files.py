@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,10 @@ class _Packing:
             made = self._named_images(base, spec)
         for key, uri in located.items():
             if key not in made:
-                made[key] = self._file(base, key, uri, rows.get(key, ()))
+                place = (uri, rows.get(key, ()))
+                if place not in self._made:
+                    self._made[place] = self._part_of(base, key, *place)
+                made[key] = self._made[place]
         return made
 
     def _named_images(self, base: str, spec: CameraSpec) -> dict[str, str]:
@@ -96,11 +98,6 @@ class _Packing:
             "uri": self._images(base, files),
             "timestamps": self._table(base, "timestamps", table.drop_columns([FILE])),
         }
-
-    def _file(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
-        if (uri, rows) not in self._made:
-            self._made[uri, rows] = self._part_of(base, key, uri, rows)
-        return self._made[uri, rows]
 
     def _part_of(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
         if rows or list_arrays(uri) is not None:
@@ -178,8 +175,15 @@ class StoredSamples:
             self._shard, self._parts, self._copy = "", {}, None
             path = keep_local(shard, self._scratch)
             self._copy = path if local_path(shard) is None else None
-            with _reading(shard):
+            try:
                 self._parts = _index(path)
+            except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+                raise StreamReadError(
+                    f"is not an intact tar archive ({error})",
+                    path=shard,
+                    code="corrupt",
+                    hint="Copy the shard again.",
+                ) from error
             self._shard = shard
         try:
             return self._parts[key]
@@ -198,16 +202,3 @@ def _index(path: Path) -> dict[str, list[Part]]:
                 part = Part(name=name, size=member.size, path=path, offset=member.offset_data)
                 found.setdefault(key, []).append(part)
     return found
-
-
-@contextmanager
-def _reading(shard: str) -> Iterator[None]:
-    try:
-        yield
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise StreamReadError(
-            f"is not an intact tar archive ({error})",
-            path=shard,
-            code="corrupt",
-            hint="Copy the shard again.",
-        ) from error

@@ -74,27 +74,12 @@ def export_shards(
     the files that the manifest names are packed. Either way the sample holds the clip's row, so
     that `syncaudit validate` reads the shards back with the same clips and sources.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest.
-    verdict_of : callable
-        Returns the verdict of a clip id, or None; clips without a verdict are left out and
-        counted.
-    out : Path
-        Folder of the shards. An earlier export in it is resumed if it was interrupted on the
-        same clips, else redone.
-    options : ExportOptions
-        Sizes and contents of the shards.
-    on_clip : callable, optional
-        Called with the number of clips so far.
+    `verdict_of` returns the verdict of a clip id; clips without one (None) are left out and
+    counted. An earlier export in the folder `out` is resumed if it was interrupted on the same
+    clips, else redone. `on_clip` is called with the number of clips so far.
 
-    Raises
-    ------
-    UsageError
-        If `out` holds shards that are not of an earlier export.
-    SyncAuditError
-        If a file changes while it is copied.
+    UsageError if `out` holds shards that are not of an earlier export, SyncAuditError if a file
+    changes while it is copied.
     """
     out.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(repr((options.max_bytes, options.max_clips)).encode())
@@ -123,7 +108,16 @@ def export_shards(
             writer.finish()
         finally:
             writer.abandon()
-    _write(out / INDEX_FILE, _index_of(done, options))
+    index = {
+        "version": 1,
+        "clips": done.n_clips,
+        "bytes": done.n_bytes,
+        "include": sorted(str(verdict) for verdict in options.include),
+        "left_out": dict(sorted(done.left_out.items())),
+        "failed": done.failed,
+        "shards": done.shards,
+    }
+    _write(out / INDEX_FILE, index)
     (out / _STATE_FILE).unlink()
     return done
 
@@ -215,7 +209,15 @@ def _said_of(clip: Clip, verdict: str | None, options: ExportOptions) -> bytes:
 def _resumed(out: Path) -> Exported:
     """Return the state of an interrupted export in a folder, or none; delete a finished one."""
     if not (out / _STATE_FILE).exists():
-        return _resumed(_cleared(out)) if (out / INDEX_FILE).exists() else _fresh(out)
+        if (out / INDEX_FILE).exists():
+            return _resumed(_cleared(out))
+        strange = sorted(path.name for path in out.glob("*.tar"))
+        if strange:
+            raise UsageError(
+                f"{out} holds {strange[0]}, which no export wrote",
+                hint="Choose another --out folder.",
+            )
+        return Exported()
     state = _read(out / _STATE_FILE)
     done = Exported(**state)
     for shard in done.shards:
@@ -223,16 +225,6 @@ def _resumed(out: Path) -> Exported:
         if not path.is_file() or path.stat().st_size != shard["bytes"]:
             return _resumed(_cleared(out))
     return done
-
-
-def _fresh(out: Path) -> Exported:
-    strange = sorted(path.name for path in out.glob("*.tar"))
-    if strange:
-        raise UsageError(
-            f"{out} holds {strange[0]}, which no export wrote",
-            hint="Choose another --out folder.",
-        )
-    return Exported()
 
 
 def _cleared(out: Path) -> Path:
@@ -250,18 +242,6 @@ def _cleared(out: Path) -> Path:
 
 def _shard_name(number: int) -> str:
     return f"shard-{number:06d}.tar"
-
-
-def _index_of(done: Exported, options: ExportOptions) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "clips": done.n_clips,
-        "bytes": done.n_bytes,
-        "include": sorted(str(verdict) for verdict in options.include),
-        "left_out": dict(sorted(done.left_out.items())),
-        "failed": done.failed,
-        "shards": done.shards,
-    }
 
 
 def _write(path: Path, content: object) -> None:

@@ -1,4 +1,4 @@
-"""Provide the data set formats that syncaudit imports, one module each.
+"""Provide the data set formats that syncaudit imports.
 
 Other packages add theirs through the entry-point group ``syncaudit.formats``: the object is a
 `DatasetFormat` (an instance).
@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from syncaudit.datasets.formats.ardupilot import ArduPilotFormat
 from syncaudit.datasets.formats.argoverse2 import Argoverse2Format
 from syncaudit.datasets.formats.comma import CommaFormat
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.donkeycar import DonkeycarFormat
 from syncaudit.datasets.formats.droid import DroidFormat
 from syncaudit.datasets.formats.euroc import EurocFormat
+from syncaudit.datasets.formats.flight_logs import ArduPilotFormat, UlogFormat
 from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.hdf5 import Hdf5Format
 from syncaudit.datasets.formats.kitti import KittiFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
-from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rlds import RldsFormat
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.telemetry import TelemetryFormat
-from syncaudit.datasets.formats.ulog import UlogFormat
 from syncaudit.datasets.formats.videoimu import VideoImuFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.formats.xdf import XdfFormat
 from syncaudit.datasets.formats.zarr_buffer import ZarrFormat
+from syncaudit.datasets.protocol import DatasetFormat, Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
@@ -96,10 +95,7 @@ class _Unavailable:
 def get_format(name: str) -> DatasetFormat:
     """Return the format with that name.
 
-    Raises
-    ------
-    UsageError
-        If there is none; the error lists the formats.
+    UsageError if there is none; the error lists the formats.
     """
     formats = all_formats()
     if name not in formats:

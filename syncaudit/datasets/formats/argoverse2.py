@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.dsp.attitude import rates_of_attitudes
 from syncaudit.errors import ManifestError, one_line
@@ -18,7 +17,6 @@ from syncaudit.model import CameraSpec, Clip, ImuSpec, SourceSpec, seconds_since
 
 __all__ = ["Argoverse2Format"]
 
-_DEPTH = 2  # train/00a6ffc1-...
 _CAMERAS = "sensors/cameras"
 _POSES = "city_SE3_egovehicle.feather"
 _DATED = re.compile(r"^[0-9]{1,19}\.jpg$")
@@ -26,7 +24,7 @@ _MOST_TOLD = 5
 _INTRINSICS = "calibration/intrinsics.feather"
 
 
-class Argoverse2Format:
+class Argoverse2Format(NestedFormat):
     """One clip per log. Images stay in place; their names become timestamp tables.
 
     The angular rate of the vehicle comes from its poses, which were computed offline from all
@@ -35,17 +33,15 @@ class Argoverse2Format:
 
     name = "argoverse2"
     summary = "Argoverse 2 sensor logs: sensors/cameras/CAMERA/TIMESTAMP_NS.jpg, poses in feather"
-    takes_rules = False
+    _depth = 2  # train/00a6ffc1-...
+    _expected = f"{_CAMERAS} and {_POSES}"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with a log in it, at most two levels down."""
-        if next(_logs(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with {_CAMERAS} and {_POSES}, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return source.has(inside(folder, _CAMERAS)) and source.has(inside(folder, _POSES))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the logs in the order of their names."""
-        for folder in _logs(source):
+        for folder in self._folders(source):
             clip_id = name_of(source, folder).rpartition("/")[2]
             focal_px = _focal_lengths(source, folder, job)
             sources: dict[str, SourceSpec] = {}
@@ -54,16 +50,7 @@ class Argoverse2Format:
                 sources[name] = _camera(source, place, clip_id, focal_px.get(name), job)
             sources["pose"] = _pose(source, folder, clip_id, job)
             job.note(f"{len(sources) - 1} cameras, and the angular rate of the poses -> imu")
-            yield Clip(
-                clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=source.base_uri
-            )
-
-
-def _logs(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return source.has(inside(folder, _CAMERAS)) and source.has(inside(folder, _POSES))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
+            yield source.clip(clip_id, sources)
 
 
 def _camera(

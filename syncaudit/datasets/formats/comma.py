@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count, takewhile
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.comma_can import raw_can
 from syncaudit.datasets.formats.comma_log import MAGICS, CommaLog, read_comma_log
 from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
+from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.decode.header import read_header
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import FrameFiles
 from syncaudit.readers.uris import local_path
 
@@ -40,6 +40,11 @@ _HAS_FIX = 1  # bit in the flags of a position, from before there was a field fo
 # End times computed from the start and the sensor's readout time scatter less than this.
 _MOST_SCATTER_NS = 10_000
 _SEGMENT = re.compile(r"(--|/)\d+$")
+_N_BUSES = 128  # numbers from 128 on are frames sent by openpilot
+_LONGEST_STANDARD = 0x7FF
+
+_Frame = tuple[int, int, int, bytes]
+"""Publish time in ns, identifier, bus, data."""
 
 
 class CommaFormat(LogFileFormat):
@@ -69,11 +74,9 @@ class CommaFormat(LogFileFormat):
             "about": {key: text for key, text in said.items() if text},
         }
 
-    def _sources_of(
-        self, content: Any, log: Log, note: Callable[[str], None]
-    ) -> tuple[dict[str, Logged], list[str]]:
-        logged = _cameras(content, log, note) | _inertial(content) | _vehicle(content)
-        logged |= raw_can(content.rows["can"], log, note)
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
+        logged = _cameras(content, log) | _inertial(content) | _vehicle(content)
+        logged |= _raw_can(content.rows["can"], log)
         findings = []
         if content.is_damaged:
             findings.append(
@@ -83,14 +86,14 @@ class CommaFormat(LogFileFormat):
         return logged, findings
 
 
-def _cameras(content: CommaLog, log: Log, note: Callable[[str], None]) -> dict[str, Logged]:
+def _cameras(content: CommaLog, log: Log) -> dict[str, Logged]:
     logged = {}
     for name, videos in _VIDEOS.items():
         frames = content.rows[f"{name}_encoded"]
         video = log.first_of(videos)
         if video is None:
             if frames:
-                note(f"left out the {name} camera: {' or '.join(videos)} is not there")
+                log.note(f"left out the {name} camera: {' or '.join(videos)} is not there")
             continue
         start_ns, stop_ns, findings = _frame_times(frames, content.rows[f"{name}_frame"])
         row: dict[str, Any] = {"kind": "camera", "stamp_at": "end_of_frame"}
@@ -208,3 +211,55 @@ def _bus(logged_ns: Sequence[int], signals: Mapping[str, NDArray[np.float64]]) -
     if "steering_angle" in signals:
         row["units"] = {"steering_angle": "deg"}
     return Logged(columns={"timestamp_ns": np.array(logged_ns, np.int64), **signals}, row=row)
+
+
+def _raw_can(frames: Sequence[_Frame], log: Log) -> dict[str, Logged]:
+    """Return the bus with the most frames known to a DBC beside the log or in a folder above.
+
+    Roles of signals are guessed from their names.
+    """
+    counts = Counter((bus, number) for _, number, bus, _ in frames if bus < _N_BUSES)
+    if not counts:
+        return {}
+    found: list[tuple[int, int, str, dict[str, str]]] = []
+    for name in _descriptions(log):
+        messages = {}
+        with suppress(ManifestError):
+            messages = messages_in_dbc(log.source.read(name))
+        for bus in {bus for bus, _ in counts}:
+            seen = [number for number in messages if (bus, number) in counts]
+            places = {
+                signal: f"{messages[number][0]}.{signal}"
+                for number in reversed(seen)
+                for signal in messages[number][1]
+            }
+            signals = {role: places[signal] for role, signal in roles_of(places).items()}
+            if signals:
+                n_known = sum(counts[bus, number] for number in seen)
+                found.append((n_known, -bus, name, signals))
+    if not found:
+        log.note("left out raw CAN: no DBC beside the log has a signal of known name on a bus")
+        return {}
+    _, bus, name, signals = max(found, key=lambda each: each[:2])
+    for role, signal in signals.items():
+        log.note(f"{name}: {signal} -> {role}")
+    text = "".join(_candump_line(frame) for frame in frames if frame[2] == -bus)
+    row = {"kind": "can", "dbc": name, "signals": signals, "stamp_kind": "receive"}
+    return {"can": Logged(row=row, text=text)}
+
+
+def _descriptions(log: Log) -> Iterator[str]:
+    """Yield the DBC files in a log's folder and in those above it, up to the source."""
+    folder = log.name
+    while folder:
+        folder = folder.rpartition("/")[0]
+        yield from log.source.files("*.dbc", folder)
+
+
+def _candump_line(frame: _Frame) -> str:
+    """Format a frame as a candump line."""
+    time_ns, number, bus, data = frame
+    digits = 3 if number <= _LONGEST_STANDARD else 8
+    seconds, fraction = divmod(time_ns, 10**9)
+    mark = "#" if len(data) <= 8 else "##0"
+    return f"({seconds}.{fraction:09d}) can{bus} {number:0{digits}X}{mark}{data.hex()}\n"

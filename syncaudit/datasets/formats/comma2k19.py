@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from tokenize import TokenError
 
-from syncaudit.datasets.formats.nested import MOST, inside, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
@@ -17,14 +16,13 @@ from syncaudit.readers.arrays import array_header
 __all__ = ["Comma2k19Format"]
 
 _LOG = "processed_log"
-_DEPTH = 3  # chunk, route, segment
 # For the camera of the comma EON, 1164 x 874 px (utils/camera.py of the data set).
 _FOCAL_PX = 910.0
 _POSES = ("global_pose", "global_pos")
 _WHEELS = ("wheel_speed_fl", "wheel_speed_fr", "wheel_speed_rl", "wheel_speed_rr")
 
 
-class Comma2k19Format:
+class Comma2k19Format(NestedFormat):
     """One clip per segment; a route is the recording.
 
     All timestamps are seconds since the device booted, in float64: those of frames and of the IMU
@@ -33,17 +31,15 @@ class Comma2k19Format:
 
     name = "comma2k19"
     summary = "comma2k19: route/segment folders with video.hevc, processed_log/ and global_pose/"
-    takes_rules = False
+    _depth = 3  # chunk, route, segment
+    _expected = f"{_LOG}/IMU or {_LOG}/CAN"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with a segment in it, at most three levels down."""
-        if next(_segments(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with {_LOG}/IMU or {_LOG}/CAN, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return any(source.has(inside(folder, f"{_LOG}/{part}")) for part in ("IMU", "CAN"))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the segments, routes in the order of their names."""
-        for segment in _segments(source):
+        for segment in self._folders(source):
             sources = _sources(source, segment, job)
             if not sources:
                 job.note("left out a segment without any known file")
@@ -51,19 +47,7 @@ class Comma2k19Format:
             path = source.uri_of(segment) if segment else source.base_uri
             route, _, number = path.split("::")[0].rstrip("/").rpartition("/")
             route = route.rpartition("/")[2]
-            yield Clip(
-                clip_id=f"{route}/{number}",
-                recording_id=route,
-                sources=sources,
-                base_uri=source.base_uri,
-            )
-
-
-def _segments(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return any(source.has(inside(folder, f"{_LOG}/{part}")) for part in ("IMU", "CAN"))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
+            yield source.clip(f"{route}/{number}", sources, recording_id=route)
 
 
 def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, inside, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source, parse_json
+from syncaudit.datasets.steps.episode import Stamps, counted, rate_of_rules
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.formatting import word_count
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
 from syncaudit.model.arrays import Floats
 
-if TYPE_CHECKING:
-    from syncaudit.datasets.steps.stamps import Stamps
-
 __all__ = ["DonkeycarFormat"]
 
-_DEPTH = 2  # car, data
 _IMAGES = (".jpg", ".jpeg", ".png")
 _IMU = {f"{triple}_{axis}": f"imu/{short}_{axis}"
         for triple, short in (("accel", "acl"), ("gyro", "gyr")) for axis in "xyz"}  # fmt: skip
@@ -35,7 +31,7 @@ _TIMES = ("_timestamp_ms", "milliseconds", "timestamp")
 _NS_PER_MS = 1_000_000
 
 
-class DonkeycarFormat:
+class DonkeycarFormat(NestedFormat):
     """One clip per session of a tub, version 1 (``record_*.json``) or 2 (``*.catalog``).
 
     A record has a single timestamp, its writing time, for all its contents.
@@ -44,31 +40,23 @@ class DonkeycarFormat:
     name = "donkeycar"
     summary = "donkeycar tubs: manifest.json with *.catalog and images/, or record_*.json"
     takes_rules = True
+    _depth = 2  # car, data
+    _expected = "*.catalog or record_*.json"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a tub, or a folder of tubs, at most two levels down."""
-        if next(_tubs(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with *.catalog or record_*.json, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return bool(source.files("*.catalog", folder) or source.files("record_*.json", folder))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the sessions, tubs in the order of their names."""
-        from syncaudit.datasets.steps.stamps import rate_of_rules
-
         rate_hz = rate_of_rules(job.rules)
-        for folder in _tubs(source):
+        for folder in self._folders(source):
             _note_deleted(source, folder, job)
             for session in _sessions(source, folder):
                 sources = _sources(session, rate_hz, job)
                 if not sources:
                     job.note("left out a session without images, controls or IMU")
                     continue
-                yield Clip(
-                    clip_id=session.name,
-                    recording_id=session.name,
-                    sources=sources,
-                    base_uri=source.base_uri,
-                )
+                yield source.clip(session.name, sources)
 
 
 @dataclass(slots=True)
@@ -87,13 +75,6 @@ class _Session:
             return []
         text = f"{word_count(len(self.damage), 'record')} cannot be read, left out; the first: "
         return [f"corrupt: {text}{self.damage[0]}"]
-
-
-def _tubs(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return bool(source.files("*.catalog", folder) or source.files("record_*.json", folder))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _note_deleted(source: Source, folder: str, job: Import) -> None:
@@ -211,8 +192,6 @@ def _spec(
 
 def _stamps(session: _Session, rate_hz: float | None, job: Import) -> Stamps:
     """Return the times of the records; if most have one, those without are left out."""
-    from syncaudit.datasets.steps.stamps import Stamps, counted
-
     for key in _TIMES:
         stated = [_time_ns(record.get(key)) for record in session.records]
         known = [time_ns for time_ns in stated if time_ns is not None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.arrays import READ_ERRORS
+from syncaudit.datasets.steps.episode import broken_clip
+from syncaudit.datasets.steps.hdf5_file import child_of, open_hdf5, require_h5py
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
 from syncaudit.model.arrays import Ints
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["DroidFormat"]
 
 _FILE = "trajectory.h5"
-_DEPTH = 5  # laboratory, success or failure, day, episode
 _VIDEOS = "recordings/MP4"
 _TIMES = "observation/timestamp"
 _STATE = ("joint_positions", "joint_velocities", "cartesian_position", "gripper_position")
@@ -31,7 +32,7 @@ _ACTION = ("joint_position", "cartesian_position", "gripper_position")
 _NS_PER_MS = 1_000_000
 
 
-class DroidFormat:
+class DroidFormat(NestedFormat):
     """One clip per episode: cameras, robot state, and commands.
 
     All have milliseconds on one computer's clock: capture times for cameras, arrival times for the
@@ -40,21 +41,16 @@ class DroidFormat:
 
     name = "droid"
     summary = "DROID, raw: folders with trajectory.h5 and recordings/MP4"
-    takes_rules = False
+    _depth = 5  # laboratory, success or failure, day, episode
+    _expected = _FILE
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with a trajectory in it, at most five levels down."""
-        if next(_folders(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with {_FILE}, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return source.has(inside(folder, _FILE))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes in the order of their folders."""
-        from syncaudit.datasets.steps.episode import broken_clip
-        from syncaudit.datasets.steps.hdf5_file import open_hdf5, require_h5py
-
         require_h5py(self.name)
-        for folder in _folders(source):
+        for folder in self._folders(source):
             clip_id = name_of(source, folder)
             prefix = f"{folder}/" if folder else ""
             try:
@@ -62,21 +58,9 @@ class DroidFormat:
                     sources = _sources(source, prefix, file, clip_id, job)
             except ManifestError as error:
                 fault = f"corrupt: {prefix}{_FILE} {error.message}. {error.hint}"
-                yield broken_clip(clip_id, [fault], job, source.base_uri)
+                yield broken_clip(clip_id, [fault], job, source)
                 continue
-            yield Clip(
-                clip_id=clip_id,
-                recording_id=clip_id,
-                sources=sources,
-                base_uri=source.base_uri,
-            )
-
-
-def _folders(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return source.has(inside(folder, _FILE))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
+            yield source.clip(clip_id, sources)
 
 
 def _sources(
@@ -154,9 +138,6 @@ def _milliseconds(file: h5py.File, name: str) -> Ints:
 
 
 def _array(file: h5py.File, name: str) -> NDArray[Any]:
-    from syncaudit.datasets.steps.hdf5_file import child_of
-    from syncaudit.datasets.steps.roles import READ_ERRORS
-
     array = child_of(file, name)
     problem = f"has no numeric array '{name}'"
     try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 
-from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
 from syncaudit.errors import ManifestError
@@ -15,7 +14,6 @@ from syncaudit.model import CameraSpec, Clip, Distortion, ImuSpec, SourceSpec
 
 __all__ = ["EurocFormat"]
 
-_DEPTH = 3  # machine_hall/MH_01_easy/mav0
 _SENSOR = re.compile(r"^(cam|imu)\d+$")
 _TRIPLES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xyz")
 # In sensor.yaml, where each list is on one line.
@@ -28,7 +26,7 @@ _MODELS = {
 }
 
 
-class EurocFormat:
+class EurocFormat(NestedFormat):
     """One clip per sequence: a folder with ``mav0/cam0/data.csv`` and ``mav0/imu0/data.csv``.
 
     Timestamps are nanoseconds on one clock; those of images are at mid-exposure.
@@ -36,17 +34,15 @@ class EurocFormat:
 
     name = "euroc"
     summary = "EuRoC MAV, TUM-VI, ASL folders: mav0/cam0/data.csv, mav0/imu0/data.csv"
-    takes_rules = False
+    _depth = 3  # machine_hall/MH_01_easy/mav0
+    _expected = "cam0/data.csv or imu0/data.csv"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with a sequence in it, at most three levels down."""
-        if next(_sequences(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with cam0/data.csv or imu0/data.csv, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return any(source.has(inside(folder, f"{name}/data.csv")) for name in ("cam0", "imu0"))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the sequences in the order of their names."""
-        for folder in _sequences(source):
+        for folder in self._folders(source):
             sources: dict[str, SourceSpec] = {}
             for place in source.folders(folder):
                 name = place.rpartition("/")[2]
@@ -56,18 +52,7 @@ class EurocFormat:
                 sources[name] = _camera(source, place) if name[0] == "c" else _imu(source, place)
                 job.note(f"{name} -> {sources[name].kind}")
             clip_id = name_of(source, folder.removesuffix("mav0").rstrip("/"))
-            yield Clip(
-                clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=source.base_uri
-            )
-
-
-def _sequences(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    """Yield the folders that hold the sensors of a sequence."""
-
-    def is_one(folder: str) -> bool:
-        return any(source.has(inside(folder, f"{name}/data.csv")) for name in ("cam0", "imu0"))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
+            yield source.clip(clip_id, sources)
 
 
 def _stamps(source: Source, table: str) -> str:

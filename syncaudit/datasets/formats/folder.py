@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
@@ -17,22 +15,69 @@ from syncaudit.datasets.naming import (
     name_sources,
     parse_rules,
 )
-from syncaudit.datasets.phone_tables import adapt_tables
-from syncaudit.datasets.signal_names import names_in_dbc, roles_of
+from syncaudit.datasets.protocol import Import, Sidecars
+from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
-from syncaudit.datasets.tracks import add_subtitles, date_sound, place_subtitles, tracks_in
+from syncaudit.datasets.tracks import (
+    add_subtitles,
+    assume_starts,
+    date_sound,
+    place_subtitles,
+    tracks_in,
+)
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 from syncaudit.readers.folders import natural_key
 
 __all__ = ["FolderFormat"]
 
+# MARS Logger
+_FRAME_STAMPS = {"frame_timestamps.txt": "Frame timestamp[nanosec]"}
+# OpenCamera Sensors
+_PREFIX = "VID_"
+_STAMPS = "timestamp_ns"
+# Suffixes of its files, and their columns.
+_COLUMNS = {
+    "gyro.csv": ("gyro_x", "gyro_y", "gyro_z", _STAMPS),
+    "accel.csv": ("accel_x", "accel_y", "accel_z", _STAMPS),
+    "_timestamps.csv": (_STAMPS,),
+}
+_LONGEST_LINE = 1000
 _PROBED = 20
 _MOVED = ("uri", "timestamps", "dbc")
 # A flat folder with at least this many transcribed recordings is not one multi-microphone clip.
 _MIN_RECORDINGS = 2
 _SPOKEN = {"audio", "camera", "transcript"}
+
+
+def _adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> None:
+    """Name the timestamp column of a source's tables, or rewrite them with the missing header.
+
+    Changes `row`. Tables that cannot be converted are left to their reader to report.
+    """
+    stamps = _FRAME_STAMPS.get(str(row.get("timestamps", "")).rpartition("/")[2])
+    if stamps is not None:
+        row.setdefault("stamps", stamps)
+    for key in ("uri", "timestamps"):
+        name = str(row.get(key, ""))
+        columns = next((names for end, names in _COLUMNS.items() if name.endswith(end)), None)
+        if columns is None or not name.rpartition("/")[2].startswith(_PREFIX):
+            continue
+        try:
+            text = source.read(name).decode("ascii")
+        except (ManifestError, ValueError):
+            continue
+        if _is_row(text[:_LONGEST_LINE].split("\n")[0], columns):
+            row[key] = sidecars.write_text(name, f"{','.join(columns)}\n{text}")
+
+
+def _is_row(line: str, columns: Sequence[str]) -> bool:
+    """Return whether a line holds numbers, not a header."""
+    try:
+        return len([float(cell) for cell in line.split(",")]) == len(columns)
+    except ValueError:
+        return False
 
 
 class FolderFormat:
@@ -127,7 +172,7 @@ class _Importer:
                     continue
                 for role, name in row["signals"].items():
                     job.note(f"signal {name} -> {role}")
-            adapt_tables(row, source, job.sidecars)
+            _adapt_tables(row, source, job.sidecars)
             job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
             rows[title] = row
         for logged in logs.values():
@@ -181,7 +226,8 @@ def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
     if "dbc" not in row:
         return roles_of(columns_of(source, row["uri"]))
     try:
-        return roles_of(names_in_dbc(source.read(row["dbc"])))
+        messages = messages_in_dbc(source.read(row["dbc"])).values()
+        return roles_of(name for _, names in messages for name in names)
     except (ManifestError, OSError, ValueError):
         return {}
 

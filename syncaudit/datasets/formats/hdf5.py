@@ -9,8 +9,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from syncaudit.datasets.formats.nested import MOST, files_below
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate_of_rules
+from syncaudit.datasets.steps.hdf5_file import (
+    arrays_of,
+    child_of,
+    names_in,
+    open_hdf5,
+    require_h5py,
+)
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
@@ -41,8 +49,6 @@ class Hdf5Format:
 
     def probe(self, source: Source) -> str | None:
         """Accept a file or folder in which an HDF5 file holds demonstrations."""
-        from syncaudit.datasets.steps.hdf5_file import open_hdf5
-
         names = list(islice(files_below(source, _SUFFIXES, depth=_DEPTH, most=MOST), _PROBED))
         if not names:
             return f"no *{' or *'.join(_SUFFIXES)} file, up to {_DEPTH} levels down"
@@ -61,10 +67,6 @@ class Hdf5Format:
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes, files in the order of their names."""
-        from syncaudit.datasets.steps.episode import broken_clip
-        from syncaudit.datasets.steps.hdf5_file import open_hdf5, require_h5py
-        from syncaudit.datasets.steps.stamps import rate_of_rules
-
         require_h5py(self.name)
         rate_hz = rate_of_rules(job.rules)
         for name in files_below(source, _SUFFIXES, depth=_DEPTH):
@@ -74,12 +76,11 @@ class Hdf5Format:
                     yield from _clips(source, stem, file, rate_hz, job)
             except ManifestError as error:
                 fault = f"corrupt: {name} {error.message}. {error.hint}"
-                yield broken_clip(stem, [fault], job, source.base_uri)
+                yield broken_clip(stem, [fault], job, source)
 
 
 def _episodes(file: h5py.File) -> list[str]:
     """Return the groups that hold one episode each; "" is the file itself."""
-    from syncaudit.datasets.steps.hdf5_file import child_of, names_in
 
     def has_actions(group: str) -> bool:
         return any(hasattr(child_of(file, f"{group}{name}"), "shape") for name in _ACTIONS)
@@ -93,9 +94,6 @@ def _episodes(file: h5py.File) -> list[str]:
 def _clips(
     source: Source, stem: str, file: h5py.File, rate_hz: float | None, job: Import
 ) -> Iterator[Clip]:
-    from syncaudit.datasets.steps.episode import Episode, clip_of
-    from syncaudit.datasets.steps.hdf5_file import arrays_of, child_of
-
     names = _episodes(file)
     if not names:
         job.note(f"ignored a file that {_UNLIKE}")
@@ -112,7 +110,7 @@ def _clips(
             rows=(0, n_steps),
             rate_hz=rate_hz or _stated_rate_hz(file),
         )
-        yield clip_of(episode, job, source.base_uri)
+        yield clip_of(episode, job, source)
 
 
 def _stated_rate_hz(file: h5py.File) -> float | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from syncaudit.datasets.formats.nested import MOST, inside, name_of, recordings
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.nested import NestedFormat, inside, name_of
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, CanSpec, Clip, Distortion, ImuSpec, SourceSpec
@@ -18,7 +17,6 @@ from syncaudit.model.arrays import Ints
 
 __all__ = ["KittiFormat"]
 
-_DEPTH = 2  # 2011_09_26/2011_09_26_drive_0001_sync
 _CAMERA = re.compile(r"^image_(\d\d)$")
 _STAMPS = "timestamps.txt"
 _CALIBRATION = "calib_cam_to_cam.txt"
@@ -28,7 +26,7 @@ _SPEED = 8
 _TRIPLES = {"gyro": 17, "accel": 11}
 
 
-class KittiFormat:
+class KittiFormat(NestedFormat):
     """One clip per drive: folders ``image_0x`` and ``oxts``, each with ``timestamps.txt``.
 
     Images stay in place; the navigation data, one file per sample, are converted to a table.
@@ -36,17 +34,16 @@ class KittiFormat:
 
     name = "kitti"
     summary = "KITTI raw: date_drive_0001_sync/ or _extract/ with image_0x/, oxts/, timestamps.txt"
-    takes_rules = False
+    _depth = 2  # 2011_09_26/2011_09_26_drive_0001_sync
+    _expected = "image_00/timestamps.txt ..."
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with a drive in it, at most two levels down."""
-        if next(_drives(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with image_00/timestamps.txt ..., up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        names = [f"image_{number:02d}/{_STAMPS}" for number in range(4)]
+        return any(source.has(inside(folder, name)) for name in names)
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the drives in the order of their names; drives of one day share a calibration."""
-        for folder in _drives(source):
+        for folder in self._folders(source):
             clip_id = name_of(source, folder)
             lenses = _lenses(source, folder, is_rectified=not clip_id.endswith("_extract"))
             sources: dict[str, SourceSpec] = {}
@@ -60,17 +57,7 @@ class KittiFormat:
                     job.note("oxts -> imu, and can with the speed")
                 else:
                     job.note(f"ignored {name}")
-            yield Clip(
-                clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=source.base_uri
-            )
-
-
-def _drives(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        names = [f"image_{number:02d}" for number in range(4)]
-        return any(source.has(inside(folder, f"{name}/{_STAMPS}")) for name in names)
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
+            yield source.clip(clip_id, sources)
 
 
 def _stamps(source: Source, place: str) -> Ints:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from syncaudit.datasets.formats.lerobot_info import INFO, STATES, Layout, filled, read_info
-from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.json_lines import iter_json_lines
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.protocol import Import
+from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
@@ -51,17 +50,12 @@ class LeRobotFormat:
         is_shared = info.codebase_version.startswith("v3")
         episodes = _shared_files(source, layout) if is_shared else _own_files(source, layout)
         for number, sources in episodes:
-            yield Clip(
-                clip_id=f"episode_{number:06d}",
-                recording_id=f"episode_{number:06d}",
-                sources=sources,
-                origin=Origin(
-                    dataset=source.base_uri,
-                    episode_index=number,
-                    total_episodes=layout.total_episodes,
-                ),
-                base_uri=source.base_uri,
+            origin = Origin(
+                dataset=source.base_uri,
+                episode_index=number,
+                total_episodes=layout.total_episodes,
             )
+            yield source.clip(f"episode_{number:06d}", sources, origin=origin)
 
 
 def _sources(

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.datasets.formats.nested import MOST, files_below, name_of
-from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
@@ -53,6 +53,7 @@ class Log:
     source: Source
     name: str
     stem: str  # common prefix of its name and of the files that belong to it
+    note: Callable[[str], None]  # reports how it was interpreted, see `Import.note`
 
     @property
     def clip_id(self) -> str:
@@ -93,7 +94,7 @@ class LogFileFormat:
             raise MissingExtraError(self._package, extra=self.name, purpose=purpose)
         for name in files_below(source, self._suffixes, depth=_DEPTH):
             ending = next(end for end in self._suffixes if name.lower().endswith(end))
-            log = Log(source=source, name=name, stem=name[: -len(ending)])
+            log = Log(source=source, name=name, stem=name[: -len(ending)], note=job.note)
             better = self._suffixes[: self._suffixes.index(ending)]
             if other := log.first_of(better):
                 job.note(f"left out {ending}: {other} lies beside it")
@@ -106,7 +107,7 @@ class LogFileFormat:
             try:
                 with source.local(name) as path, quiet():
                     content = self._load(path)
-                logged, findings = self._sources_of(content, log, job.note)
+                logged, findings = self._sources_of(content, log)
                 about = self._about(content, log)
             except ManifestError as error:
                 findings = [f"corrupt: {error}"]
@@ -132,9 +133,7 @@ class LogFileFormat:
         """Return what the package reads from a log. Any error means that the log is damaged."""
         raise NotImplementedError
 
-    def _sources_of(
-        self, content: Any, log: Log, note: Callable[[str], None]
-    ) -> tuple[dict[str, Logged], list[str]]:
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
         """Return the sources of a log by name, and its faults as ``code: text``."""
         raise NotImplementedError
 

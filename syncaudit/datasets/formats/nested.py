@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from syncaudit.datasets.source import Source
 
-__all__ = ["MOST", "files_below", "inside", "name_of", "recordings", "walk"]
+__all__ = ["MOST", "NestedFormat", "files_below", "inside", "name_of", "walk"]
 
 MOST = 100
 """Limit of folders that a probe visits: other formats may have any number."""
@@ -30,11 +31,27 @@ def walk(
             waiting += [(child, left - 1) for child in reversed(source.folders(folder))]
 
 
-def recordings(
-    source: Source, is_one: Callable[[str], bool], *, depth: int, most: int = sys.maxsize
-) -> Iterator[str]:
-    """Yield the folders that are a recording."""
-    return (folder for folder, found in walk(source, is_one, depth=depth, most=most) if found)
+class NestedFormat:
+    """Base of formats whose recordings are folders, recognised by their contents."""
+
+    takes_rules = False
+    _depth: int  # levels below the data set at which recordings may lie
+    _expected: str  # contents of a recording's folder
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with a recording in it, at most `_depth` levels down."""
+        if next(self._folders(source, most=MOST), None) is not None:
+            return None
+        return f"no folder with {self._expected}, up to {self._depth} levels down"
+
+    def _is_one(self, source: Source, folder: str) -> bool:
+        """Return whether a folder holds a recording."""
+        raise NotImplementedError
+
+    def _folders(self, source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
+        """Yield the folders that hold a recording, in the order of their names."""
+        found = walk(source, partial(self._is_one, source), depth=self._depth, most=most)
+        return (folder for folder, is_one in found if is_one)
 
 
 def files_below(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CanSpec, ImuSpec, SourceSpec, StateSpec
@@ -26,9 +26,10 @@ _KMH = 1 / 3.6
 _DEGREES = math.pi / 180
 _G = 9.80665
 _XYZ = ("x", "y", "z")
+_WHEELS = ("fl", "fr", "rl", "rr")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Message:
     """Rule that turns a message into a source."""
 
@@ -38,26 +39,15 @@ class _Message:
     is_received: bool = False  # timestamps are reception times
 
 
+_POSE = ("pos", "orientation", "vel", "accel", "rotation_rate")
 _MESSAGES: Mapping[str, _Message] = MappingProxyType(
     {
-        "ms_imu": _Message(
-            kind="imu",
-            columns={"gyro": ("rotation_rate", 1.0), "accel": ("linear_accel", 1.0)},
-        ),
-        "pose": _Message(
-            kind="state",
-            columns={
-                "pos": ("pos", 1.0),
-                "orientation": ("orientation", 1.0),
-                "vel": ("vel", 1.0),
-                "accel": ("accel", 1.0),
-                "rotation_rate": ("rotation_rate", 1.0),
-            },
-        ),
-        "steeranglefeedback": _Message(kind="can", columns={"steering_angle": ("value", 1.0)}),
+        "ms_imu": _Message("imu", {"gyro": ("rotation_rate", 1.0), "accel": ("linear_accel", 1.0)}),
+        "pose": _Message("state", {name: (name, 1.0) for name in _POSE}),
+        "steeranglefeedback": _Message("can", {"steering_angle": ("value", 1.0)}),
         "vehicle_monitor": _Message(
-            kind="can",
-            columns={
+            "can",
+            {
                 "speed": ("vehicle_speed", _KMH),
                 "yaw_rate": ("yaw_rate", _DEGREES),
                 "steering_angle": ("steering", _DEGREES),
@@ -65,18 +55,15 @@ _MESSAGES: Mapping[str, _Message] = MappingProxyType(
             },
         ),
         "zoesensors": _Message(
-            kind="can",
-            columns={"brake": ("brake_sensor", 1.0), "steering_angle": ("steering_sensor", 1.0)},
+            "can",
+            {"brake": ("brake_sensor", 1.0), "steering_angle": ("steering_sensor", 1.0)},
             is_received=True,
         ),
         "zoe_veh_info": _Message(
-            kind="can",
-            columns={
+            "can",
+            {
                 "speed": ("odom_speed", _KMH),
-                "wheel_speed_fl": ("FL_wheel_speed", 1.0),
-                "wheel_speed_fr": ("FR_wheel_speed", 1.0),
-                "wheel_speed_rl": ("RL_wheel_speed", 1.0),
-                "wheel_speed_rr": ("RR_wheel_speed", 1.0),
+                **{f"wheel_speed_{w}": (f"{w.upper()}_wheel_speed", 1.0) for w in _WHEELS},
                 "long_accel": ("longitudinal_accel", 1.0),
                 "lateral_accel": ("transversal_accel", _G),
                 "steering_angle": ("steer_corrected", _DEGREES),

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import math
 import re
-import sys
+import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.nested import MOST, inside, recordings
-from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.formats.tfrecord import Value, iter_records, read_example
+from syncaudit.datasets.formats.nested import NestedFormat, inside
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate_of_rules
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
-__all__ = ["RldsFormat"]
+__all__ = ["RldsFormat", "read_example"]
 
 _FEATURES = "features.json"
-_DEPTH = 2  # data set, version
 _SHARD = re.compile(r"^(?:.*-)?([A-Za-z0-9_]+)\.tfrecord(?:-(\d+)-of-(\d+))?$")
 _STEPS = "steps/"
+# Lists of an Example.
+_Value = list[bytes] | NDArray[np.float32]
+# More than a protocol buffer can hold.
+_MOST_BYTES = 1 << 31
+_VARINT, _EIGHT_BYTES, _DELIMITED, _FOUR_BYTES = 0, 1, 2, 5
+_WIDTHS = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
+_BYTES_LIST, _FLOAT_LIST = 1, 2
 
 
-class RldsFormat:
+class RldsFormat(NestedFormat):
     """One clip per episode; image features are cameras, float vectors state and action.
 
     Steps have no timestamps: they are counted at the ``rate_hz`` of the rules, else only numbered.
@@ -36,33 +43,23 @@ class RldsFormat:
     name = "rlds"
     summary = "RLDS, Open X-Embodiment: features.json with *.tfrecord files"
     takes_rules = True
+    _depth = 2  # data set, version
+    _expected = f"{_FEATURES} and *.tfrecord files"
 
-    def probe(self, source: Source) -> str | None:
-        """Accept a folder with features and records, at most two levels down."""
-        if next(_folders(source, most=MOST), None) is not None:
-            return None
-        return f"no folder with {_FEATURES} and *.tfrecord files, up to {_DEPTH} levels down"
+    def _is_one(self, source: Source, folder: str) -> bool:
+        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes, shards in the order of their names."""
         if find_spec("crc32c") is None:
             raise MissingExtraError("crc32c", extra="rlds", purpose=f"the format {self.name}")
-        from syncaudit.datasets.steps.stamps import rate_of_rules
-
         rate_hz = rate_of_rules(job.rules)
-        for folder in _folders(source):
+        for folder in self._folders(source):
             shapes = _shapes(source, folder, job)
             names = _shards(source, folder)
             _note_missing(folder, names, job)
             for name in names:
                 yield from _episodes(source, name, shapes, rate_hz, job)
-
-
-def _folders(source: Source, *, most: int = sys.maxsize) -> Iterator[str]:
-    def is_one(folder: str) -> bool:
-        return source.has(inside(folder, _FEATURES)) and bool(_shards(source, folder))
-
-    return recordings(source, is_one, depth=_DEPTH, most=most)
 
 
 def _shards(source: Source, folder: str) -> list[str]:
@@ -91,14 +88,12 @@ def _episodes(
     rate_hz: float | None,
     job: Import,
 ) -> Iterator[Clip]:
-    from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of
-
     place = source.uri_of(name).split("::")[0].split("/")
     found = _SHARD.match(place[-1])
     shard = f"{found[1]}-{found[2] or '00000'}" if found else ""
     prefix = "/".join([*place[-3:-1], shard])  # data set, version
     with source.open(name) as file:
-        for number, content in enumerate(iter_records(file)):
+        for number, content in enumerate(_iter_records(file)):
             clip_id = f"{prefix}/{number:05d}"
             try:
                 if isinstance(content, str):
@@ -107,15 +102,15 @@ def _episodes(
             except (ValueError, LookupError) as error:
                 text = f"record {number} of {place[-1]} cannot be read: {one_line(error)}"
                 fault = [f"corrupt: {text}. Download the file again."]
-                yield broken_clip(clip_id, fault, job, source.base_uri)
+                yield broken_clip(clip_id, fault, job, source)
                 continue
             lengths = Counter(len(array) for array in arrays.values())
             n_steps = lengths.most_common(1)[0][0] if lengths else 0
             episode = Episode(clip_id=clip_id, arrays=arrays, rows=(0, n_steps), rate_hz=rate_hz)
-            yield clip_of(episode, job, source.base_uri)
+            yield clip_of(episode, job, source)
 
 
-def _arrays(values: Mapping[str, Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+def _arrays(values: Mapping[str, _Value], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Return the features of the steps as arrays with one row per step."""
     arrays: dict[str, Any] = {}
     for name, value in values.items():
@@ -183,3 +178,99 @@ def _shape(feature: Mapping[str, Any]) -> tuple[int, ...] | str:
         return f"{tensor['dtype']} is not a vector of motion"
     shape = tuple(int(length) for length in tensor["shape"].get("dimensions", ()))
     return shape if min(shape, default=0) >= 0 else "its shape is not fixed"
+
+
+def _iter_records(file: BinaryIO) -> Iterator[bytes | str]:
+    """Yield the content of every record of a TFRecord file, or a description of its fault.
+
+    A file is a sequence of records: length (8 bytes, little endian), its checksum (4), content, its
+    checksum (4). Checksums are CRC-32C, rotated and shifted.
+
+    Damaged content affects only its own record; after a damaged length nothing more is read.
+    """
+    while head := file.read(12):
+        length, checksum = struct.unpack("<QI", head) if len(head) == 12 else (0, -1)
+        if _checksum(head[:8]) != checksum or length > _MOST_BYTES:
+            yield "its length is damaged, so nothing after it can be found"
+            return
+        data = file.read(length + 4)
+        if len(data) < length + 4:
+            yield f"the file breaks off in it: {len(data)} of {length + 4} bytes are there"
+            return
+        content = data[:length]
+        is_intact = struct.pack("<I", _checksum(content)) == data[length:]
+        yield content if is_intact else "its checksum is wrong, so its bytes were changed"
+
+
+def _checksum(data: bytes) -> int:
+    from crc32c import crc32c
+
+    plain = crc32c(data)
+    return ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def read_example(content: bytes) -> dict[str, _Value]:
+    """Return the lists of bytes and floats in an Example or SequenceExample by name.
+
+    It is a protocol buffer of named lists: bytes, floats or integers
+    (tensorflow/core/example/example.proto).
+
+    Lists of integers, which hold flags and labels, are left out. ValueError if it is not one.
+    """
+    found: dict[str, _Value] = {}
+    for number, features in _fields(memoryview(content)):
+        for _, entry in _fields(features):
+            parts = dict(_fields(entry))
+            name = str(parts[1], "utf-8") if 1 in parts else ""
+            # A Feature, or in a SequenceExample (field 2) a list of one Feature per step.
+            each = [parts[2]] if number == 1 else [step for _, step in _fields(parts[2])]
+            values = [_value(feature) for feature in each if feature]
+            lists = [value for value in values if isinstance(value, list)]
+            if lists:
+                found[name] = [item for value in lists for item in value]
+            elif floats := [value for value in values if isinstance(value, np.ndarray)]:
+                found[name] = np.concatenate(floats)
+    return found
+
+
+def _value(feature: memoryview) -> _Value | None:
+    for kind, values in _fields(feature):
+        items = [item for _, item in _fields(values)]
+        if kind == _BYTES_LIST:
+            return [bytes(item) for item in items]
+        if kind == _FLOAT_LIST:
+            return np.frombuffer(b"".join(items), "<f4")
+    return None
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Yield number and bytes of each field of a message."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        wire = key & 7
+        if wire == _DELIMITED:
+            size, at = _varint(message, at)
+        elif wire == _VARINT:
+            size = _varint(message, at)[1] - at
+        elif wire in _WIDTHS:
+            size = _WIDTHS[wire]
+        else:
+            raise ValueError(f"wire type {wire} at byte {at} is not valid in an Example")
+        if at + size > len(message):
+            raise ValueError(f"a field at byte {at} is longer than what holds it")
+        yield key >> 3, message[at : at + size]
+        at += size
+
+
+def _varint(message: memoryview, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            break
+        byte = message[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise ValueError(f"the number that ends at byte {at} breaks off")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from syncaudit.datasets.formats.nested import MOST, files_below
-from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.loggers import logger_sources
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, name_sources, stem_of
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.tracks import tracks_in
 from syncaudit.errors import StreamReadError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
@@ -57,15 +57,13 @@ class VideoImuFormat(LogFileFormat):
             damage = str(error)
         return fields, damage
 
-    def _sources_of(
-        self, content: Any, log: Log, note: Callable[[str], None]
-    ) -> tuple[dict[str, Logged], list[str]]:
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
         fields, damage = content
         logged: dict[str, Logged] = {}
         if log.first_of([_VIDEO]) is None:
-            note(f"left out the camera: {_VIDEO} is not there")
+            log.note(f"left out the camera: {_VIDEO} is not there")
         elif not fields[_FRAME]:
-            note("left out the camera: its frames have no times")
+            log.note("left out the camera: its frames have no times")
         else:
             logged["camera"] = _camera(fields[_FRAME], fields[_CAMERA])
         if samples := fields[_IMU]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.samples import ROW_PART, iter_members, placed_row
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.tracks import assume_starts
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
@@ -110,15 +110,6 @@ def _json_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any
     return content if isinstance(content, dict) else {}
 
 
-def _clip_keys(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the clip-level keys of a JSON part."""
-    return {
-        key: content[key]
-        for key, kind in _CLIP_KEYS.items()
-        if isinstance(content.get(key), kind) and not isinstance(content[key], bool)
-    }
-
-
 def _own_row(parts: _Parts, shard: str) -> dict[str, Any] | None:
     """Return the manifest row that `syncaudit export-shards` left in a sample."""
     content = parts.get(ROW_PART, parts.get("json", ("", {})))[1]
@@ -148,7 +139,12 @@ def _clip(
         return _checked({"clip_id": clip_id, **own}, source, shard, key)
     names = _names(parts)
     found = name_sources(list(names), rules)
-    about = _clip_keys(parts.get("json", ("", {}))[1])
+    content = parts.get("json", ("", {}))[1]
+    about: dict[str, Any] = {
+        each: content[each]
+        for each, kind in _CLIP_KEYS.items()
+        if isinstance(content.get(each), kind) and not isinstance(content[each], bool)
+    }
     for name in found.ignored:
         if name != "json" or not about:
             job.note(f"ignored parts {name}")

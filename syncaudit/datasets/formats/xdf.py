@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,7 @@ class XdfFormat(LogFileFormat):
 
         return pyxdf.load_xdf(str(path), on_chunk=keep, dejitter_timestamps=False)[0], recorded_s
 
-    def _sources_of(
-        self,
-        content: Any,
-        log: Log,  # noqa: ARG002  # one signature
-        note: Callable[[str], None],
-    ) -> tuple[dict[str, Logged], list[str]]:
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
         streams, recorded_s = content
         logged: dict[str, Logged] = {}
         for stream in streams:
@@ -65,7 +60,7 @@ class XdfFormat(LogFileFormat):
             found = _logged(stream, recorded_s[info["stream_id"]])
             if found is None:
                 kind = _text(info, "type") or "no type"
-                note(f"ignored streams of {kind}: nothing here describes motion or events")
+                log.note(f"ignored streams of {kind}: nothing here describes motion or events")
                 continue
             name = _UNSAFE.sub("_", _text(info, "name")).strip("_") or "stream"
             logged[name if name not in logged else f"{name}_{info['stream_id']}"] = found

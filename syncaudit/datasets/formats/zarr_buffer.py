@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syncaudit.datasets.formats.nested import MOST, inside, walk
-from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.protocol import Import
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.arrays import READ_ERRORS
+from syncaudit.datasets.steps.episode import Episode, clip_of, rate_of_rules
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import CameraSpec, Clip
 
@@ -49,8 +51,6 @@ class ZarrFormat:
         """Yield the episodes, buffers in the order of their names."""
         if find_spec("zarr") is None:
             raise MissingExtraError("zarr", extra="zarr", purpose=f"the format {self.name}")
-        from syncaudit.datasets.steps.stamps import rate_of_rules
-
         rate_hz = rate_of_rules(job.rules)
         for buffer in _buffers(source):
             with _opened(source, buffer) as (group, names):
@@ -72,8 +72,6 @@ def _opened(source: Source, buffer: str) -> Iterator[tuple[zarr.Group, list[str]
     """Open a buffer; yield its group and the names of its arrays."""
     import zarr
     from zarr.storage import ZipStore
-
-    from syncaudit.datasets.steps.roles import READ_ERRORS
 
     with suppress(ImportError):  # image codecs
         from imagecodecs.numcodecs import register_codecs
@@ -112,8 +110,6 @@ def _clips(
     rate_hz: float | None,
     job: Import,
 ) -> Iterator[Clip]:
-    from syncaudit.datasets.steps.episode import Episode, clip_of
-
     place = source.uri_of(buffer) if buffer else source.base_uri
     ends = _episode_ends(group, place)
     findings: list[str] = []
@@ -128,7 +124,7 @@ def _clips(
             rate_hz=rate_hz,
             findings=findings,
         )
-        clip = clip_of(episode, job, source.base_uri)
+        clip = clip_of(episode, job, source)
         videos = _videos(source, buffer, number)
         if videos:
             job.note("videos/EPISODE/*.mp4 -> cameras: nothing states when they began")
@@ -137,8 +133,6 @@ def _clips(
 
 def _episode_ends(group: zarr.Group, place: str) -> list[int]:
     """Return the end row (exclusive) of every episode."""
-    from syncaudit.datasets.steps.roles import READ_ERRORS
-
     try:
         ends = np.asarray(_array(group, _ENDS)[:])
         if ends.ndim != 1 or ends.dtype.kind not in "iu":
@@ -162,8 +156,6 @@ def _arrays(
     group: zarr.Group, names: list[str], findings: list[str], job: Import
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, array) for each array that can be opened."""
-    from syncaudit.datasets.steps.roles import READ_ERRORS
-
     for name in names:
         try:
             array = _array(group, f"data/{name}")

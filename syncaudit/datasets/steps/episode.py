@@ -12,47 +12,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.steps.images import is_blank, write_images
-from syncaudit.datasets.steps.roles import READ_ERRORS, Role, StepArray, role_of
-from syncaudit.datasets.steps.stamps import Stamps, counted
-from syncaudit.errors import one_line
+from syncaudit.datasets.protocol import Import
+from syncaudit.datasets.source import Source
+from syncaudit.datasets.steps.arrays import (
+    READ_ERRORS,
+    Role,
+    StepArray,
+    is_blank,
+    role_of,
+    write_images,
+)
+from syncaudit.errors import UsageError, nearest_name, one_line
 from syncaudit.formatting import word_count
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec, is_usable
+from syncaudit.model.arrays import Ints
+from syncaudit.model.clip import StampKind
 
-__all__ = ["Episode", "broken_clip", "clip_of"]
+__all__ = ["Episode", "Stamps", "broken_clip", "clip_of", "counted", "rate_of_rules"]
 
 # A day at 100 Hz: an episode that claims more steps is damaged.
 _MOST_STEPS = 10_000_000
+# Nominal rate of rows whose rate is not stated: their stamp_kind is ``index``.
+_NOMINAL_HZ = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stamps:
+    """The timestamps of steps, int64 ns of shape (n,), and their kind."""
+
+    time_ns: Ints
+    kind: StampKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Episode:
-    """Rows of arrays that were recorded together.
+    """Rows of arrays that were recorded together."""
 
-    Parameters
-    ----------
-    clip_id : str
-        Unique in the data set; separates its files from others'.
-    arrays : mapping of str to StepArray
-        Name, with ``/`` between groups, to an array with one row per step.
-    rows : tuple of int
-        First row and the one after the last.
-    rate_hz : float, optional
-        Steps per second, if the data set states it.
-    findings : list of str
-        Its faults, as ``code: text``.
-    """
-
-    clip_id: str
+    clip_id: str  # unique in the data set; separates its files from others'
+    # name, with ``/`` between groups, to an array with one row per step
     arrays: Mapping[str, StepArray]
-    rows: tuple[int, int]
-    rate_hz: float | None = None
-    findings: list[str] = field(default_factory=list)
+    rows: tuple[int, int]  # first row and the one after the last
+    rate_hz: float | None = None  # steps per second, if the data set states it
+    findings: list[str] = field(default_factory=list)  # its faults, as ``code: text``
 
 
-def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
+def clip_of(episode: Episode, job: Import, source: Source) -> Clip:
     """Return the clip of an episode, with its data written beside the manifest."""
     n_steps = episode.rows[1] - episode.rows[0]
     if not 0 < n_steps <= _MOST_STEPS:
@@ -60,7 +65,7 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
             *episode.findings,
             f"corrupt: it holds {word_count(n_steps, 'step')}. Record or copy it again.",
         ]
-        return broken_clip(episode.clip_id, faults, job, base_uri)
+        return broken_clip(episode.clip_id, faults, job, source)
     taken: dict[Role, dict[str, StepArray]] = {role: {} for role in Role}
     findings = list(episode.findings)
     for name, array in episode.arrays.items():
@@ -93,23 +98,49 @@ def clip_of(episode: Episode, job: Import, base_uri: str) -> Clip:
         )
     if not sources:
         faults = [*findings, "empty: it holds no images, state or actions"]
-        return broken_clip(episode.clip_id, faults, job, base_uri)
-    return Clip(
-        clip_id=episode.clip_id,
-        recording_id=episode.clip_id,
-        sources=sources,
-        base_uri=base_uri,
-    )
+        return broken_clip(episode.clip_id, faults, job, source)
+    return source.clip(episode.clip_id, sources)
 
 
-def broken_clip(clip_id: str, findings: list[str], job: Import, base_uri: str) -> Clip:
+def broken_clip(clip_id: str, findings: list[str], job: Import, source: Source) -> Clip:
     """Return a clip for an unreadable episode, so that it gets a verdict."""
     for text in findings:
         job.note(f"{clip_id}: {text.partition(': ')[2]}")
     empty = {"timestamp_ns": np.empty(0, np.int64)}
     table = job.sidecars.write_table(f"{clip_id}/episode.parquet", empty)
-    sources: dict[str, SourceSpec] = {"episode": EventsSpec(uri=table, findings=findings)}
-    return Clip(clip_id=clip_id, recording_id=clip_id, sources=sources, base_uri=base_uri)
+    return source.clip(clip_id, {"episode": EventsSpec(uri=table, findings=findings)})
+
+
+def counted(n_steps: int, rate_hz: float | None, job: Import) -> Stamps:
+    """Return timestamps that count steps at a rate, or number them if it is unknown."""
+    kind: StampKind = "index" if rate_hz is None else "counter"
+    time_ns = np.rint(np.arange(n_steps) * 1e9 / (rate_hz or _NOMINAL_HZ)).astype(np.int64)
+    job.note(
+        "nothing states a time or a rate: steps are numbered only, so nothing can pass. Give the "
+        "rate with rate_hz in --rules"
+        if rate_hz is None
+        else f"timestamps are step / {rate_hz:g} Hz: a counter, not capture times"
+    )
+    return Stamps(time_ns=time_ns, kind=kind)
+
+
+def rate_of_rules(rules: Mapping[str, Any]) -> float | None:
+    """Return the rate that ``--rules`` set for all episodes.
+
+    UsageError if they hold anything else.
+    """
+    for key in rules:
+        if key != "rate_hz":
+            raise UsageError(
+                f"the rules hold the unknown key '{key}'", hint=nearest_name(key, ["rate_hz"])
+            )
+    rate_hz = rules.get("rate_hz")
+    if rate_hz is None:
+        return None
+    is_number = isinstance(rate_hz, int | float) and not isinstance(rate_hz, bool)
+    if not is_number or not 0 < rate_hz < 1e6:
+        raise UsageError(f"rate_hz is {rate_hz!r}", hint="Give steps per second: rate_hz = 15.")
+    return float(rate_hz)
 
 
 def _unread(name: str, error: BaseException) -> str:
@@ -144,10 +175,10 @@ def _cameras(
             job.note(f"ignored {name} where it is one blank image: padding")
             continue
         path = job.sidecars.path(f"{episode.clip_id}/{title}")
-        written = write_images(path, arrays[name], rows, stamps.time_ns)
+        file, fault = write_images(path, arrays[name], rows, stamps.time_ns)
         own = list(findings)
-        if written.fault:
-            text = f"{name} is left out from image {written.n_kept} on: {written.fault}"
+        if fault:
+            text = f"{name} is left out from image {file.n_kept} on: {fault}"
             own.append(f"unreadable: {text}")
         table = table or job.sidecars.write_table(
             f"{episode.clip_id}/stamps.parquet", {"timestamp_ns": stamps.time_ns}
@@ -155,7 +186,7 @@ def _cameras(
         yield (
             title,
             CameraSpec(
-                uri=written.uri or table, timestamps=table, stamp_kind=stamps.kind, findings=own
+                uri=file.uri or table, timestamps=table, stamp_kind=stamps.kind, findings=own
             ),
         )
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.datasets.source import Source
-from syncaudit.datasets.steps.roles import READ_ERRORS
+from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.readers.folders import natural_key
 
@@ -28,10 +28,7 @@ def require_h5py(name: str) -> None:
 def open_hdf5(source: Source, name: str) -> Iterator[h5py.File]:
     """Open a file of a data set.
 
-    Raises
-    ------
-    ManifestError
-        If it is not HDF5, or is truncated.
+    ManifestError if it is not HDF5, or is truncated.
     """
     import h5py
 
@@ -91,17 +88,13 @@ def arrays_of(group: h5py.Group) -> dict[str, h5py.Dataset]:
     found: dict[str, h5py.Dataset] = {}
 
     def take(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape and _is_own(item):
+        is_array = isinstance(item, h5py.Dataset) and item.shape
+        if is_array and not item.is_virtual and item.external is None:  # reads its own file only
             found[name] = item
 
     with _worded(group):
         group.visititems(take)  # follows no links, and no group twice
     return found
-
-
-def _is_own(array: h5py.Dataset) -> bool:
-    """Return whether an array is read only from its own file."""
-    return not array.is_virtual and array.external is None
 
 
 @contextmanager

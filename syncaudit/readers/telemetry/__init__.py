@@ -21,12 +21,8 @@ def holds_telemetry(path: str) -> bool:
 def read_telemetry(path: str) -> Telemetry | None:
     """Return the telemetry embedded in a local video, or None if there is none.
 
-    Raises
-    ------
-    StreamReadError
-        If it is not a video.
-    MissingExtraError
-        If the package that reads it is not installed.
+    StreamReadError if it is not a video. MissingExtraError if the package that reads it is not
+    installed.
     """
     found = read_gpmf(path)
     if found is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,15 +55,14 @@ _UNSTABILISED = {"", "N", "N/A", "NONE", "OFF"}
 _MIN_TURN_DEG = 1.0
 
 
-@dataclass(slots=True)
-class _Payloads:
-    """Payloads of one sensor; None where a payload has no timestamp or count of its own."""
+class _Payload(NamedTuple):
+    """One payload of a sensor."""
 
-    begins_s: list[float] = field(default_factory=list)
-    lasts_s: list[float] = field(default_factory=list)
-    stamps_s: list[float | None] = field(default_factory=list)
-    totals: list[int | None] = field(default_factory=list)
-    values: list[Floats] = field(default_factory=list)
+    begin_s: float
+    last_s: float
+    stamp_s: float | None  # its own timestamp
+    total: int | None  # samples that the sensor has taken so far
+    values: Floats
 
 
 def holds_gpmf(path: str) -> bool:
@@ -76,7 +75,7 @@ def read_gpmf(path: str) -> Telemetry | None:
 
     StreamReadError if it is not a video.
     """
-    found: dict[bytes, _Payloads] = {}
+    found: dict[bytes, list[_Payload]] = {}
     settings: dict[bytes, str] = {}
     for content, begin_s, last_s in _packets(path):
         for key, _, _, device in _entries(content):
@@ -136,7 +135,7 @@ def _take_device(
     device: bytes,
     begin_s: float,
     last_s: float,
-    found: dict[bytes, _Payloads],
+    found: dict[bytes, list[_Payload]],
     settings: dict[bytes, str],
 ) -> None:
     """Add the contents of one payload for one device (a camera, a drone)."""
@@ -147,20 +146,23 @@ def _take_device(
             continue
         parts = {name: (kind, size, data) for name, kind, size, data in _entries(stream)}
         sensor = next((name for name in (*_SENSORS, _IMAGE_TURN) if name in parts), None)
-        if sensor is None or not _has_fix(parts):
+        fix = _first(parts, b"GPSF")  # of a GPS alone
+        if sensor is None or (fix is not None and fix < _MIN_FIX):
             continue
         values = _scaled(parts, sensor)
         if values is None:
             continue  # damaged, or nothing was sampled
-        payloads = found.setdefault(sensor, _Payloads())
-        payloads.begins_s.append(begin_s)
-        payloads.lasts_s.append(last_s)
-        payloads.values.append(values)
         total = _first(parts, b"TSMP")
-        payloads.totals.append(None if total is None else int(total))
         own = next((name for name in _STAMPS if name in parts), b"")
         stamp = _first(parts, own)
-        payloads.stamps_s.append(None if stamp is None else _STAMPS[own] * stamp)
+        payload = _Payload(
+            begin_s,
+            last_s,
+            None if stamp is None else _STAMPS[own] * stamp,
+            None if total is None else int(total),
+            values,
+        )
+        found.setdefault(sensor, []).append(payload)
 
 
 def _settings_of(device: bytes) -> dict[bytes, str]:
@@ -176,12 +178,6 @@ def _settings_of(device: bytes) -> dict[bytes, str]:
 
 
 _Parts = Mapping[bytes, tuple[bytes, int, bytes]]
-
-
-def _has_fix(parts: _Parts) -> bool:
-    """Return whether a GPS payload has a fix; payloads of other sensors always qualify."""
-    fix = _first(parts, b"GPSF")
-    return fix is None or fix >= _MIN_FIX
 
 
 def _scaled(parts: _Parts, sensor: bytes) -> Floats | None:
@@ -216,25 +212,24 @@ def _numbers(parts: _Parts, key: bytes) -> Floats:
     return np.stack([rows[name].astype(np.float64) for name in row.names or ()], axis=1)
 
 
-def _on_one_clock(payloads: _Payloads) -> SensorSamples:
+def _on_one_clock(payloads: Sequence[_Payload]) -> SensorSamples:
     """Assign times to all samples by a line through (samples before the payload, time)."""
-    counts = np.array([len(values) for values in payloads.values])
-    before = _samples_before(counts, payloads.totals)
-    begins_s = np.array(payloads.begins_s)
+    counts = np.array([len(each.values) for each in payloads])
+    before = _samples_before(counts, [each.total for each in payloads])
+    begins_s = np.array([each.begin_s for each in payloads])
     if counts.size == 1:
-        period_s = payloads.lasts_s[0] / counts[0]
+        period_s = payloads[0].last_s / counts[0]
     else:
         period_s = float(np.polyfit(before, begins_s, 1)[0])
-        own_s = [stamp for stamp in payloads.stamps_s if stamp is not None]
+        own_s = [each.stamp_s for each in payloads if each.stamp_s is not None]
         if len(own_s) == counts.size:
             slope_s = float(np.polyfit(before, np.array(own_s) - own_s[0], 1)[0])
             if abs(slope_s / period_s - 1.0) < _MOST_APART:
                 period_s = slope_s
     start_s = float(np.mean(begins_s - period_s * before))
     number = np.concatenate([first + np.arange(n) for first, n in zip(before, counts, strict=True)])
-    return SensorSamples(
-        times_s=start_s + period_s * number, values=np.concatenate(payloads.values)
-    )
+    values = np.concatenate([each.values for each in payloads])
+    return SensorSamples(times_s=start_s + period_s * number, values=values)
 
 
 def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> NDArray[np.int64]:
@@ -248,7 +243,7 @@ def _samples_before(counts: NDArray[np.int64], totals: Sequence[int | None]) -> 
     return before if bool(np.all(np.diff(before) >= counts[:-1])) else known
 
 
-def _why_stabilised(settings: Mapping[bytes, str], turns: _Payloads | None) -> str | None:
+def _why_stabilised(settings: Mapping[bytes, str], turns: Sequence[_Payload] | None) -> str | None:
     """Return the evidence that the image was stabilised, or None."""
     applied = settings.get(b"EISA", "")
     if applied.upper() not in _UNSTABILISED:
@@ -256,7 +251,7 @@ def _why_stabilised(settings: Mapping[bytes, str], turns: _Payloads | None) -> s
     if not applied and settings.get(b"EISE", "") == "Y":
         return "according to the camera's settings (EISE Y)"
     if turns is not None:
-        axes = np.concatenate(turns.values)[:, 1:4]
+        axes = np.concatenate([each.values for each in turns])[:, 1:4]
         most = 2.0 * math.asin(min(1.0, float(np.linalg.norm(axes, axis=1).max(initial=0.0))))
         if math.degrees(most) > _MIN_TURN_DEG:
             return f"the image was turned by up to {math.degrees(most):.1f} degrees (IORI)"

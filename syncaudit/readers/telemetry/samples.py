@@ -12,34 +12,18 @@ __all__ = ["SensorSamples", "Telemetry"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensorSamples:
-    """Samples of one sensor.
+    """Samples of one sensor."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Presentation times of the container.
-    values : ndarray, shape (n, d)
-        In SI units.
-    """
-
-    times_s: Floats
-    values: Floats
+    times_s: Floats  # shape (n,); presentation times of the container
+    values: Floats  # shape (n, d); in SI units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Telemetry:
-    """Telemetry of one video.
+    """Telemetry of one video."""
 
-    Parameters
-    ----------
-    camera : str
-        Make or model, for people.
-    sensors : mapping of str to SensorSamples
-        ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s.
-    stabilised : str, optional
-        Evidence that the image was rotated relative to the camera; None if there is none.
-    """
-
-    camera: str
+    camera: str  # make or model, for people
+    # ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s
     sensors: Mapping[str, SensorSamples]
+    # evidence that the image was rotated relative to the camera; None if there is none
     stabilised: str | None = None

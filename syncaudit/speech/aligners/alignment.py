@@ -22,6 +22,7 @@ __all__ = [
     "align_each",
     "aligned_tiers",
     "phones_of_text",
+    "refuse_unusable",
     "remarks_on_unknown",
     "words_of_text",
 ]
@@ -34,35 +35,22 @@ _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
 _SPOKEN_NOISE = "spn"
 # Aligners round times; touching intervals may overlap by less than this.
 _ROUNDING_S = 1e-4
+# Features of sound need a few frames; viter panics without any.
+_MIN_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Utterance:
-    """Sound and what is spoken in it.
+    """Sound and what is spoken in it."""
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    samples : ndarray of float32, shape (n,)
-        One channel, full scale 1.
-    rate_hz : float
-        Sampling rate.
-    words : tuple of str
-        In order, without punctuation; empty if only phones are known.
-    phones : tuple of tuple of str
-        Given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
-        words. Empty: the aligner finds the pronunciation itself.
-    language : str
-        Language of the words: ``en``, ``de`` ...
-    """
-
-    name: str
-    samples: NDArray[np.float32]
+    name: str  # for messages
+    samples: NDArray[np.float32]  # shape (n,); one channel, full scale 1
     rate_hz: float
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # in order, without punctuation; empty if only phones are known
+    # given pronunciation, in IPA or ARPAbet: one entry per word, or per phone if there are no
+    # words. Empty: the aligner finds the pronunciation itself.
     phones: tuple[tuple[str, ...], ...] = ()
-    language: str = "en"
+    language: str = "en"  # language of the words: ``en``, ``de``
 
     @property
     def duration_s(self) -> float:
@@ -72,28 +60,16 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """When each word and phone was spoken, according to an aligner.
+    """When each word and phone was spoken, according to an aligner."""
 
-    Parameters
-    ----------
-    aligner : str
-        Name and version.
-    words, phones : Tier
-        Intervals in order, in seconds of the sound, without silences. `words` is empty if the
-        utterance has none.
-    guessed : tuple of str
-        Words whose pronunciation was guessed from their letters.
-    remarks : tuple of str
-        Remarks for the user, as sentences.
-    has_own_score : bool
-        Whether the aligner itself has checked how well text and sound fit.
-    """
-
-    aligner: str
+    aligner: str  # name and version
+    # intervals in order, in seconds of the sound, without silences. `words` is empty if the
+    # utterance has none.
     words: Tier
     phones: Tier
-    guessed: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()  # words whose pronunciation was guessed from their letters
+    remarks: tuple[str, ...] = ()  # remarks for the user, as sentences
+    # whether the aligner itself has checked how well text and sound fit
     has_own_score: bool = False
 
 
@@ -111,11 +87,7 @@ class Aligner(Protocol):
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
         """Align utterances independently; what cannot be aligned becomes its error.
 
-        Parameters
-        ----------
-        utterances : sequence of Utterance
-            All in a language and kind of text that are available, according to
-            `unavailable_reason`.
+        All are in a language and kind of text that is available (`unavailable_reason`).
         """
 
 
@@ -132,15 +104,20 @@ def align_each(
     return found
 
 
+def refuse_unusable(utterance: Utterance) -> None:
+    """Raise AlignmentError for sound that no aligner can use."""
+    if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
+        raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")
+    if not np.isfinite(utterance.samples).all():
+        raise AlignmentError(f"{utterance.name}: the audio holds NaN or infinite samples")
+
+
 def aligned_tiers(
     name: str, words: Sequence[Interval], phones: Sequence[Interval]
 ) -> tuple[Tier, Tier]:
     """Return words and phones without silences.
 
-    Raises
-    ------
-    AlignmentError
-        If nothing is left, or the times are out of order.
+    AlignmentError if nothing is left, or the times are out of order.
     """
     tiers = []
     for what, intervals in (("words", words), ("phones", phones)):
@@ -164,10 +141,7 @@ def aligned_tiers(
 def remarks_on_unknown(name: str, words: Tier, phones: Tier) -> tuple[str, ...]:
     """Return the remark about words that the dictionary lacks.
 
-    Raises
-    ------
-    AlignmentError
-        If it lacks them all: their times are then meaningless.
+    AlignmentError if it lacks them all: their times are then meaningless.
     """
     unknown = [one.label for one in words.intervals if _is_unknown(one, phones)]
     if len(unknown) == len(words.intervals):

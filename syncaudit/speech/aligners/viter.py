@@ -23,6 +23,7 @@ from syncaudit.speech.aligners.alignment import (
     Utterance,
     align_each,
     aligned_tiers,
+    refuse_unusable,
     remarks_on_unknown,
 )
 
@@ -30,7 +31,6 @@ __all__ = ["DICTIONARY_VARIABLE", "MODEL_VARIABLE", "ViterAligner"]
 
 MODEL_VARIABLE = "SYNCAUDIT_VITER_MODEL"
 DICTIONARY_VARIABLE = "SYNCAUDIT_VITER_DICTIONARY"
-_MIN_S = 0.2  # its features need a few frames; it panics without any
 
 
 class ViterAligner:
@@ -78,11 +78,8 @@ class ViterAligner:
     def _align(self, utterance: Utterance) -> Alignment:
         import viter
 
-        if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
-            raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")
+        refuse_unusable(utterance)
         samples = np.ascontiguousarray(utterance.samples, dtype=np.float32)
-        if not np.isfinite(samples).all():
-            raise AlignmentError(f"{utterance.name}: the audio holds NaN or infinite samples")
         try:
             # Its dictionaries are lower case.
             found = self._model.align(

@@ -1,10 +1,10 @@
 """Classify phones and words into broad kinds of sound, from IPA, ARPAbet or spelling."""
 
-from syncaudit.speech.phonetics.classes import TYPICAL_DURATION_S, PhoneClass
-from syncaudit.speech.phonetics.dictionary import look_up
-from syncaudit.speech.phonetics.spelling import Script, classes_of_spelling, script_of
+from syncaudit.speech.phonetics.spelling import Script, classes_of_spelling, look_up, script_of
 from syncaudit.speech.phonetics.symbols import (
+    TYPICAL_DURATION_S,
     Alphabet,
+    PhoneClass,
     alphabet_of,
     bare_arpabet,
     classes_of_phone,

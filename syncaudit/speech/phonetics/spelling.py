@@ -1,15 +1,18 @@
-"""Guess the classes of a word's sounds from its letters."""
+"""Find the classes of a word's sounds: in a dictionary, or guessed from its letters."""
 
 from __future__ import annotations
 
+import importlib.util
+import string
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 
-from syncaudit.speech.phonetics.classes import PhoneClass
+from syncaudit.speech.phonetics.symbols import PhoneClass, classes_of_arpabet
 
-__all__ = ["Script", "classes_of_spelling", "script_of"]
+__all__ = ["Script", "classes_of_spelling", "look_up", "script_of"]
 
 _V, _N, _A = PhoneClass.VOWEL, PhoneClass.NASAL, PhoneClass.APPROXIMANT
 _S, _F = PhoneClass.SIBILANT, PhoneClass.FRICATIVE
@@ -20,25 +23,14 @@ _C = (PhoneClass.CLOSURE, PhoneClass.SIBILANT)
 # reading; a wrong guess costs a little contrast but causes no bias.
 _GROUPS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
     {
-        "tsch": _C,
-        "sch": (_S,),
-        "tch": _C,
-        "sh": (_S,),
-        "sz": (_S,),
-        "ch": _C,
-        "cz": _C,
-        "dz": _C,
-        "dg": _C,
-        "th": (_F,),
-        "ph": (_F,),
+        **dict.fromkeys(("tsch", "tch", "ch", "cz", "dz", "dg"), _C),
+        **dict.fromkeys(("sch", "sh", "sz"), (_S,)),
+        **dict.fromkeys(("th", "ph"), (_F,)),
+        **dict.fromkeys(("ng", "gn"), (_N,)),
+        **dict.fromkeys(("ce", "ci", "cy"), (_S, _V)),
         "gh": (),
-        "ng": (_N,),
-        "gn": (_N,),
         "ck": _P,
         "qu": (*_P, _A),
-        "ce": (_S, _V),
-        "ci": (_S, _V),
-        "cy": (_S, _V),
         "x": (*_P, _S),
     }
 )
@@ -57,6 +49,7 @@ _LETTERS: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
 _COMPOSED: Mapping[str, str] = MappingProxyType(
     {"ç": "s", "š": "s", "ś": "s", "ş": "s", "č": "ch", "ć": "ch", "ž": "z", "ż": "z", "ź": "z"}
 )
+_MARKS = string.punctuation.replace("'", "") + "“”‘’„«»…–—¿¡"
 
 
 class Script(StrEnum):
@@ -124,3 +117,37 @@ def _plain(word: str) -> str:
             continue
         kept += [c for c in unicodedata.normalize("NFD", character) if c.isalnum()]
     return "".join(kept)
+
+
+def look_up(words: Collection[str]) -> dict[str, tuple[PhoneClass, ...]]:
+    """Return the classes of the words that the dictionary contains, by word as given.
+
+    Empty without pocketsphinx, whose wheel includes the CMU dictionary.
+
+    `words`: in any case, with or without punctuation around them.
+    """
+    path = _dictionary_path()
+    if path is None:
+        return {}
+    wanted: dict[str, list[str]] = {}
+    for word in set(words):
+        plain = word.strip().lower().replace("’", "'").strip(_MARKS)
+        wanted.setdefault(plain, []).append(word)
+    found: dict[str, tuple[PhoneClass, ...]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            entry, _, phones = line.partition(" ")
+            if entry in wanted:
+                known = [classes_of_arpabet(phone) or () for phone in phones.split()]
+                classes = tuple(manner for each in known for manner in each)
+                found.update(dict.fromkeys(wanted[entry], classes))
+    return found
+
+
+def _dictionary_path() -> Path | None:
+    spec = importlib.util.find_spec("pocketsphinx")
+    for folder in () if spec is None else spec.submodule_search_locations or ():
+        path = Path(folder) / "model" / "en-us" / "cmudict-en-us.dict"
+        if path.is_file():
+            return path
+    return None

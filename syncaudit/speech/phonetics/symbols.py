@@ -7,16 +7,46 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from syncaudit.speech.phonetics.classes import PhoneClass
-
 __all__ = [
     "ARPABET",
+    "TYPICAL_DURATION_S",
     "Alphabet",
+    "PhoneClass",
     "alphabet_of",
     "classes_of_arpabet",
     "classes_of_phone",
     "is_silence",
 ]
+
+
+class PhoneClass(StrEnum):
+    """Manner of a sound, as far as band energies distinguish it."""
+
+    VOWEL = "vowel"
+    NASAL = "nasal"
+    APPROXIMANT = "approximant"  # glides, laterals, taps, trills
+    SIBILANT = "sibilant"
+    FRICATIVE = "fricative"  # all weak fricatives, and h
+    PLOSIVE = "plosive"  # the burst alone
+    CLOSURE = "closure"  # the silence before a burst
+    SILENCE = "silence"
+    SPEECH = "speech"  # speech, otherwise unspecified
+
+
+# Typical durations in read speech, rounded: only their ratios matter, they are scaled to the word.
+TYPICAL_DURATION_S: Mapping[PhoneClass, float] = MappingProxyType(
+    {
+        PhoneClass.VOWEL: 0.090,
+        PhoneClass.NASAL: 0.060,
+        PhoneClass.APPROXIMANT: 0.055,
+        PhoneClass.SIBILANT: 0.095,
+        PhoneClass.FRICATIVE: 0.065,
+        PhoneClass.PLOSIVE: 0.030,
+        PhoneClass.CLOSURE: 0.050,
+        PhoneClass.SILENCE: 0.100,
+        PhoneClass.SPEECH: 0.070,
+    }
+)
 
 
 _BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = MappingProxyType(

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from syncaudit.speech.tiers.columns import parse_csv, parse_ctm
+from syncaudit.speech.tiers.columns import parse_csv, parse_ctm, parse_subtitles
 from syncaudit.speech.tiers.elan import parse_eaf
 from syncaudit.speech.tiers.objects import parse_json
 from syncaudit.speech.tiers.parsed import Parsed
-from syncaudit.speech.tiers.subtitles import parse_subtitles
 from syncaudit.speech.tiers.textgrid import parse_textgrid
 from syncaudit.speech.tiers.writing import TIER_WRITERS
 

@@ -1,14 +1,15 @@
-"""Parse tiers in rows: CSV with a header, NIST CTM."""
+"""Parse tiers in rows: CSV with a header, NIST CTM, subtitles (through pysubs2)."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
 
-from syncaudit.model import Interval
+from syncaudit.errors import one_line
+from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, grouped, seconds
 
-__all__ = ["parse_csv", "parse_ctm"]
+__all__ = ["parse_csv", "parse_ctm", "parse_subtitles"]
 
 _STARTS = ("start", "begin", "start_s", "start_time", "xmin", "tmin", "onset", "from")
 _STOPS = ("end", "stop", "end_s", "stop_s", "end_time", "xmax", "tmax", "to")
@@ -20,13 +21,9 @@ _TIERS = ("tier", "type")
 def parse_csv(uri: str, text: str) -> Parsed:
     """Parse rows of start, end (or duration) and label, in seconds.
 
-    Column names are case-insensitive. A column ``tier`` or ``type`` (as the Montreal Forced
-    Aligner writes) splits the rows into tiers, and several speakers into tiers of their own.
-
-    Raises
-    ------
-    StreamReadError
-        If a column is missing or a cell is not a time.
+    Column names are case-insensitive. A column ``tier`` or ``type`` (as the Montreal Forced Aligner
+    writes) splits the rows into tiers, and several speakers into tiers of their own.
+    StreamReadError if a column is missing or a cell is not a time.
     """
     header = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=header.count)
@@ -69,13 +66,8 @@ def _find(names: Sequence[str], known: Sequence[str]) -> int | None:
 def parse_ctm(uri: str, text: str) -> Parsed:
     """Parse NIST CTM: file, channel, start, duration, word, and a confidence that is ignored.
 
-    The tier is called ``words``; in a CTM of several files or channels each has its own,
-    called ``FILE CHANNEL``.
-
-    Raises
-    ------
-    StreamReadError
-        If a line has too few fields or no times.
+    The tier is called ``words``; in a CTM of several files or channels each has its own, called
+    ``FILE CHANNEL``. StreamReadError if a line has too few fields or no times.
     """
     rows: list[tuple[str, Interval]] = []
     for line, content in enumerate(text.splitlines(), start=1):
@@ -94,3 +86,34 @@ def parse_ctm(uri: str, text: str) -> Parsed:
     if len({name for name, _ in rows}) == 1:
         rows = [("words", interval) for _, interval in rows]
     return Parsed(tiers=grouped(rows))
+
+
+def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
+    """Parse SubRip (``srt``) or WebVTT (``vtt``); the tier is called ``segments``.
+
+    StreamReadError if it contains no subtitle.
+    """
+    import pysubs2
+
+    try:
+        found = pysubs2.SSAFile.from_string(text, format_=form)
+    except (
+        pysubs2.exceptions.Pysubs2Error,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise broken(uri, f"is not {form.upper()} ({one_line(error)})") from error
+    if not len(found):
+        raise broken(uri, f"holds no {form.upper()} subtitle such as '00:00:01,000 --> ...'")
+    segments = tuple(
+        Interval(
+            start_s=event.start / 1000,
+            stop_s=event.end / 1000,
+            label=" ".join(event.plaintext.split()),
+        )
+        for event in found
+    )
+    return Parsed(tiers=(Tier(name="segments", intervals=segments),))

@@ -16,10 +16,7 @@ def parse_eaf(uri: str, text: str) -> Parsed:
     ``TIME_ORIGIN`` of the first medium is the position in the medium where the time of the
     annotations starts: it is added to every time and reported.
 
-    Raises
-    ------
-    StreamReadError
-        If it is not an ELAN file.
+    StreamReadError if it is not an ELAN file.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise broken(uri, "declares a DOCTYPE, which ELAN files do not have")

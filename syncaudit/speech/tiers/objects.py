@@ -18,13 +18,9 @@ def parse_json(uri: str, text: str) -> Parsed:
     """Parse JSON of an aligner or recogniser.
 
     Supported are ``{"tiers": {name: {"entries": [[start, stop, label]]}}}`` (Montreal Forced
-    Aligner), ``{"segments": [{"start", "end", "text", "words": [...]}]}`` (Whisper, WhisperX),
-    and a list of objects with start, end and label.
-
-    Raises
-    ------
-    StreamReadError
-        If it is not JSON, or none of these.
+    Aligner), ``{"segments": [{"start", "end", "text", "words": [...]}]}`` (Whisper, WhisperX), and
+    a list of objects with start, end and label. StreamReadError if it is not JSON, or none of
+    these.
     """
     try:
         data = json.loads(text)

@@ -14,21 +14,11 @@ __all__ = ["Parsed", "broken", "grouped", "seconds"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """Tiers of one file.
+    """Tiers of one file."""
 
-    Parameters
-    ----------
-    tiers : tuple of Tier
-        In file order, intervals in file order.
-    n_untimed : int
-        Words that the file lists without times.
-    origin_s : float
-        Declared offset that was added to every time (ELAN's ``TIME_ORIGIN``).
-    """
-
-    tiers: tuple[Tier, ...]
-    n_untimed: int = 0
-    origin_s: float = 0.0
+    tiers: tuple[Tier, ...]  # in file order, intervals in file order
+    n_untimed: int = 0  # words that the file lists without times
+    origin_s: float = 0.0  # declared offset that was added to every time (ELAN's ``TIME_ORIGIN``)
 
 
 def broken(uri: str, what: str, *, hint: str = "Export it again.") -> StreamReadError:
@@ -39,10 +29,7 @@ def broken(uri: str, what: str, *, hint: str = "Export it again.") -> StreamRead
 def seconds(uri: str, where: str, value: object) -> float:
     """Return a time in seconds.
 
-    Raises
-    ------
-    StreamReadError
-        If it is not a finite number.
+    StreamReadError if it is not a finite number.
     """
     if not isinstance(value, bool) and isinstance(value, int | float | str):
         try:

@@ -22,10 +22,7 @@ _TOKEN = re.compile(
 def parse_textgrid(uri: str, text: str) -> Parsed:
     """Return the tiers of a TextGrid; a point is an interval of zero length.
 
-    Raises
-    ------
-    StreamReadError
-        If it is not a text TextGrid, or is truncated.
+    StreamReadError if it is not a text TextGrid, or is truncated.
     """
     if text.startswith("ooBinaryFile"):
         raise StreamReadError(

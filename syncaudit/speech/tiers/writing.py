@@ -21,10 +21,7 @@ def _textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> st
     `tiers`: intervals in order and without overlap, as Praat requires. `duration_s`: length of the
     sound. `name`: name of the sound; only CTM contains it.
 
-    Raises
-    ------
-    UsageError
-        If intervals overlap, lie before 0 or have no length.
+    UsageError if intervals overlap, lie before 0 or have no length.
     """
     stop_s = max([duration_s, *(item.stop_s for tier in tiers for item in tier.intervals)])
     lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', ""]
@@ -53,10 +50,7 @@ def _textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> st
 def _ctm_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
     """Return NIST CTM, one line per label; the channel is the tier, silences are left out.
 
-    Raises
-    ------
-    UsageError
-        If a label or name contains blanks, which separate the columns.
+    UsageError if a label or name contains blanks, which separate the columns.
     """
     lines = []
     for tier in tiers:

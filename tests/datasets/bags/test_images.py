@@ -19,8 +19,7 @@ from mcap_protobuf.writer import Writer as ProtobufWriter
 from rosbags.typesys import get_types_from_msg
 
 from syncaudit.datasets import load_manifest
-from syncaudit.datasets.images.image_file import codec_of
-from syncaudit.datasets.images.raw_images import ImageError, raw_image
+from syncaudit.datasets.images import ImageError, codec_of, raw_image
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import audit, read_clip
@@ -258,7 +257,7 @@ def test_images_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
 
 
 def test_images_are_not_held_back_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("syncaudit.datasets.images.image_file._MOST_WAITING", 5)
+    monkeypatch.setattr("syncaudit.datasets.images._MOST_WAITING", 5)
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
     _, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)

@@ -94,7 +94,7 @@ def test_a_field_that_is_not_there_is_an_error_of_the_message():
     "text", [b"[]", b"7", b'{"timestamp": {"sec": 1e400, "nsec": 0}, "data": "", "format": ""}']
 )
 def test_json_images_of_other_types_are_damage(text):
-    from syncaudit.datasets.bags.image_messages import _from_json
+    from syncaudit.datasets.bags.collectors import _from_json
 
     with pytest.raises(LayoutError):
         _from_json(text)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from syncaudit.datasets.formats import Import, get_format
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.model import Verdict
 from syncaudit.pipeline import audit

@@ -14,7 +14,7 @@ from syncaudit.datasets import load_manifest
 from syncaudit.datasets.formats import Import, all_formats
 from syncaudit.datasets.formats.nested import MOST
 from syncaudit.datasets.importing import import_dataset, pick_format
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, SyncAuditError
 from syncaudit.readers.uris import local_path, resolve

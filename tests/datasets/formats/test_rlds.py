@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from syncaudit.datasets.formats.tfrecord import read_example
+from syncaudit.datasets.formats.rlds import read_example
 from syncaudit.decode import iter_luma
 from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.model import CameraStream, SignalStream, Verdict

@@ -8,7 +8,7 @@ import pytest
 
 from syncaudit.datasets.formats import Import, all_formats, get_format
 from syncaudit.datasets.importing import import_dataset
-from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.protocol import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import Clip, ImuSpec

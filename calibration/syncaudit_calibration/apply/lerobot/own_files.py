@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from syncaudit.datasets.formats.lerobot_info import CHUNK_SIZE, filled
-from syncaudit.datasets.json_lines import iter_json_lines
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, iter_json_lines
 from syncaudit.errors import StreamReadError
 from syncaudit.writing import replace_text
 from syncaudit_calibration.apply.lerobot.cutting import VideoPackets

@@ -31,18 +31,10 @@ _LEGACY_FROM = (3, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MfaProgram:
-    """A working Montreal Forced Aligner installation.
+    """A working Montreal Forced Aligner installation."""
 
-    Parameters
-    ----------
-    command : tuple of str
-        Command that starts it.
-    version : str
-        As reported by the program.
-    """
-
-    command: tuple[str, ...]
-    version: str
+    command: tuple[str, ...]  # command that starts it
+    version: str  # as reported by the program
 
     def subcommand(self, name: str) -> str:
         """Return the name in this version of ``align`` or ``align_one`` with a dictionary."""
@@ -55,10 +47,7 @@ class MfaProgram:
         `arguments`: subcommand and its arguments. `root`: empty folder; otherwise its databases
         collide with those of other runs. `timeout_s`: it is terminated after that.
 
-        Raises
-        ------
-        AlignmentError
-            If it reports a failure. No reported failure does not prove success.
+        AlignmentError if it reports a failure. No reported failure does not prove success.
         """
         _lend_models(root)
         environment = {**os.environ, _ROOT_VARIABLE: str(root)}

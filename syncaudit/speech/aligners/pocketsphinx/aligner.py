@@ -19,22 +19,22 @@ import numpy as np
 from syncaudit.errors import AlignmentError, MissingExtraError, SyncAuditError, UsageError
 from syncaudit.model import Interval, Tier
 from syncaudit.model.arrays import Floats
-from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each
+from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each, refuse_unusable
 from syncaudit.speech.aligners.pocketsphinx.cmu_phones import cmu_of_phones
-from syncaudit.speech.aligners.pocketsphinx.fit import Fit, fit_of
 from syncaudit.speech.aligners.pocketsphinx.pronunciation import pronounce
 from syncaudit.speech.aligners.pocketsphinx.search import (
     FRAME_S,
     RATE_HZ,
     Entry,
+    Fit,
     PocketsphinxSearch,
+    fit_of,
 )
 
 __all__ = ["PocketsphinxAligner"]
 
 # Boundaries of this model are this much early on hand-labelled speech.
 _BIAS_S = 0.009
-_MIN_S = 0.2
 # For other languages: margin by which a sequence must beat itself in another order. Measured
 # (benchmarks/aligners.py): right sequences gain at least 23, those of other texts at most 16.
 _N_SHUFFLES = 3
@@ -193,11 +193,8 @@ def _tiers(
 
 def _sound_for_model(utterance: Utterance) -> bytes:
     """Return 16-bit samples at the model's rate, scaled to use their range."""
+    refuse_unusable(utterance)
     samples: Floats = np.asarray(utterance.samples, dtype=np.float64)
-    if not utterance.rate_hz > 0 or utterance.duration_s < _MIN_S:
-        raise AlignmentError(f"{utterance.name}: the audio is shorter than {_MIN_S:g} s")
-    if not np.isfinite(samples).all():
-        raise AlignmentError(f"{utterance.name}: the audio holds NaN or infinite samples")
     rate_hz = round(utterance.rate_hz)
     if rate_hz != RATE_HZ:
         from scipy.signal import resample_poly

@@ -158,19 +158,12 @@ _MIN_PIECE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pronunciation:
-    """How a word is pronounced.
+    """How a word is pronounced."""
 
-    Parameters
-    ----------
-    variants : tuple of str
-        CMU phones separated by blanks, most likely first; empty if the word contains nothing that
-        can be pronounced in English.
-    is_guessed : bool
-        Whether it was derived from the letters alone.
-    """
-
+    # CMU phones separated by blanks, most likely first; empty if the word contains nothing that can
+    # be pronounced in English
     variants: tuple[str, ...]
-    is_guessed: bool = False
+    is_guessed: bool = False  # whether it was derived from the letters alone
 
 
 def pronounce(word: str, look_up: Callable[[str], tuple[str, ...]]) -> Pronunciation:

@@ -1,1 +1,0 @@
-"""Extract images from other files into files of their own, losslessly."""
