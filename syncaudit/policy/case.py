@@ -123,7 +123,9 @@ class ClockCase:
     expected_offset_s : float
         Intended offset of the source, for the wording.
     span_s : float
-        Length of the clip.
+        Length of the part of the clip that is judged.
+    start_s : float
+        From the start of the clip to that of this part.
     z : float
         Standard errors of the confidence interval.
     period_s : float, optional
@@ -143,6 +145,7 @@ class ClockCase:
     expected_offset_s: float
     span_s: float
     z: float
+    start_s: float = 0.0
     period_s: float | None = None
     is_counted: bool = False
     prior_ppm: float = QUARTZ_PPM

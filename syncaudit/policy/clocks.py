@@ -51,7 +51,7 @@ def judge_clock(case: ClockCase) -> CheckResult:
         span_s=span_s,
         prior_ppm=0.0 if case.is_reference else case.prior_ppm,
     )
-    moment = _word_moment(estimate, solution.at_ns, span_s)
+    moment = _word_moment(estimate, solution.at_ns, span_s, case.start_s)
     results = [
         _judge_offset(case, estimate, course, moment),
         _judge_drift(case, estimate),
@@ -158,11 +158,11 @@ def _judge_step(case: ClockCase, estimate: ClockEstimate, moment: str) -> CheckR
     return rejected(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit)
 
 
-def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
+def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float, start_s: float) -> str:
     """Format when a clock steps, counted from the start of the clip."""
     if estimate.step_at_ns is None:
         return "inside the clip"
-    after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
+    after_s = start_s + 0.5 * span_s + seconds_to_step(estimate, at_ns=at_ns, span_s=span_s)
     if estimate.step_at_std_s < LEAST_STD_S:
         return f"at {after_s:.1f} s"
     return f"at {' ± '.join(rounded(after_s, estimate.step_at_std_s))} s"

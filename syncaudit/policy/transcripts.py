@@ -13,6 +13,7 @@ from syncaudit.model import (
     PairMeasurement,
     ReasonCode,
     TranscriptSpec,
+    nanoseconds,
 )
 from syncaudit.policy.case import Case, CheckResult, ClockCase, rejected
 from syncaudit.policy.clocks import judge_clock
@@ -50,9 +51,11 @@ def judge_transcript(case: Case, name: str, spec: TranscriptSpec) -> CheckResult
         limits = limits.for_words()
     if abs(m.at_ns - at_ns) * 1e-9 > span_s:  # unrelated epochs: the tier's own middle
         at_ns = m.at_ns
-    heard_s = m.diagnostics.get("seconds", span_s)
-    if heard_s < span_s:  # there is no speech, and no evidence, beyond the tier
-        at_ns, span_s = m.at_ns, heard_s
+    # There is no speech, and no evidence, beyond the tier, which lies within the clip.
+    heard_s = min(m.diagnostics.get("seconds", span_s), span_s)
+    room_s = 0.5 * (span_s - heard_s)
+    off_middle_s = min(max((m.at_ns - at_ns) * 1e-9, -room_s), room_s)
+    at_ns += nanoseconds(off_middle_s)
     estimate = _estimate(name, m, at_ns, spec.expected_offset_s)
     own_case = ClockCase(
         name=name,
@@ -67,7 +70,8 @@ def judge_transcript(case: Case, name: str, spec: TranscriptSpec) -> CheckResult
         measurements=own,
         clocks={name: name, audio: audio},
         expected_offset_s=spec.expected_offset_s,
-        span_s=span_s,
+        span_s=heard_s,
+        start_s=room_s + off_middle_s,
         z=z,
         # Text that was aligned here has no times of its own.
         prior_ppm=_STRETCH_PPM if m.method == "speech" else QUARTZ_PPM,

@@ -94,6 +94,33 @@ def test_drift_that_a_tier_shows_counts_over_the_tier_alone() -> None:
     assert judged(brief).verdict is Verdict.PASS
 
 
+def test_drift_is_judged_within_the_clip() -> None:
+    # The evidence lies 2.3 s before the middle of 26.7 s: the offset grows to 41 ms at either end.
+    drifting = speech(
+        -0.0071,
+        at_ns=AT_NS - round(2.3 * S),
+        drift_ppm=3100.0,
+        drift_std_ppm=20.0,
+        diagnostics={"seconds": 26.6},
+    )
+    assert judged(drifting, span_s=26.7).verdict is not Verdict.REJECT
+    assert judged(replace(drifting, drift_ppm=4200.0), span_s=26.7).verdict is Verdict.REJECT
+
+
+@pytest.mark.parametrize("seconds", [26.6, 9.0])
+def test_step_is_dated_from_the_start_of_the_clip(seconds: float) -> None:
+    stepped = speech(
+        0.0,
+        at_ns=AT_NS - round(2.3 * S),
+        step_s=0.2,
+        step_std_s=0.002,
+        step_at_ns=AT_NS + round(1.5 * S),
+        diagnostics={"seconds": seconds},
+    )
+    (defect,) = judged(stepped, span_s=26.7).defects
+    assert "at 14.8 s" in defect.message or "at 14.9 s" in defect.message
+
+
 def test_step_counts_on_its_side_of_the_clip() -> None:
     early = speech(0.0, step_s=0.2, step_std_s=0.002, step_at_ns=AT_NS + 5 * S)
     # The offset is valid 8 s after the middle of the clip, beyond the step.

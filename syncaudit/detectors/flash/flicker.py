@@ -60,7 +60,8 @@ class Flicker:
         """Return the common ripple in the rows of some frames, shape (..., n_rows)."""
         rows = np.exp(2j * np.pi * self.cycles * np.arange(n_rows) / n_rows)
         powers = rows ** np.arange(1, self.waves.shape[1] + 1)[:, None]
-        return np.real(self.waves[frames] @ powers).astype(np.float32)
+        ripple: Singles = np.real(self.waves[frames] @ powers).astype(np.float32)
+        return ripple
 
     def removed(self, levels: Singles, usual: Singles, frames: slice | int) -> Singles:
         """Return images without the ripple.
@@ -98,9 +99,9 @@ def find_flicker(rows: Singles, frame_s: Floats) -> Flicker | None:
     n, n_rows, _ = rows.shape
     if n < MIN_FRAMES:
         return None
-    usual = np.median(rows, axis=0)
-    change = rows / (usual + np.float32(1.0)) - np.float32(1.0)
-    ripple = np.median(change, axis=2).astype(np.float64)
+    usual = np.median(rows, axis=0).astype(np.float64)
+    change = rows / (usual + 1.0) - 1.0
+    ripple = np.median(change, axis=2)
     cycles = _cycles(ripple)
     seen, left = _fitted(ripple, cycles)
     if np.median(left) > 0.5 * np.median(np.abs(seen[:, 0])) ** 2:  # most is something else
@@ -159,4 +160,5 @@ def _smooth(waves: Waves, frame_s: Floats) -> Waves | None:
     still = waves / advance
     size = (2 * REACH + 1, 1)
     smooth: Waves = median_filter(still.real, size) + 1j * median_filter(still.imag, size)
-    return smooth * advance
+    found: Waves = smooth * advance
+    return found
