@@ -217,7 +217,7 @@ def _slots(process: Callable[[], None]) -> dict[str, dict[str, float]]:
 
     def draw() -> None:
         view.refresh()
-        view._overlay.repaint()
+        view.overlay.repaint()
 
     def timed(change: Callable[[int], None], n_times: int) -> dict[str, float]:
         times = []

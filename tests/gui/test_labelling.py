@@ -91,7 +91,7 @@ def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
 def test_click_elsewhere_ends_typing(qtbot, window, tmp_path):
     type_note(qtbot, window, "late ")
     left = QtCore.Qt.MouseButton.LeftButton
-    QtTest.QTest.mouseClick(window.panels.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
+    QtTest.QTest.mouseClick(window.panels.lanes.overlay, left, pos=QtCore.QPoint(400, 60))
     assert not isinstance(window.focusWidget(), QtWidgets.QLineEdit)
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "late ")]
     key(window, "Space")

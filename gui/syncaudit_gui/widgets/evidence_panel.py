@@ -19,8 +19,7 @@ from syncaudit_gui.viewmodel.wording import (
     word_time,
 )
 from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
-from syncaudit_gui.widgets.lane_axis import SignedAxis
-from syncaudit_gui.widgets.plain_plot import adopt_menus
+from syncaudit_gui.widgets.lane_axis import SignedAxis, adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 

@@ -10,7 +10,7 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.lanes import FramesLane
 from syncaudit_gui.viewmodel.spells import FAULT_SIGNS, Spell
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme, sized
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["frame_rows", "frames_height", "paint_frames"]
@@ -119,9 +119,7 @@ def _paint_spells(
     theme: Theme,
 ) -> None:
     clock = model.map_of(camera)
-    font = QtGui.QFont(painter.font())
-    font.setPixelSize(11)
-    painter.setFont(font)
+    painter.setFont(sized(painter.font(), 11))
     placed = [
         (spell, scale.x_of(clock.at(spell.start_s)), scale.x_of(clock.at(spell.stop_s)))
         for spell in model.spells[camera]
@@ -160,5 +158,5 @@ def _say(
     where = QtCore.QRectF(begin, box.top() + 1, width, box.height() - 1)
     painter.fillRect(where, theme.color("panel"))
     painter.setPen(theme.color("rejected"))
-    painter.drawText(where, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+    painter.drawText(where, ALIGN_CENTER, words)
     return width

@@ -22,7 +22,7 @@ from syncaudit_gui.viewmodel.lanes import (
 )
 from syncaudit_gui.widgets.frames_paint import paint_frames
 from syncaudit_gui.widgets.legend import has_legend, paint_legend
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, Theme, sized
 from syncaudit_gui.widgets.tier_paint import paint_tier
 from syncaudit_gui.widgets.time_scale import TimeScale
 
@@ -83,9 +83,7 @@ class LanePainter:
             self.painter.fillRect(round(self.scale.x_of(time_s)), top, 1, height, color)
 
     def _events(self, room: QtCore.QRectF) -> None:
-        font = QtGui.QFont(self.painter.font())
-        font.setPixelSize(12)
-        self.painter.setFont(font)
+        self.painter.setFont(sized(self.painter.font(), 12))
         for kind, (glyph, color) in EVENT_GLYPHS.items():
             self.painter.setPen(self.theme.color(self.theme.axes[color]))
             last = -np.inf
@@ -95,7 +93,7 @@ class LanePainter:
                     continue
                 last = x
                 box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
-                self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
+                self.painter.drawText(box, ALIGN_CENTER, glyph)
 
     def _where_it_is(self, lane: CurveLane | SoundLane | TierLane) -> str:
         """Describe how far a lane lies from the clip; empty if part of it is inside."""
@@ -122,8 +120,7 @@ class LanePainter:
         self.painter.setPen(self.theme.color(color))
         right = QtCore.Qt.TextElideMode.ElideRight
         shown = self.painter.fontMetrics().elidedText(words, right, int(room.width()) - 12)
-        flags = QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft
-        self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), shown)
+        self.painter.drawText(room.adjusted(6, 0, -6, 0), ALIGN_LEFT, shown)
 
 
 def _why_no_turning(model: ClipModel) -> str:

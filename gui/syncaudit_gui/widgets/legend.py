@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit_gui.viewmodel.lanes import CurveLane
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_LEFT, Theme, sized
 
 __all__ = ["LEGEND_PX", "curve_colors", "has_legend", "paint_legend"]
 
@@ -32,11 +32,8 @@ def paint_legend(
     painter: QtGui.QPainter, lane: CurveLane, room: QtCore.QRectF, theme: Theme
 ) -> None:
     """Paint the legend at the top of a lane; names that do not fit are counted."""
-    font = QtGui.QFont(painter.font())
-    font.setPixelSize(10)
-    painter.setFont(font)
+    painter.setFont(sized(painter.font(), 10))
     metrics, left = painter.fontMetrics(), room.left() + 6.0
-    flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
     middle = room.top() + 2 + 0.5 * LEGEND_PX
     colors = curve_colors(lane, theme)
     for k, (name, color) in enumerate(zip(lane.names, colors, strict=False)):
@@ -47,10 +44,10 @@ def paint_legend(
         box = QtCore.QRectF(left, room.top() + 2, room.right() - left, LEGEND_PX)
         if left + needed > room.right():
             painter.setPen(theme.color("dim"))
-            painter.drawText(box, flags, rest)
+            painter.drawText(box, ALIGN_LEFT, rest)
             return
         painter.setPen(QtGui.QPen(theme.color(color), 2))
         painter.drawLine(QtCore.QLineF(left, middle, left + DASH_PX, middle))
         painter.setPen(theme.color("dim"))
-        painter.drawText(box.adjusted(DASH_PX + 4, 0, 0, 0), flags, name)
+        painter.drawText(box.adjusted(DASH_PX + 4, 0, 0, 0), ALIGN_LEFT, name)
         left += DASH_PX + 4 + width + GAP_PX

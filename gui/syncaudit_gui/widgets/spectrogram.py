@@ -12,7 +12,7 @@ from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import Lane, SoundLane
 from syncaudit_gui.viewmodel.seconds import sample_times
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["SpectrogramCache"]
@@ -75,7 +75,7 @@ class SpectrogramCache(QtCore.QObject):
         if wanted is None:
             painter.setPen(theme.color("dim"))
             words = f"zoom in to {MAX_SPAN_S:.0f} s or less for a spectrogram"
-            painter.drawText(room, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+            painter.drawText(room, ALIGN_CENTER, words)
             return
         found = self._done.get(lane.source)
         if found is None or found[0] != wanted:

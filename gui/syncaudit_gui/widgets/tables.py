@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.widgets.elided import heading, wrapped_tip
+from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT
 
 __all__ = ["Cell", "CellDelegate", "CellModel", "CellTable", "Panel", "plain_table", "tip_of"]
 
 # Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
-# Plain integers: Qt's flags are slow to combine.
-_VERTICAL = QtCore.Qt.AlignmentFlag.AlignVCenter
-ALIGN_LEFT = int(QtCore.Qt.AlignmentFlag.AlignLeft | _VERTICAL)
-ALIGN_RIGHT = int(QtCore.Qt.AlignmentFlag.AlignRight | _VERTICAL)
 _MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.ElideRight
 
 

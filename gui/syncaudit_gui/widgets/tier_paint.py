@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import TierLane
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["TIER_ROW_PX", "paint_tier"]
@@ -66,4 +66,4 @@ def _write(painter: QtGui.QPainter, words: str, box: QtCore.QRectF, theme: Theme
         if words == "…":
             return
     painter.setPen(theme.color("text"))
-    painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+    painter.drawText(box, ALIGN_CENTER, words)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
@@ -23,24 +23,14 @@ from syncaudit_gui.window.decision_controller import DecisionController
 from syncaudit_gui.window.opening_controller import OpeningController
 from syncaudit_gui.window.player import Player
 
+if TYPE_CHECKING:
+    from syncaudit_gui.window.window import ViewerWindow
+
 __all__ = ["Actions"]
 
 ZOOM = 1.6
 # Step for sources without frames.
 STEP_S = 0.04
-
-
-class WindowVerbs(Protocol):
-    """Actions on the window itself."""
-
-    def toggle_theme(self) -> None:
-        """Toggle between dark and light."""
-
-    def grab(self) -> QtGui.QPixmap:
-        """Return an image of the window."""
-
-    def close(self) -> bool:
-        """Close the window."""
 
 
 class Actions:
@@ -54,7 +44,7 @@ class Actions:
         Its panels.
     display, player, opening, audits, decisions
         Controllers that carry out the actions.
-    window : WindowVerbs
+    window : ViewerWindow
         Window for snapshots.
     """
 
@@ -68,7 +58,7 @@ class Actions:
         audits: AuditController,
         decisions: DecisionController,
         *,
-        window: WindowVerbs,
+        window: ViewerWindow,
     ) -> None:
         self._work, self._panels, self._display, self._player = work, panels, display, player
         self._audits, self._decisions, self._window = audits, decisions, window
@@ -83,13 +73,7 @@ class Actions:
             Action.FASTER: partial(self._speed, 1),
             Action.NEXT_EVENT: partial(self._event, 1),
             Action.PREVIOUS_EVENT: partial(self._event, -1),
-            Action.NEXT_FLASH: partial(self._event, 1, EventKind.FLASH),
-            Action.NEXT_TURN: partial(self._event, 1, EventKind.TURN),
-            Action.NEXT_BUMP: partial(self._event, 1, EventKind.BUMP),
-            Action.NEXT_BRAKE: partial(self._event, 1, EventKind.BRAKE),
-            Action.NEXT_ONSET: partial(self._event, 1, EventKind.ONSET),
-            Action.NEXT_FAULT: partial(self._event, 1, EventKind.FAULT),
-            Action.NEXT_STEP: partial(self._event, 1, EventKind.STEP),
+            **{Action(f"next_{kind}"): partial(self._event, 1, kind) for kind in EventKind},
             Action.LOOP: self._loop,
             Action.MEASURE: self._measure,
             Action.SOURCE_UP: partial(self._source, -1),

@@ -106,14 +106,14 @@ class ClipDisplay:
         timeline = self._work.timeline
         if timeline is None:
             return
-        self._panels.lanes.cursor_moved()
+        self._panels.lanes.overlay.move_cursor()
         n_ahead = N_AHEAD if self._player.is_playing else 1
         self._panels.films.show_time(timeline.cursor_s, is_hasty=is_hasty, n_ahead=n_ahead)
         self.show_state()
 
     def show_marks(self) -> None:
         """Draw marks and loop."""
-        self._panels.lanes.marks_changed()
+        self._panels.lanes.overlay.update()
         self.show_state()
 
     def show_state(self) -> None:
