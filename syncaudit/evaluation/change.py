@@ -52,19 +52,13 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of a clock, expressed as the correction that undoes it.
+    """A change of a clock, expressed as the correction that undoes it."""
 
-    Parameters
-    ----------
-    quantity : Quantity
-        A constant offset, a drift from the first timestamp, a step in the middle of the clip,
-        jitter of every timestamp, or frames lost in the middle, with the rest renumbered.
-    amount : float
-        In the unit of the quantity. If signed, positive means that the timestamps become too early
-        and the clock too slow.
-    """
-
+    # A constant offset, a drift from the first timestamp, a step in the middle of the clip, jitter
+    # of every timestamp, or frames lost in the middle, with the rest renumbered.
     quantity: Quantity = Quantity.OFFSET
+    # In the unit of the quantity. If signed, positive means that the timestamps become too early
+    # and the clock too slow.
     amount: float
 
     @property

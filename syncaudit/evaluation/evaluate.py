@@ -21,20 +21,11 @@ __all__ = ["Evaluation", "evaluate_run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Error rates of a run, by what it was compared with.
+    """Error rates of a run, by what it was compared with."""
 
-    Parameters
-    ----------
-    detection : Detection, optional
-        From injected errors.
-    agreement : Agreement, optional
-        From people's labels.
-    by_week : mapping of str to Agreement
-        The agreement for each week with labels, if there are several.
-    """
-
-    detection: Detection | None
-    agreement: Agreement | None
+    detection: Detection | None  # from injected errors
+    agreement: Agreement | None  # from people's labels
+    # The agreement for each week with labels, if there are several.
     by_week: Mapping[str, Agreement] = field(default_factory=dict)
 
     @property

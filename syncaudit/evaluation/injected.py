@@ -23,36 +23,18 @@ _HINT = "Expected the truth.jsonl that 'syncaudit inject' wrote."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """One variant of a clip, in which one source was moved, or none.
+    """One variant of a clip, in which one source was moved, or none."""
 
-    Parameters
-    ----------
-    clip_id : str
-        The variant.
-    original : str
-        The clip that it was made from.
-    source : str, optional
-        The moved source; None for a control, identical to the original except for its name.
-    kind : str, optional
-        Its kind.
-    change : Change
-        The correction that undoes the change; zero for a control.
-    at_ns : int, optional
-        Moved timestamp at which a drift begins.
-    moved : tuple of str
-        The source, and all others that share its clock.
-    recording : str, optional
-        Recording of the original, if stated.
-    """
-
-    clip_id: str
-    original: str
+    clip_id: str  # the variant
+    original: str  # the clip that it was made from
+    # The moved source; None for a control, identical to the original except for its name.
     source: str | None = None
     kind: str | None = None
+    # The correction that undoes the change; zero for a control.
     change: Change = Change(amount=0.0)  # noqa: RUF009  # frozen
-    at_ns: int | None = None
-    moved: tuple[str, ...] = ()
-    recording: str | None = None
+    at_ns: int | None = None  # moved timestamp at which a drift begins
+    moved: tuple[str, ...] = ()  # the source, and all others that share its clock
+    recording: str | None = None  # recording of the original, if stated
 
     @property
     def is_control(self) -> bool:

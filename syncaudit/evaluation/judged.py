@@ -39,32 +39,15 @@ class JudgedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Result for one clip.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    verdict : Verdict
-        Of the clip.
-    reference : str, optional
-        Clock that offsets are relative to.
-    at_ns : int, optional
-        Time at which they hold.
-    sources : mapping of str to JudgedSource
-        By name.
-    blamed : frozenset of str
-        Sources that were rejected, or are named in a reason for the rejection.
-    reasons : frozenset of (str, str or None)
-        Codes of its reasons, each with the source concerned.
-    """
+    """Result for one clip."""
 
     clip_id: str
-    verdict: Verdict
-    reference: str | None
-    at_ns: int | None
-    sources: Mapping[str, JudgedSource]
-    blamed: frozenset[str]
+    verdict: Verdict  # of the clip
+    reference: str | None  # clock that offsets are relative to
+    at_ns: int | None  # time at which they hold
+    sources: Mapping[str, JudgedSource]  # by name
+    blamed: frozenset[str]  # sources that were rejected, or are named in a reason for the rejection
+    # Codes of its reasons, each with the source concerned.
     reasons: frozenset[tuple[str, str | None]] = frozenset()
 
     @classmethod

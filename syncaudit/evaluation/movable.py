@@ -13,18 +13,11 @@ __all__ = ["Movable", "movable_sources"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movable:
-    """Movable and refused sources of a clip.
+    """Movable and refused sources of a clip."""
 
-    Parameters
-    ----------
-    moved : mapping of str to tuple of str
-        Source that can be moved, to all sources whose timestamps move as they share its clock.
-    refused : mapping of str to str
-        Why another requested source cannot be moved.
-    """
-
+    # Source that can be moved, to all sources whose timestamps move as they share its clock.
     moved: Mapping[str, tuple[str, ...]]
-    refused: Mapping[str, str]
+    refused: Mapping[str, str]  # why another requested source cannot be moved
 
 
 def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:

@@ -45,19 +45,11 @@ _PARTS = ("rotations", "image_motions", "flashes", "triggers", "taps")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewStamps:
-    """Timestamps of one source before and after a change, with lost samples.
+    """Timestamps of one source before and after a change, with lost samples."""
 
-    Parameters
-    ----------
-    old_ns, new_ns : ndarray of int64, shape (n,)
-        In file order.
-    is_kept : ndarray of bool, shape (n,)
-        Samples that are not lost.
-    """
-
-    old_ns: Ints
+    old_ns: Ints  # shape (n,): in file order
     new_ns: Ints
-    is_kept: Bools
+    is_kept: Bools  # shape (n,): samples that are not lost
 
     def nearest(self, times_ns: Ints) -> NDArray[np.intp]:
         """Return the sample whose timestamp is nearest to each time."""

@@ -168,28 +168,14 @@ def _pair(pair: PairMeasurement) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One estimate to draw.
+    """One estimate to draw."""
 
-    Parameters
-    ----------
-    label : str
-        Source or pair.
-    offset_s, std_s : float
-        Estimate and standard error.
-    verdict : str
-        Determines the colour.
-    tolerance_s : float, optional
-        Band of its own row.
-    is_reference : bool
-        Zero by definition.
-    """
-
-    label: str
-    offset_s: float
+    label: str  # source or pair
+    offset_s: float  # estimate and standard error
     std_s: float
-    verdict: str
-    tolerance_s: float | None = None
-    is_reference: bool = False
+    verdict: str  # determines the colour
+    tolerance_s: float | None = None  # band of its own row
+    is_reference: bool = False  # zero by definition
 
 
 def forest_plot(points: Sequence[Point], *, label: str) -> Markup:

@@ -24,28 +24,14 @@ _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoursePoint:
-    """The offset of a clock in one clip.
+    """The offset of a clock in one clip."""
 
-    Parameters
-    ----------
-    at_ns : int
-        Middle of the clip.
-    offset_s, std_s : float
-        Correction to add and its standard error.
-    verdict : str
-        Verdict on the source, for the colour.
-    is_measured : bool
-        Whether the clip measured it itself.
-    pooled_s : float, optional
-        Correction estimated from all clips of the recording.
-    """
-
-    at_ns: int
-    offset_s: float
+    at_ns: int  # middle of the clip
+    offset_s: float  # correction to add and its standard error
     std_s: float
-    verdict: str
-    is_measured: bool
-    pooled_s: float | None
+    verdict: str  # verdict on the source, for the colour
+    is_measured: bool  # whether the clip measured it itself
+    pooled_s: float | None  # correction estimated from all clips of the recording
 
 
 def course_plot(

@@ -9,22 +9,10 @@ __all__ = ["Thumbnail"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thumbnail:
-    """One frame, reduced and compressed.
+    """One frame, reduced and compressed."""
 
-    Parameters
-    ----------
-    source : str
-        Camera.
-    jpeg : bytes
-        The image.
-    width_px, height_px : int
-        Its size.
-    words : str
-        Which frame it is.
-    """
-
-    source: str
+    source: str  # camera
     jpeg: bytes
-    width_px: int
+    width_px: int  # its size
     height_px: int
-    words: str
+    words: str  # which frame it is

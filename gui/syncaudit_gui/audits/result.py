@@ -14,18 +14,10 @@ __all__ = ["AuditFailed", "AuditMessage", "AuditProgress", "AuditResult"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditProgress:
-    """Progress of an audit.
+    """Progress of an audit."""
 
-    Parameters
-    ----------
-    stage : str
-        ``read``, ``stamps``, ``decode``, ``detect``, ``estimate`` or ``solve``.
-    n_frames, n_all : int
-        Frames decoded, and frames to decode.
-    """
-
-    stage: str
-    n_frames: int
+    stage: str  # ``read``, ``stamps``, ``decode``, ``detect``, ``estimate`` or ``solve``
+    n_frames: int  # frames decoded, of `n_all` to decode
     n_all: int
 
     @property
@@ -43,26 +35,14 @@ class AuditFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditResult:
-    """Results of a completed audit that the window draws.
+    """Results of a completed audit that the window draws."""
 
-    Parameters
-    ----------
-    judgement : Judgement
-        Verdict, estimates, measurements.
-    row : dict
-        The row of ``verdicts.jsonl``.
-    events : tuple of Event
-        Flashes, knocks and clicks.
-    rotations : mapping of str to RotationIncrements
-        Camera motion measured from the frames.
-    aligned : mapping of str to TranscriptStream
-        Transcripts aligned by the aligner.
-    """
-
-    judgement: Judgement
-    row: Mapping[str, object]
-    events: tuple[Event, ...] = ()
+    judgement: Judgement  # verdict, estimates, measurements
+    row: Mapping[str, object]  # the row of ``verdicts.jsonl``
+    events: tuple[Event, ...] = ()  # flashes, knocks and clicks
+    # Camera motion measured from the frames.
     rotations: Mapping[str, RotationIncrements] = field(default_factory=dict)
+    # Transcripts aligned by the aligner.
     aligned: Mapping[str, TranscriptStream] = field(default_factory=dict)
 
 

@@ -63,20 +63,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Keys that belong together on the key sheet.
+    """Keys that belong together on the key sheet."""
 
-    Parameters
-    ----------
-    group, keys, text : str
-        Text for people.
-    actions : dict of str to Action
-        By key in Qt's portable notation (``Shift+Right``).
-    """
-
-    group: str
+    group: str  # text for people
     keys: str
     text: str
-    actions: dict[str, Action]
+    actions: dict[str, Action]  # by key in Qt's portable notation (``Shift+Right``)
 
 
 def _b(group: str, keys: str, text: str, **actions: str) -> Binding:

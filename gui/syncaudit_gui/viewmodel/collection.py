@@ -28,40 +28,20 @@ _TOLD_CLIPS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Clips to look at.
+    """Clips to look at."""
 
-    Parameters
-    ----------
-    name : str
-        Name for the title.
-    clips : sequence of Clip
-        In any order.
-    places : mapping of str to int
-        Position of each clip.
-    rows : sequence of ClipRow
-        Lines of the list.
-    verdicts : Path, optional
-        ``verdicts.jsonl`` that the rows were read from.
-    labels_path, nudges_path : Path
-        Where labels and nudges are saved.
-    is_apart : bool
-        Whether that is the user's own folder, because the opened location is not writable.
-    labels_before, nudges_before : Path, optional
-        Read-only files at the opened location that are read first.
-    limits_s : mapping of str to float
-        Offset tolerance of each source in the run; empty without a finished run.
-    """
-
-    name: str
-    clips: Sequence[Clip]
-    places: Mapping[str, int]
-    rows: Sequence[ClipRow]
-    verdicts: Path | None
-    labels_path: Path
+    name: str  # name for the title
+    clips: Sequence[Clip]  # in any order
+    places: Mapping[str, int]  # position of each clip
+    rows: Sequence[ClipRow]  # lines of the list
+    verdicts: Path | None  # ``verdicts.jsonl`` that the rows were read from
+    labels_path: Path  # where labels and nudges are saved
     nudges_path: Path
+    # Whether that is the user's own folder, because the opened location is not writable.
     is_apart: bool = False
-    labels_before: Path | None = None
+    labels_before: Path | None = None  # read-only files at the opened location that are read first
     nudges_before: Path | None = None
+    # Offset tolerance of each source in the run; empty without a finished run.
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     def clip(self, clip_id: str) -> Clip | None:

@@ -20,22 +20,12 @@ CHANGE_Z = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OffsetCourse:
-    """Offset of a source over the time of a clip.
+    """Offset of a source over the time of a clip."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Seconds since the clip's epoch.
-    offset_s, std_s : ndarray, shape (n,)
-        Offset to add to timestamps, and its standard error.
-    limit_s : float, optional
-        Tolerance in either direction, if known.
-    """
-
-    times_s: Floats
-    offset_s: Floats
+    times_s: Floats  # shape (n,): seconds since the clip's epoch
+    offset_s: Floats  # shape (n,): offset to add to timestamps, and its standard error
     std_s: Floats
-    limit_s: float | None
+    limit_s: float | None  # tolerance in either direction, if known
 
 
 def course_of(model: ClipModel, source: str) -> OffsetCourse | None:

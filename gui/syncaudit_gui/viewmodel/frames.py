@@ -18,21 +18,11 @@ STAMP_S = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFrame:
-    """The frame that is shown at a time.
+    """The frame that is shown at a time."""
 
-    Parameters
-    ----------
-    index : int
-        Position in presentation order: the row of the timestamp table.
-    age_s : float
-        Time since its timestamp.
-    is_stale : bool
-        Whether the camera should have delivered the next frame by then.
-    """
-
-    index: int
-    age_s: float
-    is_stale: bool
+    index: int  # position in presentation order: the row of the timestamp table
+    age_s: float  # time since its timestamp
+    is_stale: bool  # whether the camera should have delivered the next frame by then
 
 
 class FrameTable:

@@ -74,36 +74,18 @@ class SourceEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Conclusions of an audit of a clip.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        Verdict on the clip.
-    reference : str, optional
-        Clock used as reference time.
-    at_ns : int
-        Time at which the offsets hold.
-    sources : mapping of str to SourceEstimate
-        By source.
-    pairs : tuple of PairMeasurement
-        Accepted and refused.
-    reasons, warnings : tuple of Finding
-        Decisive and other findings.
-    frame_audits : mapping of str to ImageAudit
-        Faults of the frames of each camera.
-    limits_s : mapping of str to float
-        Offset tolerance of each source, if known.
-    """
+    """Conclusions of an audit of a clip."""
 
     verdict: Verdict
-    reference: str | None
-    at_ns: int
+    reference: str | None  # clock used as reference time
+    at_ns: int  # time at which the offsets hold
     sources: Mapping[str, SourceEstimate]
-    pairs: tuple[PairMeasurement, ...] = ()
-    reasons: tuple[Finding, ...] = ()
+    pairs: tuple[PairMeasurement, ...] = ()  # accepted and refused
+    reasons: tuple[Finding, ...] = ()  # decisive and other findings
     warnings: tuple[Finding, ...] = field(default=())
+    # Faults of the frames of each camera.
     frame_audits: Mapping[str, ImageAudit] = field(default_factory=dict)
+    # Offset tolerance of each source, if known.
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

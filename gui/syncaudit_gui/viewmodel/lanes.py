@@ -30,35 +30,19 @@ NO_AUDIO = "? no audio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """A strip of the timeline.
+    """A strip of the timeline."""
 
-    Parameters
-    ----------
-    source : str, optional
-        Source whose clock it is drawn with.
-    title, unit : str
-        Text on its left.
-    """
-
-    source: str | None
-    title: str
+    source: str | None  # source whose clock it is drawn with
+    title: str  # text on its left
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveLane(Lane):
-    """Curves of one channel of a source, or of similar channels, on one axis.
-
-    Parameters
-    ----------
-    pyramid : MinMaxPyramid
-        The curves.
-    names : tuple of str
-        Name of each curve, if there are several.
-    """
+    """Curves of one channel of a source, or of similar channels, on one axis."""
 
     pyramid: MinMaxPyramid
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # name of each curve, if there are several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,21 +55,12 @@ class SoundLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TierLane(Lane):
-    """Words or phones.
+    """Words or phones."""
 
-    Parameters
-    ----------
-    start_s, stop_s : ndarray, shape (n,)
-        In order of their start.
-    labels : tuple of str, length n
-        The words.
-    rows : ndarray of int, shape (n,)
-        Row of each interval from 0; overlapping intervals are in different rows.
-    """
-
-    start_s: Floats
+    start_s: Floats  # shape (n,): in order of their start
     stop_s: Floats
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # length n: the words
+    # shape (n,): row of each interval from 0; overlapping intervals are in different rows.
     rows: NDArray[np.intp]
 
     @property
@@ -96,18 +71,10 @@ class TierLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesLane(Lane):
-    """Times at which each camera took frames.
+    """Times at which each camera took frames."""
 
-    Parameters
-    ----------
-    cameras : tuple of str
-        One row each.
-    faulty : frozenset of str
-        Cameras with frame faults, whose rows have room for text.
-    """
-
-    cameras: tuple[str, ...]
-    faulty: frozenset[str] = frozenset()
+    cameras: tuple[str, ...]  # one row each
+    faulty: frozenset[str] = frozenset()  # cameras with frame faults, whose rows have room for text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

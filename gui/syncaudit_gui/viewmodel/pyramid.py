@@ -23,21 +23,11 @@ OUTLIER_SHARE, OUTLIER_ROOM = 0.005, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """Points to draw.
+    """Points to draw."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps.
-    values : ndarray of float32, shape (n, d)
-        NaN breaks the line.
-    is_exact : bool
-        Whether these are the samples themselves, not extremes of buckets.
-    """
-
-    times_s: Floats
-    values: NDArray[np.float32]
-    is_exact: bool
+    times_s: Floats  # shape (n,): timestamps
+    values: NDArray[np.float32]  # shape (n, d): NaN breaks the line
+    is_exact: bool  # whether these are the samples themselves, not extremes of buckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -29,27 +29,13 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChannelGroup:
-    """Channels that are drawn on one axis.
-
-    Parameters
-    ----------
-    title : str
-        Name of the group.
-    names : tuple of str, length d
-        Distinguishing parts of their names.
-    unit : str
-        Common unit.
-    time_ns : ndarray of int64, shape (n,)
-        Timestamps.
-    values : ndarray, shape (n, d)
-        Samples.
-    """
+    """Channels that are drawn on one axis."""
 
     title: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # length d: distinguishing parts of their names
     unit: str
-    time_ns: Ints
-    values: Floats
+    time_ns: Ints  # shape (n,): timestamps
+    values: Floats  # shape (n, d): samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,19 +31,7 @@ __all__ = ["LanePainter"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePainter:
-    """Paints lanes into a snapshot.
-
-    Parameters
-    ----------
-    painter : QPainter
-        Painter on the snapshot.
-    theme : Theme
-        Colours.
-    model : ClipModel
-        The clip to paint.
-    scale : TimeScale
-        The time scale.
-    """
+    """Paints lanes into a snapshot."""
 
     painter: QtGui.QPainter
     theme: Theme

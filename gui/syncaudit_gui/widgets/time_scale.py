@@ -12,18 +12,10 @@ __all__ = ["TimeScale"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
-    """A range of time mapped to a range of pixels.
-
-    Parameters
-    ----------
-    visible : TimeRange
-        The visible range.
-    left_px, right_px : float
-        Its position on screen.
-    """
+    """A range of time mapped to a range of pixels."""
 
     visible: TimeRange
-    left_px: float
+    left_px: float  # its position on screen
     right_px: float
 
     @property

@@ -40,47 +40,21 @@ MOST_RECENT = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Initial state of the window.
+    """Initial state of the window."""
 
-    Parameters
-    ----------
-    source : str, optional
-        Manifest or output folder.
-    rules : mapping
-        Rules of the data set that `source` is.
-    clip_id : str, optional
-        Clip; by default the first.
-    verdicts, labels : Path, optional
-        As for `open_collection`.
-    at_s, span_s : float, optional
-        Cursor and length of the view.
-    selected : str, optional
-        Source.
-    is_corrected : bool
-        Whether clocks are drawn corrected.
-    is_blind : bool
-        Whether verdicts are hidden until their clips are labelled.
-    is_auditing : bool
-        Whether clips without a verdict are audited.
-    policy : Policy, optional
-        Policy of audits; default is the profile ``driving``.
-    theme : str, optional
-        ``dark`` or ``light``; by default as last time.
-    """
-
-    source: str | None = None
-    rules: Mapping[str, Any] = field(default_factory=dict)
-    clip_id: str | None = None
-    verdicts: Path | None = None
+    source: str | None = None  # manifest or output folder
+    rules: Mapping[str, Any] = field(default_factory=dict)  # rules of the data set that `source` is
+    clip_id: str | None = None  # clip; by default the first
+    verdicts: Path | None = None  # as for `open_collection`
     labels: Path | None = None
-    at_s: float | None = None
+    at_s: float | None = None  # cursor and length of the view
     span_s: float | None = None
     selected: str | None = None
-    is_corrected: bool = False
-    is_blind: bool = False
-    is_auditing: bool = True
-    policy: Policy | None = None
-    theme: str | None = None
+    is_corrected: bool = False  # whether clocks are drawn corrected
+    is_blind: bool = False  # whether verdicts are hidden until their clips are labelled
+    is_auditing: bool = True  # whether clips without a verdict are audited
+    policy: Policy | None = None  # policy of audits; default is the profile ``driving``
+    theme: str | None = None  # ``dark`` or ``light``; by default as last time
 
 
 def make_application() -> QtWidgets.QApplication:
