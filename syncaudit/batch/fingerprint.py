@@ -47,18 +47,8 @@ def fingerprint_of(
     read: that would cost as much as half an audit. The second half covers the policy, so that a
     clip whose first half is unchanged is judged again without its files.
 
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    policy : Policy
-        The policy to judge by.
-    calibration : mapping, optional
-        Known corrections.
-    settings : mapping, optional
-        Further arguments of the audit that change what is measured.
-    judged_by : str, optional
-        `policy_half` of `policy`, for callers that ask about many clips.
+    `settings` are further arguments of the audit that change what is measured; `judged_by` is the
+    `policy_half` of `policy`, for callers that ask about many clips.
 
     Returns
     -------

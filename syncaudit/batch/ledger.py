@@ -33,12 +33,7 @@ _SYNC_EVERY_S = 1.0
 class VerdictFile:
     """Read-only ``verdicts.jsonl`` with access to any line by its clip.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    partial : bool
-        Accept an unfinished run, and leave out damaged rows.
+    With `partial`, an unfinished run is accepted, and damaged rows are left out.
 
     Raises
     ------

@@ -42,14 +42,8 @@ _State = TypeVar("_State")
 class OutputFolder:
     """Output location of a run; as a context it downloads what exists and uploads the results.
 
-    Parameters
-    ----------
-    out : str
-        Local folder or any fsspec URL.
-    cache : Path, optional
-        Folder for the local copies; by default the user's cache.
-    force : bool
-        Also overwrite files there that syncaudit did not write.
+    `out` is a local folder or any fsspec URL. Local copies are in the user's cache by default;
+    `force` also overwrites files there that syncaudit did not write.
 
     Raises
     ------
@@ -213,12 +207,8 @@ class OutputFolder:
 def fetch_outputs(folder: str, scratch: Path) -> Path:
     """Return a local folder with the verdicts and the summary of a run.
 
-    Parameters
-    ----------
-    folder : str
-        Output folder of a run: a local one, returned as it is, or any fsspec URL.
-    scratch : Path
-        Folder for copies; the caller removes it.
+    A local folder is returned as it is; that of a URL is copied into `scratch`, which the caller
+    removes.
 
     Raises
     ------

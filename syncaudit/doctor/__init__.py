@@ -36,12 +36,7 @@ def examine_machine(
 ) -> dict[str, list[Symptom]]:
     """Run all probes in parallel; none can raise, hang or crash this process.
 
-    Parameters
-    ----------
-    groups : mapping of str to callable
-        Probes by the name of their group.
-    timeout_s : float
-        Time after which a group is reported as not answering.
+    A group is reported as not answering after `timeout_s`.
 
     Returns
     -------

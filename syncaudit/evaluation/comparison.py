@@ -157,12 +157,7 @@ def compare_runs(
     Errors of two audits of the same recording are mostly correlated, so a difference beyond the
     combined error, computed as if they were independent, is not due to chance.
 
-    Parameters
-    ----------
-    old, new : iterable of Judged
-        The earlier and the later run.
-    only : collection of str, optional
-        Clips to compare; all others are ignored.
+    If `only` is given, all other clips are ignored.
     """
     before = {one.clip_id: one for one in old if only is None or one.clip_id in only}
     only_new: list[str] = []

@@ -140,14 +140,7 @@ def detect(
 ) -> Detection:
     """Count the outcomes of a run on injected errors.
 
-    Parameters
-    ----------
-    truth : iterable of Injected
-        What was injected.
-    judged : mapping of str to Judged
-        The run, by clip.
-    originals : mapping of str to Judged
-        Verdicts on the original clips, for variants without a control.
+    `originals` holds verdicts on the original clips, for variants without a control.
     """
     rows = list(truth)
     controls = {r.original: judged[r.clip_id] for r in rows if r.is_control and r.clip_id in judged}

@@ -18,12 +18,7 @@ class Draw:
     Sources moved least in this clip come first, then those moved least in all clips, so that the
     errors of a source are spread over many clips.
 
-    Parameters
-    ----------
-    changes : sequence of Change
-        Possible changes, all distinct.
-    rng : Generator
-        Determines the order.
+    The changes are all distinct; `rng` determines the order.
     """
 
     def __init__(self, changes: Sequence[Change], rng: np.random.Generator) -> None:

@@ -57,20 +57,10 @@ def evaluate_run(
 ) -> Evaluation:
     """Compare a run with injected errors, with labels, or with both.
 
-    Parameters
-    ----------
-    run : str
-        Output folder of ``syncaudit validate``, or a verdict file.
-    truth : str, optional
-        ``truth.jsonl`` of the variants that were judged.
-    labels : str, optional
-        Label file of the viewer.
-    originals : str, optional
-        Run over the original clips of the variants; used if the run has no control.
-    partial : bool
-        Accept runs that were not finished.
-    detection : Detection, optional
-        Detection by the run's policy on variants of its clips, if no run judged those.
+    `truth` is the ``truth.jsonl`` of the variants that were judged, `labels` a label file of the
+    viewer, and `originals` a run over the original clips, used if the run has no control.
+    `detection` is that by the run's policy on variants of its clips, if no run judged those. With
+    `partial`, runs that were not finished are accepted.
 
     Raises
     ------

@@ -106,10 +106,7 @@ class Injected:
 def read_truth(uri: str) -> dict[str, Injected]:
     """Return the rows of a ``truth.jsonl`` by variant.
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
+    `uri` is a local path or any fsspec URL.
 
     Raises
     ------

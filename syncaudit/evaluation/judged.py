@@ -95,12 +95,8 @@ def _source(name: str, source: Mapping[str, Any]) -> JudgedSource:
 def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
     """Yield the results on each clip of the run in an output folder or verdict file.
 
-    Parameters
-    ----------
-    path : str
-        Folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL.
-    partial : bool
-        Accept a run that was not finished.
+    `path` is a folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL. With
+    `partial`, a run that was not finished is accepted.
 
     Raises
     ------

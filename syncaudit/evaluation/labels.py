@@ -82,10 +82,7 @@ class Labels:
 def read_labels(uri: str) -> Labels:
     """Read a label file; the last line of a clip counts.
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
+    `uri` is a local path or any fsspec URL.
 
     Raises
     ------

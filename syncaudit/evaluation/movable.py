@@ -23,12 +23,7 @@ class Movable:
 def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
     """Return the requested sources that can be moved.
 
-    Parameters
-    ----------
-    clip : Clip
-        The clip.
-    patterns : sequence of str
-        Kinds, or names with wildcards; if empty, all sources.
+    Patterns are kinds, or names with wildcards; without any, all sources are requested.
     """
     moved: dict[str, tuple[str, ...]] = {}
     refused: dict[str, str] = {}

@@ -29,15 +29,8 @@ class Outcome(StrEnum):
 def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> Outcome | None:
     """Return the outcome for a variant.
 
-    Parameters
-    ----------
-    injected : Injected
-        What was moved.
-    variant : Judged
-        Verdict on it.
-    control : Judged, optional
-        Verdict on the same clip with nothing moved. Sources rejected there do not count as
-        detections of the change.
+    The control is the verdict on the same clip with nothing moved: sources rejected there do not
+    count as detections of the change.
 
     Returns
     -------

@@ -88,16 +88,8 @@ def replayed_record(
 ) -> ClipRecord:
     """Return the measurements of a clip after changing the timestamps of some sources.
 
-    Parameters
-    ----------
-    seen : Examination
-        The clip, with all frames of its cameras tracked (`is_thorough`).
-    moved : collection of str
-        Sources that `can_replay` the change.
-    change : Change
-        The change.
-    rng : Generator
-        Draws jitter.
+    All frames of its cameras have been tracked (`is_thorough`), and the moved sources `can_replay`
+    the change; `rng` draws jitter.
     """
     record = seen.verdict.record
     if record is None:

@@ -162,20 +162,9 @@ def tune(
     chosen; of equal ones the largest. If none finds enough, it is the one that finds the most and
     lets the fewest through.
 
-    Parameters
-    ----------
-    truth : sequence of Injected
-        Variants in which one source was moved, and controls of the same clips.
-    recordings : mapping of str to str
-        Recording of each original clip.
-    judge : callable
-        Judges variants with given limits.
-    goal : Goal
-        The requirements.
-    is_by_source : bool
-        Whether each source gets its own limit.
-    seed : int
-        Determines which recordings are held out together.
+    `truth` holds variants in which one source was moved, and controls of the same clips;
+    `recordings` the recording of each original clip. `seed` determines which recordings are held
+    out together.
 
     Raises
     ------

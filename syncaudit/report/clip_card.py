@@ -37,15 +37,7 @@ _LABELS = (90.0, 230.0)  # smallest and largest left margin
 
 
 def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str, Any]:
-    """Return the view of one clip.
-
-    Parameters
-    ----------
-    clip : ClipVerdict
-        The verdict on the clip.
-    tolerances_s : mapping of str to float
-        Tolerated offset by source.
-    """
+    """Return the view of one clip."""
     points = [
         Point(
             label=name,
@@ -184,12 +176,7 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
     Left of zero the timestamps are late, right of zero early; the grey band is the tolerance; a
     bar extends one standard error to either side.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        At least one.
-    label : str
-        What the image shows, for screen readers.
+    There must be a point; `label` is for screen readers.
     """
     tolerances = [point.tolerance_s for point in points if point.tolerance_s is not None]
     ends = [abs(point.offset_s) + point.std_s for point in points]

@@ -44,18 +44,9 @@ def course_plot(
 ) -> Markup | None:
     """Return one lane per clock: marks of clips, the line of the recording, its steps.
 
-    Parameters
-    ----------
-    lanes : mapping of str to sequence of CoursePoint
-        In order of time, at least one each.
-    words : mapping of str to str
-        Text above a lane: its drift.
-    steps : mapping of str to sequence of mapping
-        Jumps between clips (``after_ns``, ``before_ns``, ``step_s``).
-    tolerances_s : mapping of str to float or None
-        Half width of the band about zero.
-    label : str
-        What the image shows, for screen readers.
+    Each lane has a point at least, and they are in order of time. `words` stand above a lane,
+    `steps` are jumps between clips (``after_ns``, ``before_ns``, ``step_s``), a tolerance is half
+    the width of the band about zero, and `label` is for screen readers.
     """
     if not lanes:
         return None

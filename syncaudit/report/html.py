@@ -41,16 +41,9 @@ def write_report(
     Nothing is loaded from elsewhere, and all text from the data is escaped, as names are
     untrusted.
 
-    Parameters
-    ----------
-    verdicts : iterable of ClipVerdict
-        Read once; memory stays bounded.
-    summary : mapping
-        Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
-    path : str or Path
-        File to write; replaced in one step.
-    thumbnails : callable, optional
-        Called for images of the few worst clips.
+    `verdicts` are read once, and memory stays bounded; `summary` is the content of
+    ``summary.json``, whose ``tolerances_s`` draw the bands; `thumbnails` is called for images of
+    the few worst clips. The file is replaced in one step.
     """
     tolerances = summary.get("tolerances_s") or {}
     overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()

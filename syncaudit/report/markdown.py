@@ -28,16 +28,7 @@ def write_markdown(
 ) -> None:
     """Write counts, causes by source, and the worst clips.
 
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Clips by verdict.
-    causes : sequence of mapping
-        From `Causes.to_view`.
-    worst : iterable of ClipVerdict
-        Clips to name.
-    path : Path
-        File to write; replaced in one step.
+    `causes` are those of `Causes.to_view`. The file is replaced in one step.
     """
     lines = [MARK, "## syncaudit", ""]
     lines += ["| " + " | ".join(map(str, Verdict)) + " |", "| --- " * len(Verdict) + "|"]

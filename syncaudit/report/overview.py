@@ -36,13 +36,7 @@ _STAGES = {
 
 
 class Overview:
-    """Collects verdicts, one at a time.
-
-    Parameters
-    ----------
-    summary : mapping
-        Content of ``summary.json``.
-    """
+    """Collects verdicts, one at a time."""
 
     def __init__(self, summary: Mapping[str, Any]) -> None:
         self._summary = summary

@@ -151,14 +151,8 @@ def histogram(
 ) -> Markup:
     """Return a histogram of clips over their offset, each column split by the source's verdict.
 
-    Parameters
-    ----------
-    offsets_s : mapping of str to Distribution
-        Offsets by verdict; at least one value in total.
-    tolerance_s : float, optional
-        Half width of the band about zero.
-    label : str
-        What the image shows, for screen readers.
+    There must be an offset; the tolerance is half the width of the band about zero, and `label` is
+    for screen readers.
     """
     reach_s = _reach_s(offsets_s, tolerance_s)
     scale = Scale.about_zero(reach_s, _SIDE, _WIDTH - _SIDE)

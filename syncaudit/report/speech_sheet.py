@@ -64,16 +64,8 @@ def write_speech_sheet(
     The sound is in the page as 16-bit samples: a page opened from disk may not fetch other files,
     and cutting a phone to the exact sample needs decoded samples. A second takes 43 kB.
 
-    Parameters
-    ----------
-    utterances : sequence of Utterance
-        In the order shown.
-    path : Path
-        File to write; replaced in one step.
-    about : str
-        Origin of the sample: manifest and seed.
-    problems : sequence of str
-        Clips and sources that could not be shown, in words.
+    `about` states the origin of the sample: manifest and seed; `problems` are the clips and sources
+    that could not be shown, in words. The file is replaced in one step.
     """
     views = [_view(utterance) for utterance in utterances]
     keys = "".join(f"{u.clip_id}|{u.source}|{u.start_s:.6f};" for u in utterances)

@@ -100,13 +100,7 @@ class _Recording:
 
 
 class Trends:
-    """Collects verdicts one by one.
-
-    Parameters
-    ----------
-    tolerances_s : mapping of str to float
-        By source.
-    """
+    """Collects verdicts one by one."""
 
     def __init__(self, tolerances_s: Mapping[str, float]) -> None:
         self._tolerances_s = tolerances_s

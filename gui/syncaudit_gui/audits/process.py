@@ -24,19 +24,8 @@ _REPORT_EVERY_S = 0.05
 class AuditProcess:
     """One running audit.
 
-    Parameters
-    ----------
-    clip : Clip
-        The clip to audit.
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    epoch_ns : int
-        Zero of the window's timeline.
-    n_frames : int
-        Number of frames of the clip.
-    on_message : callable
-        Receives every message, on a thread of this object; the last one is a result or a failure,
-        unless the audit was cancelled.
+    `on_message` receives every message, on a thread of this object; the last one is a result or a
+    failure, unless the audit was cancelled.
     """
 
     def __init__(

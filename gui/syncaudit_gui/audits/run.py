@@ -23,18 +23,8 @@ def run_audit(
 ) -> AuditResult:
     """Audit a clip as `syncaudit validate` does, with identical results.
 
-    Parameters
-    ----------
-    clip : Clip
-        From the manifest.
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    epoch_ns : int
-        Zero of the window's timeline.
-    n_frames : int
-        Number of frames of the clip, for the progress.
-    on_progress : callable
-        Called at every stage and every frame.
+    Without a policy it is judged by the profile ``driving``. `on_progress` is called at every stage
+    and at every frame.
 
     Raises
     ------

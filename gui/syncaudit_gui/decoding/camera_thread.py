@@ -44,12 +44,7 @@ class _Frames(Protocol):
 class CameraThread:
     """Decodes, scales and delivers the frames of one camera.
 
-    Parameters
-    ----------
-    files : FrameFiles
-        Location of its frames.
-    deliver : callable
-        Receives every `FrameImage`, on this thread.
+    `deliver` receives every `FrameImage`, on this thread.
     """
 
     def __init__(self, files: FrameFiles, deliver: Callable[[FrameImage], None]) -> None:
@@ -176,10 +171,7 @@ def _open(files: FrameFiles) -> _Frames:
 class FrameCache(Generic[T]):
     """Recently used frames by index.
 
-    Parameters
-    ----------
-    capacity : int
-        Limit in bytes; the newest frame is kept even if it is larger.
+    `capacity` is a limit in bytes; the newest frame is kept even if it is larger.
     """
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:

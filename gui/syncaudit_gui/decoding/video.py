@@ -32,11 +32,6 @@ class VideoFrames:
     too early if there are B-frames. Without presentation times (raw streams) frames are counted
     from the beginning.
 
-    Parameters
-    ----------
-    files : FrameFiles
-        One video.
-
     Raises
     ------
     StreamReadError

@@ -44,15 +44,7 @@ _SLICE = 4_000
 
 
 class BatchList:
-    """A filtered and sorted view of a hundred thousand clips and more.
-
-    Parameters
-    ----------
-    rows : sequence of ClipRow
-        In the order of the file.
-    label_of : callable
-        Label of a clip id, None if there is none.
-    """
+    """A filtered and sorted view of a hundred thousand clips and more."""
 
     def __init__(self, rows: Sequence[ClipRow], label_of: Callable[[str], str | None]) -> None:
         self._rows = list(rows)

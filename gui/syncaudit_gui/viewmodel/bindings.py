@@ -143,10 +143,7 @@ _SHIFTED = {"<": "Shift+,", ";": "Shift+,", ">": "Shift+.", ":": "Shift+."}
 def action_of(key: str) -> Action | None:
     """Return the action of a key, None if it has none.
 
-    Parameters
-    ----------
-    key : str
-        In Qt's portable notation, with the character typed: ``Shift+>``, ``Shift++``.
+    The key is in Qt's portable notation, with the character typed: ``Shift+>``, ``Shift++``.
     """
     found = _ACTIONS.get(key)
     if found is not None:

@@ -151,15 +151,7 @@ def _flashes(judged: Judgement, epoch_ns: int) -> list[Event]:
 
 
 def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
-    """Build the model of a clip that was read, on one time axis.
-
-    Parameters
-    ----------
-    clip : Clip
-        From the manifest.
-    read : ReadClip
-        Its streams and their problems.
-    """
+    """Build the model of a clip that was read, on one time axis."""
     streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in read.streams.items()}
     problems: dict[str, list[str]] = {}
     for finding in read.findings:

@@ -73,19 +73,9 @@ def open_collection(
 ) -> Collection:
     """Open a manifest, a data set or the output folder of `syncaudit validate`.
 
-    Parameters
-    ----------
-    source : str
-        A manifest, a data set, an output folder or its ``verdicts.jsonl``.
-    rules : mapping, optional
-        Rules of a data set, as for `import_dataset`.
-    verdicts : Path, optional
-        Output folder whose verdicts belong to the manifest.
-    labels : Path, optional
-        Label file; by default beside the opened location, or in the user's own folder if that is
-        not writable.
-    on_progress : callable
-        Called periodically with the progress.
+    `source` may also be the ``verdicts.jsonl`` of an output folder; `verdicts` is an output folder
+    whose verdicts belong to the manifest. Labels are kept beside the opened location by default, or
+    in the user's own folder if that is not writable. `rules` are as for `import_dataset`.
 
     Raises
     ------

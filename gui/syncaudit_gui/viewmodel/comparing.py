@@ -13,13 +13,6 @@ __all__ = ["compare"]
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
     """Return the comparison that best shows a source's offset, and the offset's error.
 
-    Parameters
-    ----------
-    model : ClipModel
-        The clip, with its judgement; nudges are included.
-    source : str
-        Source.
-
     Returns
     -------
     found : Comparison or None

@@ -29,15 +29,7 @@ class OffsetCourse:
 
 
 def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
-    """Return the course of an offset that drifts or steps; None if it is constant.
-
-    Parameters
-    ----------
-    model : ClipModel
-        The clip, with its judgement.
-    source : str
-        Source.
-    """
+    """Return the course of an offset that drifts or steps; None if it is constant."""
     judged = model.judgement
     found = None if judged is None else judged.sources.get(source)
     if judged is None or found is None or found.offset_std_s is None:

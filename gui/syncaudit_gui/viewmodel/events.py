@@ -80,13 +80,7 @@ class Event:
 
 
 class Events:
-    """Events in chronological order.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        In any order.
-    """
+    """Events in chronological order."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events = tuple(events)

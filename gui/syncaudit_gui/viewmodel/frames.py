@@ -28,10 +28,7 @@ class ShownFrame:
 class FrameTable:
     """Frames of one camera by time: the last one stamped at or before the cursor is shown.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps in file order, on the axis of the cursor.
+    `times_s`, shape (n,), holds timestamps in file order, on the axis of the cursor.
     """
 
     def __init__(self, times_s: Floats) -> None:

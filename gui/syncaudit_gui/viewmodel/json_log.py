@@ -19,12 +19,7 @@ class JsonLog:
     A line left half written when the machine stopped is skipped, and the next one starts on a new
     line.
 
-    Parameters
-    ----------
-    path : Path
-        The file; created with the first line.
-    before : Path, optional
-        A file read first and never written.
+    The file `before` is read first and never written.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:

@@ -117,14 +117,7 @@ class Judgement:
     ) -> Judgement | None:
         """Return the judgement in a row of ``verdicts.jsonl``; None if it is not a verdict row.
 
-        Parameters
-        ----------
-        row : mapping
-            The row.
-        clip : Clip, optional
-            Its row of the manifest, which states which sources share a clock.
-        limits_s : mapping of str to float, optional
-            Offset tolerance of each source in the run.
+        The clip's row of the manifest states which sources share a clock.
         """
         try:
             verdict = ClipVerdict.from_row(row)

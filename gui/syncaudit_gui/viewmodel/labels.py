@@ -13,13 +13,7 @@ __all__ = ["Label", "LabelRow", "Labels"]
 
 
 class Labels:
-    """The labels of a run; the last line of a clip counts.
-
-    Parameters
-    ----------
-    path, before
-        As for `JsonLog`, which may refuse to read them.
-    """
+    """The labels of a run; the last line of a clip counts."""
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
         self._log = JsonLog(path, before)

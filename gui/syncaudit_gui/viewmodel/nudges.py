@@ -14,11 +14,6 @@ class Nudges:
     """Seconds that a person added to the correction of a source in a clip.
 
     Each change is a line ``{"clip_id", "source", "nudge_s", "time"}``; the last one counts.
-
-    Parameters
-    ----------
-    path, before
-        As for `JsonLog`, which may refuse to read them.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:

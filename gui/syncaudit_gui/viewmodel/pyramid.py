@@ -42,12 +42,8 @@ class _Level:
 class MinMaxPyramid:
     """Extremes of a signal in buckets of 4, 16, 64 ... samples.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps; drawn in chronological order, whatever the order of the file.
-    values : ndarray, shape (n, d)
-        Samples; values that are not finite are drawn as a gap.
+    Samples, shape (n, d), are drawn in chronological order, whatever the order of the file; values
+    that are not finite are drawn as a gap.
     """
 
     def __init__(self, times_s: Floats, values: NDArray[np.floating]) -> None:
@@ -98,12 +94,8 @@ class MinMaxPyramid:
     def trace(self, start_s: float, stop_s: float, n_points: int) -> Trace:
         """Return at most about `n_points` points per channel between two timestamps.
 
-        Parameters
-        ----------
-        start_s, stop_s : float
-            The points just outside are included, so that lines extend beyond the view.
-        n_points : int
-            Twice the number of pixels is enough.
+        The points just outside are included, so that lines extend beyond the view. Twice the number
+        of pixels is enough for `n_points`.
         """
         first = max(0, int(np.searchsorted(self._times_s, start_s, side="left")) - 1)
         stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
@@ -152,10 +144,7 @@ class MinMaxPyramid:
 def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
     """Return the range of values for an axis: all of them, except for a few far outliers.
 
-    Parameters
-    ----------
-    values : ndarray, any shape
-        Values to draw; None is returned if none is finite.
+    None is returned if no value is finite.
     """
     known = values[np.isfinite(values)]
     if not known.size:

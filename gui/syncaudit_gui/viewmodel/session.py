@@ -24,13 +24,6 @@ __all__ = ["Session"]
 class Session:
     """The open collection, the open clip and all actions on it.
 
-    Parameters
-    ----------
-    collection : Collection
-        What was opened.
-    is_blind : bool
-        Whether verdicts are hidden initially.
-
     Raises
     ------
     UsageError

@@ -59,14 +59,7 @@ def find_spells(
 ) -> dict[str, tuple[Spell, ...]]:
     """Return the spells of every camera that has some, in chronological order.
 
-    Parameters
-    ----------
-    audits : mapping of str to ImageAudit
-        By camera.
-    streams : mapping of str to Stream
-        Their timestamps; cameras without timestamps are skipped.
-    epoch_ns : int
-        Zero of the timeline.
+    Cameras without timestamps are skipped.
     """
     found = {}
     for camera, audit in audits.items():

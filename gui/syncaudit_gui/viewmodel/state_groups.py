@@ -63,11 +63,6 @@ def group_channels(stream: SignalStream) -> list[ChannelGroup]:
     """Return the channels of a stream in groups of similar ones, in table order.
 
     A group holds at most seven; a channel a dozen times larger than the others has its own.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        A robot's state.
     """
     by_key: dict[tuple[str, ...], list[_Column]] = {}
     for column in _columns(stream):

@@ -42,13 +42,6 @@ def read_verdict_rows(
 ) -> list[ClipRow]:
     """Return the lines of a ``verdicts.jsonl``; the last line of a clip counts.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    on_progress : callable
-        Called periodically with the progress.
-
     Raises
     ------
     UsageError

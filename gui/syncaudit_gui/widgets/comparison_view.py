@@ -58,14 +58,7 @@ class ComparisonView(ThemedWidget):
     ) -> None:
         """Show a comparison; the source slides if only its clock has changed.
 
-        Parameters
-        ----------
-        found : Comparison, optional
-            None to show nothing.
-        std_s : float, optional
-            Standard error of the source's offset.
-        is_corrected : bool
-            Whether clocks are drawn corrected.
+        None shows nothing; `std_s` is the standard error of the source's offset.
         """
         before = self.shown
         is_same = before is not None and found is not None and before.source == found.source

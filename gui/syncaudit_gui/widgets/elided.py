@@ -13,14 +13,8 @@ __all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
 class ElidedLabel(QtWidgets.QLabel):
     """A line that never requests more room than there is and shows the rest on hovering.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    elided : Qt.TextElideMode
-        Part to omit: the middle of names, which differ at their ends, and the end of sentences.
-    least_px : int
-        Smallest font size to try before anything is omitted; 0 keeps the font.
+    What is omitted is the middle of names, which differ at their ends, and the end of sentences.
+    Fonts down to `least_px` are tried before; 0 keeps the font.
     """
 
     def __init__(

@@ -89,16 +89,8 @@ class EvidencePanel(Panel):
     ) -> None:
         """Show the measurements of a source.
 
-        Parameters
-        ----------
-        model : ClipModel, optional
-            The clip.
-        source : str
-            The source.
-        is_hidden : bool
-            Whether the user labels blindly.
-        can_audit : bool
-            Whether an audit would provide more.
+        They are hidden while the user labels blindly; `can_audit` tells whether an audit would
+        provide more.
         """
         judged = None if model is None or is_hidden else model.judgement
         if source != self._source:

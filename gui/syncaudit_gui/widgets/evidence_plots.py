@@ -31,18 +31,7 @@ def draw_agreement(
 ) -> None:
     """Draw agreement over pair offsets, with the estimate ± one standard error.
 
-    Parameters
-    ----------
-    plot : PlotWidget
-        Empty.
-    theme : Theme
-        Colours.
-    pair : PairMeasurement
-        The measurement.
-    found : AgreementCurve
-        Its curve.
-    tolerated_s : tuple of float, optional
-        Pair offsets between which the source would not be rejected.
+    `tolerated_s` are the pair offsets between which the source would not be rejected.
     """
     middle_s = pair.offset_s if pair.offset_s is not None else found.peak_s
     std_s = pair.offset_std_s or 0.0
@@ -84,16 +73,7 @@ def draw_residuals(
 ) -> None:
     """Draw the residual of every event.
 
-    Parameters
-    ----------
-    plot : PlotWidget
-        Empty.
-    theme : Theme
-        Colours.
-    found : EventResiduals
-        The residuals.
-    start_s : float
-        Origin of their times, in seconds since the clip's epoch.
+    Their times count from `start_s`, in seconds since the clip's epoch.
     """
     dots = pg.ScatterPlotItem(
         start_s + found.times_s,

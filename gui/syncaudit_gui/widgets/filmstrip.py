@@ -99,14 +99,8 @@ class Filmstrip(QtWidgets.QWidget):
     def show_time(self, time_s: float, *, is_hasty: bool = False, n_ahead: int = 0) -> None:
         """Show every camera as it was at a time.
 
-        Parameters
-        ----------
-        time_s : float
-            On the axis of the timeline.
-        is_hasty : bool
-            Whether a nearby key frame may be shown for a moment.
-        n_ahead : int
-            Number of frames to decode ahead.
+        With `is_hasty` a nearby key frame may be shown for a moment; `n_ahead` frames are decoded
+        ahead.
         """
         self._time_s, self._is_hasty, self._n_ahead = time_s, is_hasty, n_ahead
         for camera in self.panes:

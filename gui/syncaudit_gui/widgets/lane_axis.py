@@ -42,15 +42,7 @@ class SignedAxis(pg.AxisItem):
 
 
 class LaneAxis(SignedAxis):
-    """A scale of fixed width with a title on its left.
-
-    Parameters
-    ----------
-    lane : Lane
-        The lane to describe.
-    theme : Theme
-        Colours.
-    """
+    """A scale of fixed width with a title on its left."""
 
     def __init__(self, lane: Lane, theme: Theme) -> None:
         super().__init__("left", maxTickLength=-3)
@@ -168,14 +160,7 @@ class LaneAxis(SignedAxis):
 def make_plot(lane: Lane, theme: Theme, parent: QtWidgets.QWidget) -> tuple[pg.PlotItem, LaneAxis]:
     """Return a plot for lanes and its axis.
 
-    Parameters
-    ----------
-    lane : Lane
-        The first lane to show.
-    theme : Theme
-        Colours of the axis.
-    parent : QWidget
-        Owner of objects of the plot that are in no scene, which end with it.
+    Objects of the plot that are in no scene belong to `parent`, and end with it.
     """
     axis = LaneAxis(lane, theme)
     axes = {side: _NoAxis(side) for side in ("right", "top", "bottom")}

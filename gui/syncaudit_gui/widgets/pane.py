@@ -20,12 +20,7 @@ NUMBER_PX, MARGIN_PX = 36, 6
 class CameraPane(ThemedWidget):
     """An image over a caption.
 
-    Parameters
-    ----------
-    camera : str
-        Source name.
-    short_name : str
-        Name for narrow panes: without the prefix shared by all cameras.
+    `short_name` is for narrow panes: without the prefix shared by all cameras.
     """
 
     selected = QtCore.Signal(str)

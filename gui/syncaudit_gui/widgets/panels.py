@@ -27,13 +27,7 @@ SIDE_PX, SIDE_SHARE, LEAST_SIDE_PX = 400, 0.38, 220
 
 
 class WindowPanels:
-    """The panels of a window, laid out in it; signals are not connected yet.
-
-    Parameters
-    ----------
-    window : QWidget
-        The window to fill.
-    """
+    """The panels of a window, laid out in it; signals are not connected yet."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         self.films, self.lanes = Filmstrip(), LaneView()

@@ -24,11 +24,6 @@ class Ruler(ThemedWidget):
     """Round times under the grid lines of the lanes, above a bar of the whole clip.
 
     Dragging along the bar moves the visible part.
-
-    Parameters
-    ----------
-    lanes : LaneView
-        Lanes that share its time scale.
     """
 
     range_changed = QtCore.Signal(object)

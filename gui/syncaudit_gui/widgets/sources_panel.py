@@ -55,14 +55,7 @@ class SourcesPanel(Panel):
     def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:
         """Show the sources of a clip.
 
-        Parameters
-        ----------
-        model : ClipModel, optional
-            None to show nothing.
-        selected : str
-            Source that is selected.
-        is_hidden : bool
-            Whether estimates are hidden for blind labelling.
+        Estimates can be hidden for blind labelling.
         """
         self._model = model
         names = model.selectable if model is not None else ()

@@ -28,12 +28,7 @@ MAX_KHZ = 8.0
 class SpectrogramCache(QtCore.QObject):
     """The last spectrogram of each sound.
 
-    Parameters
-    ----------
-    on_made : callable
-        Called when a new one is ready.
-    parent : QObject, optional
-        Its owner.
+    `on_made` is called when a new one is ready.
     """
 
     _made = QtCore.Signal(str, object, object)

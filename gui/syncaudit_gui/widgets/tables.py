@@ -48,12 +48,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
     Text that does not fit is shown on hovering.
 
-    Parameters
-    ----------
-    view : QTableView
-        Table of a `CellModel`.
-    middle : int, optional
-        Column whose text is elided in the middle: names that differ at their ends.
+    Text of the column `middle` is elided in the middle: names that differ at their ends.
     """
 
     def __init__(self, view: QtWidgets.QTableView, *, middle: int | None = None) -> None:
@@ -162,14 +157,7 @@ def plain_table(
 ) -> QtWidgets.QTableView:
     """Return a view of a table: whole-row selection, no grid, no editing.
 
-    Parameters
-    ----------
-    model : QAbstractItemModel
-        Content.
-    name : str
-        Name for screen readers.
-    middle : int, optional
-        As for `CellDelegate`.
+    `name` is for screen readers, `middle` as for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
     model.setParent(view)

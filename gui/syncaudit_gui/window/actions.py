@@ -34,19 +34,7 @@ STEP_S = 0.04
 
 
 class Actions:
-    """Implements the actions of keys and buttons.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display, player, opening, audits, decisions
-        Controllers that carry out the actions.
-    window : ViewerWindow
-        Window for snapshots.
-    """
+    """Implements the actions of keys and buttons."""
 
     def __init__(
         self,
@@ -119,11 +107,8 @@ class Actions:
     def focus(self, clicked: QtWidgets.QWidget | None) -> None:
         """Determine from a click whether the user works on the clip or on the list.
 
-        Parameters
-        ----------
-        clicked : QWidget, optional
-            The clicked widget; None if the clip was just opened. A click near the list may have
-            missed the filter, and what is typed next must not label anything.
+        `clicked` is None if the clip was just opened. A click near the list may have missed the
+        filter, and what is typed next must not label anything.
         """
         clips = self._panels.clips
         is_beside = clicked is clips or (clicked is not None and clips.isAncestorOf(clicked))

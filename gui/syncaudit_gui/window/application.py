@@ -191,17 +191,7 @@ def remember_source(settings: QtCore.QSettings, source: str) -> None:
 def restore_layout(
     window: ViewerWindow, settings: QtCore.QSettings, *, keeps_theme: bool = False
 ) -> None:
-    """Restore the saved layout of a window; invalid settings are ignored.
-
-    Parameters
-    ----------
-    window : ViewerWindow
-        Not shown yet.
-    settings : QSettings
-        The saved settings.
-    keeps_theme : bool
-        Whether to keep the window's own theme.
-    """
+    """Restore the saved layout of a window; invalid settings are ignored."""
     geometry = settings.value("geometry")
     if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
         window.resize(1440, 900)

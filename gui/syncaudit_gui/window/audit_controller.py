@@ -16,19 +16,7 @@ __all__ = ["AuditController"]
 
 
 class AuditController(QtCore.QObject):
-    """Starts and stops audits of the open clip.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display : ClipDisplay
-        Display of the clip.
-    auditor : Auditor
-        Runs the audits.
-    """
+    """Starts and stops audits of the open clip."""
 
     ended = QtCore.Signal()
 

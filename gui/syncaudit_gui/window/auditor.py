@@ -18,15 +18,7 @@ KEPT = 20
 
 
 class Auditor(QtCore.QObject):
-    """Starts and stops audit processes, and brings their messages to the window's thread.
-
-    Parameters
-    ----------
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    parent : QObject
-        Owner of this object.
-    """
+    """Starts and stops audit processes, and brings their messages to the window's thread."""
 
     progressed = QtCore.Signal(object)
     finished = QtCore.Signal(object)

@@ -17,21 +17,7 @@ N_AHEAD = 4
 
 
 class ClipDisplay:
-    """Updates the panels to the state of the session.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    player : Player
-        Moves the cursor.
-    sound : SoundOutput
-        Plays along with it.
-    auditor : Auditor
-        Knows whether an audit would provide more.
-    """
+    """Updates the panels to the state of the session."""
 
     def __init__(
         self,

@@ -18,17 +18,7 @@ __all__ = ["DecisionController"]
 
 
 class DecisionController:
-    """Saves the user's decisions on the open clip.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    display : ClipDisplay
-        Display of the clip.
-    clips, labels, transport
-        The list of clips, the label of the open clip, and the place for messages.
-    """
+    """Saves the user's decisions on the open clip."""
 
     def __init__(
         self,

@@ -31,22 +31,7 @@ EMPTY_MS = 150
 class OpeningController(QtCore.QObject):
     """Opens collections and clips.
 
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display : ClipDisplay
-        Display of the clip.
-    player : Player
-        Plays it.
-    audits : AuditController
-        Audits it.
-    is_auditing : bool
-        Whether clips without a verdict are audited as they are opened.
-    window : QWidget
-        Window whose title names what is open.
+    With `is_auditing`, clips without a verdict are audited as they are opened.
     """
 
     clip_shown = QtCore.Signal()

@@ -46,16 +46,7 @@ def parse_size(text: str) -> tuple[int, int, float]:
 def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
     """Open a clip, wait for its audit and its frames, and write the window as PNG.
 
-    Parameters
-    ----------
-    start : Start
-        Initial state of the window.
-    path : Path
-        The image file.
-    width, height : int
-        Size of the window, in points.
-    scale : float
-        Pixels per point.
+    The size of the window is in points; `scale` is in pixels per point.
 
     Raises
     ------

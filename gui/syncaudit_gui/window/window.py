@@ -31,14 +31,7 @@ _WELCOME = (
 class ViewerWindow(QtWidgets.QWidget):
     """The timeline viewer.
 
-    Parameters
-    ----------
-    theme : Theme
-        Initial colours.
-    is_auditing : bool
-        Whether clips without a verdict are audited as they are opened.
-    policy : Policy, optional
-        Policy of those audits; default is the profile ``driving``.
+    With `is_auditing`, clips without a verdict are audited as they are opened.
     """
 
     def __init__(

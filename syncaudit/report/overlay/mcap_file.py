@@ -50,12 +50,7 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
 
     Messages are JSON with a schema, at the reported time that they refer to.
 
-    Parameters
-    ----------
-    overlay : Overlay
-        Overlay of one clip.
-    path : Path
-        File to write, replaced in one step; `Signature.MCAP` identifies it as ours.
+    The file is replaced in one step; `Signature.MCAP` identifies it as ours.
 
     Raises
     ------

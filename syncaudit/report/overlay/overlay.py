@@ -51,17 +51,7 @@ class Overlay:
 def overlay_of(
     verdict: ClipVerdict, solution: ClockSolution, streams: Mapping[str, Stream]
 ) -> Overlay:
-    """Return the findings and corrections of a clip, over time.
-
-    Parameters
-    ----------
-    verdict : ClipVerdict
-        Verdict on the clip.
-    solution : ClockSolution
-        Its clocks.
-    streams : mapping of str to Stream
-        With the timestamps.
-    """
+    """Return the findings and corrections of a clip, over time."""
     corrections = {}
     for name, stream in streams.items():
         clock = solution.clocks.get(stream.clock)

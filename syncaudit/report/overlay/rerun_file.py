@@ -23,12 +23,7 @@ def write_rerun(overlay: Overlay, path: Path) -> None:
     ``syncaudit/SOURCE/offset_ms`` holds the offset to add to its timestamps,
     ``syncaudit/SOURCE/offset_std_ms`` its standard error.
 
-    Parameters
-    ----------
-    overlay : Overlay
-        Overlay of one clip.
-    path : Path
-        File to write, replaced in one step; `Signature.RERUN` identifies it as ours.
+    The file is replaced in one step; `Signature.RERUN` identifies it as ours.
 
     Raises
     ------
