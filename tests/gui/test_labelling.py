@@ -37,6 +37,7 @@ def audited(window) -> AuditResult:
     """Return an audit of the open clip that rejects cam2 and, for a graver reason, cam4."""
     sources = {
         name: SourceEstimate(
+            clock=name,
             verdict=Verdict.REJECT if name in ("cam2", "cam4") else Verdict.PASS,
             is_observable=True,
             offset_s=0.0,

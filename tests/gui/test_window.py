@@ -51,6 +51,7 @@ def judged(**offsets_s: float) -> Judgement:
         at_ns=1_767_225_601_500_000_000,
         sources={
             name: SourceEstimate(
+                clock=name,
                 verdict=Verdict.REJECT if abs(offset_s) > 0.01 else Verdict.PASS,
                 is_observable=True,
                 offset_s=offset_s,

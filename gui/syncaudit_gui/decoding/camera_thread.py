@@ -100,19 +100,19 @@ class CameraThread:
         return self._wanted is not None or self._is_closing
 
     def _serve(self, frames: _Frames, request: FrameRequest) -> None:
-        frame = self._cache.get(request.index)
+        frame, size_px = self._cache.get(request.index), (request.width_px, request.height_px)
         if frame is None and request.is_hasty:
             key = frames.key_of(request.index)
             if key != request.index:
                 near = self._decoded(frames, key)
                 if near is not None:
-                    self._hand_over(request, self._scaled(frames, near, request), key)
+                    self._hand_over(request, frames.scaled(near, *size_px), key)
                 if self._has_newer():
                     return
         if frame is None:
             frame = self._decoded(frames, request.index)
         if frame is not None:
-            self._hand_over(request, self._scaled(frames, frame, request), request.index)
+            self._hand_over(request, frames.scaled(frame, *size_px), request.index)
         elif not self._has_newer():
             why = f"frame {request.index} cannot be decoded"
             n_frames = frames.n_frames
@@ -139,9 +139,6 @@ class CameraThread:
                 return
             self._decoded(frames, index)
 
-    def _scaled(self, frames: _Frames, frame: Any, request: FrameRequest) -> NDArray[np.uint8]:
-        return frames.scaled(frame, request.width_px, request.height_px)
-
     def _hand_over(
         self,
         request: FrameRequest,
@@ -154,13 +151,7 @@ class CameraThread:
             return
         self.n_served += 1
         self._deliver(
-            FrameImage(
-                index=request.index,
-                pixels=pixels,
-                shown_index=shown_index,
-                is_coarse=shown_index != request.index,
-                error=error,
-            )
+            FrameImage(index=request.index, pixels=pixels, shown_index=shown_index, error=error)
         )
 
 

@@ -30,8 +30,12 @@ class FrameImage:
     # shape (height, width, 4): blue, green, red, 255. None if it is not available.
     pixels: NDArray[np.uint8] | None
     shown_index: int  # the frame that `pixels` show: a different one if `is_coarse`
-    is_coarse: bool = False  # whether it is a stand-in until the frame itself is decoded
     error: str = ""  # why it is not available
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether it is a stand-in until the frame itself is decoded."""
+        return self.shown_index != self.index
 
 
 def fitted(width_px: int, height_px: int, box_width_px: int, box_height_px: int) -> tuple[int, int]:

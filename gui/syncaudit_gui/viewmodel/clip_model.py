@@ -60,7 +60,7 @@ class ClipModel:
         judged = self.judgement
         if judged is None or source not in judged.sources:
             return DrawnClock(nudge_s=nudge_s)
-        found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
+        found = judged.sources[source].map_since(self.epoch_ns, judged.at_ns)
         return DrawnClock(clock=found, nudge_s=nudge_s)
 
     def map_of(self, source: str | None) -> DrawnClock:

@@ -38,5 +38,5 @@ def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | N
     estimate = judged.sources.get(source)
     if found is None or estimate is None:
         return found, None
-    clock = estimate.clock_map(judged.at_ns, model.epoch_ns)
+    clock = estimate.map_since(model.epoch_ns, judged.at_ns)
     return found, float(estimate.std_at(clock, np.array([found.peak_s - found.offset_s]))[0])

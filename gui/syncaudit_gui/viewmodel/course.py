@@ -35,7 +35,7 @@ def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
     if judged is None or found is None or found.offset_std_s is None:
         return None
     times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
-    clock = found.clock_map(judged.at_ns, model.epoch_ns)
+    clock = found.map_since(model.epoch_ns, judged.at_ns)
     offset_s = clock.change_s(times_s)
     std_s = found.std_at(clock, times_s)
     drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * float(np.ptp(times_s))

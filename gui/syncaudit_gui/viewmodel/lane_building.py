@@ -30,9 +30,9 @@ from syncaudit_gui.viewmodel.lanes import (
     SoundLane,
     TierLane,
     TurningLane,
+    sample_times,
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.seconds import sample_times
 from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 __all__ = ["build_lanes"]

@@ -1,10 +1,11 @@
-"""User actions in the window: choose, nudge, label, compare; no drawing."""
+"""The state of the window, and user actions on it: choose, nudge, label, undo; no drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
@@ -12,13 +13,57 @@ from syncaudit_gui.viewmodel.batch import BatchList, SortBy
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.labels import Label, Labels
-from syncaudit_gui.viewmodel.nudges import Nudges
+from syncaudit_gui.viewmodel.labels import Label, Labels, Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.viewmodel.undo import UndoStack
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, summarise
 
-__all__ = ["Session"]
+__all__ = ["OpenClip", "Session", "Workspace"]
+
+_DEPTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    text: str
+    do: Callable[[], None]
+    undo: Callable[[], None]
+
+
+class UndoStack:
+    """Steps that were done, and those that were undone."""
+
+    def __init__(self) -> None:
+        self._done: list[_Step] = []
+        self._undone: list[_Step] = []
+
+    def do(self, text: str, do: Callable[[], None], undo: Callable[[], None]) -> None:
+        """Do something that can be undone; this clears the redo steps."""
+        do()
+        self._done = [*self._done[1 - _DEPTH :], _Step(text, do, undo)]
+        self._undone.clear()
+
+    def undo(self) -> str | None:
+        """Undo the last step and return its text; None if there is none."""
+        if not self._done:
+            return None
+        step = self._done.pop()
+        step.undo()
+        self._undone.append(step)
+        return step.text
+
+    def redo(self) -> str | None:
+        """Redo the last undone step and return its text; None if there is none."""
+        if not self._undone:
+            return None
+        step = self._undone.pop()
+        step.do()
+        self._done.append(step)
+        return step.text
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._done.clear()
+        self._undone.clear()
 
 
 class Session:
@@ -266,3 +311,36 @@ class Session:
 def _label_name(labels: Labels, clip_id: str) -> str | None:
     row = labels.of(clip_id)
     return None if row is None else row.label
+
+
+class OpenClip(NamedTuple):
+    """A clip that was read, and the visible part of it."""
+
+    session: Session
+    model: ClipModel
+    timeline: Timeline
+
+
+class Workspace:
+    """Holds the session; there is none until a collection is opened."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+
+    @property
+    def opened(self) -> OpenClip | None:
+        """The open clip; None if there is none."""
+        session = self.session
+        if session is None or session.model is None or session.timeline is None:
+            return None
+        return OpenClip(session, session.model, session.timeline)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """Cursor and range of the open clip."""
+        return None if self.session is None else self.session.timeline
+
+    @property
+    def clip_id(self) -> str:
+        """Clip that is open; empty if there is none."""
+        return "" if self.session is None else self.session.clip_id

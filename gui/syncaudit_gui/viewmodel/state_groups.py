@@ -77,7 +77,6 @@ def group_channels(stream: SignalStream) -> list[ChannelGroup]:
                 part = like[first:stop]
                 names = _short([column.name for column in part], stem)
                 common = "" if stem else _stem(part)
-                common = "" if stem else _stem(part)
                 words = " ".join(dict.fromkeys(x for x in (stem, side, kind or common) if x))
                 span = names[0] if len(names) == 1 else f"{names[0]}–{names[-1]}"
                 is_named = words and (len(part) == len(columns) or kind)

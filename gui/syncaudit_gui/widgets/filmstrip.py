@@ -39,8 +39,8 @@ class Filmstrip(QtWidgets.QWidget):
     camera_enlarged = QtCore.Signal(str)
     _delivered = QtCore.Signal(object, object)
 
-    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.arrangement = Arrangement.STRIP
         self.panes: dict[str, CameraPane] = {}
         self._threads: dict[str, CameraThread] = {}

@@ -9,9 +9,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.viewmodel.lanes import Lane
 from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, RIGHT_PX
-from syncaudit_gui.widgets.lane_paint import LanePainter
+from syncaudit_gui.widgets.lane_paint import LEGEND_PX, LanePainter, has_legend
 from syncaudit_gui.widgets.lane_tips import tip_at
-from syncaudit_gui.widgets.legend import LEGEND_PX, has_legend
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, sized
 
 if TYPE_CHECKING:

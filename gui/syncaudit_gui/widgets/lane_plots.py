@@ -29,10 +29,9 @@ from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.frames_paint import frames_height
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, make_plot
-from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
+from syncaudit_gui.widgets.lane_paint import LEGEND_PX, TIER_ROW_PX, curve_colors, has_legend
 from syncaudit_gui.widgets.spectrogram import SHARE
 from syncaudit_gui.widgets.theme import ANY_PX, DARK, Theme
-from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["LanePlots"]
 

@@ -29,8 +29,8 @@ class LaneView(QtWidgets.QWidget):
     refreshed = QtCore.Signal()
     """The lanes were redrawn, perhaps over a different time."""
 
-    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.plots = LanePlots(self)
         self.overlay = LaneOverlay(self)
         self.overlay.raise_()

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.lanes import Lane, SoundLane
-from syncaudit_gui.viewmodel.seconds import sample_times
+from syncaudit_gui.viewmodel.lanes import Lane, SoundLane, sample_times
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 

@@ -13,8 +13,8 @@ from pyqtgraph.Qt import QtWidgets
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.wording import word_span
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.audit_controller import AuditController

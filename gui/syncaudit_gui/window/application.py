@@ -26,6 +26,7 @@ __all__ = [
     "Start",
     "make_application",
     "make_window",
+    "open_start",
     "recent_sources",
     "remember_source",
     "restore_layout",
@@ -111,14 +112,7 @@ def run_viewer(start: Start) -> int:
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
         window.opening.refused.connect(refuse)
-        window.opening.open_source(
-            start.source,
-            rules=start.rules,
-            verdicts=start.verdicts,
-            labels=start.labels,
-            clip_id=start.clip_id,
-            is_blind=start.is_blind,
-        )
+        open_start(window, start)
     window.show()
     # Python only handles Ctrl-C in the terminal while it runs: a timer makes it run.
     signal.signal(signal.SIGINT, lambda *_: window.close())
@@ -141,6 +135,18 @@ def make_window(start: Start) -> ViewerWindow:
         theme=LIGHT if start.theme == "light" else DARK,
         is_auditing=start.is_auditing,
         policy=start.policy,
+    )
+
+
+def open_start(window: ViewerWindow, start: Start) -> None:
+    """Open the requested source."""
+    window.opening.open_source(
+        start.source or "",
+        rules=start.rules,
+        verdicts=start.verdicts,
+        labels=start.labels,
+        clip_id=start.clip_id,
+        is_blind=start.is_blind,
     )
 
 

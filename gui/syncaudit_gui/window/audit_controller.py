@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore
-
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.turning import camera_turning
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.clip_display import ClipDisplay
@@ -15,15 +13,12 @@ from syncaudit_gui.window.clip_display import ClipDisplay
 __all__ = ["AuditController"]
 
 
-class AuditController(QtCore.QObject):
+class AuditController:
     """Starts and stops audits of the open clip."""
-
-    ended = QtCore.Signal()
 
     def __init__(
         self, work: Workspace, panels: WindowPanels, display: ClipDisplay, auditor: Auditor
     ) -> None:
-        super().__init__(auditor)
         self._work, self._panels, self._display = work, panels, display
         self._auditor = auditor
         auditor.progressed.connect(panels.progress.show_progress)
@@ -75,10 +70,8 @@ class AuditController(QtCore.QObject):
         self._panels.clips.refresh()
         self._display.show_selected(session.selected)
         self._display.show_clocks()
-        self.ended.emit()
 
     def _failed(self, why: str) -> None:
         self._panels.progress.hide()
         self._display.show_panels()
         self._panels.transport.announce(f"✕ {why}", stays=True)
-        self.ended.emit()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from syncaudit_gui.viewmodel.comparing import compare
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.timeline import TimeRange
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.player import Player

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.viewmodel.session import Session
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.viewmodel.wording import word_nudge
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.transport import Transport

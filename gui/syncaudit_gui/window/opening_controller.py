@@ -14,8 +14,7 @@ from syncaudit.errors import nearest_name
 from syncaudit.pipeline import read_clip
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection, open_collection
-from syncaudit_gui.viewmodel.session import Session
-from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.audit_controller import AuditController
 from syncaudit_gui.window.clip_display import ClipDisplay

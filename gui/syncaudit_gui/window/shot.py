@@ -11,7 +11,13 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.window.application import Start, make_application, make_window, show_start
+from syncaudit_gui.window.application import (
+    Start,
+    make_application,
+    make_window,
+    open_start,
+    show_start,
+)
 from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["parse_size", "take_shot"]
@@ -81,14 +87,7 @@ def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
     failures: list[str] = []
     window.opening.refused.connect(failures.append)
-    window.opening.open_source(
-        start.source or "",
-        rules=start.rules,
-        verdicts=start.verdicts,
-        labels=start.labels,
-        clip_id=start.clip_id,
-        is_blind=start.is_blind,
-    )
+    open_start(window, start)
 
     def has_clip() -> bool:
         return window.session is not None and window.session.model is not None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit.policy import Policy
-from syncaudit_gui.viewmodel.session import Session
-from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.window.actions import Actions
