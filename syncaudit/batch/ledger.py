@@ -33,13 +33,9 @@ _SYNC_EVERY_S = 1.0
 class VerdictFile:
     """Read-only ``verdicts.jsonl`` with access to any line by its clip.
 
-    With `partial`, an unfinished run is accepted, and damaged rows are left out.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no verdict; unless `partial`, also if the run that wrote it
-        was not finished, or a row is missing, damaged or edited.
+    With `partial`, an unfinished run is accepted, and damaged rows are left out. UsageError if it
+    cannot be read or holds no verdict; unless `partial`, also if the run that wrote it was not
+    finished, or a row is missing, damaged or edited.
     """
 
     def __init__(self, path: Path, *, partial: bool = False) -> None:

@@ -43,13 +43,9 @@ class OutputFolder:
     """Output location of a run; as a context it downloads what exists and uploads the results.
 
     `out` is a local folder or any fsspec URL. Local copies are in the user's cache by default;
-    `force` also overwrites files there that syncaudit did not write.
-
-    Raises
-    ------
-    UsageError
-        If `out` is empty; on entering, if the URL is not reachable and writable, or unrelated
-        files lie there; on leaving, if the outputs cannot be uploaded: they are kept then.
+    `force` also overwrites files there that syncaudit did not write. UsageError if `out` is empty;
+    on entering, if the URL is not reachable and writable, or unrelated files lie there; on leaving,
+    if the outputs cannot be uploaded: they are kept then.
     """
 
     def __init__(self, out: str, *, cache: Path | None = None, force: bool = False) -> None:
@@ -102,10 +98,7 @@ class OutputFolder:
     def check_apart(self, folders: Iterable[str]) -> None:
         """Refuse to write to a URL that is also read from.
 
-        Raises
-        ------
-        UsageError
-            If it is among `folders`; local folders are compared by the code that opens them.
+        UsageError if it is among `folders`; local folders are compared by the code that opens them.
         """
         for folder in folders:
             if self.is_remote and _cleaned(folder) == self.uri:
@@ -208,12 +201,7 @@ def fetch_outputs(folder: str, scratch: Path) -> Path:
     """Return a local folder with the verdicts and the summary of a run.
 
     A local folder is returned as it is; that of a URL is copied into `scratch`, which the caller
-    removes.
-
-    Raises
-    ------
-    UsageError
-        If the URL cannot be reached or holds no verdicts.
+    removes. UsageError if the URL cannot be reached or holds no verdicts.
     """
     uri = _cleaned(folder)
     if not is_url(uri):

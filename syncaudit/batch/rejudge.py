@@ -81,10 +81,6 @@ def judge_again(
     prune, force : bool
         As for `run_batch`; `force` also overwrites the verdicts of another run.
 
-    Returns
-    -------
-    BatchSummary, list of Change
-
     Raises
     ------
     UsageError

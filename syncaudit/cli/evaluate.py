@@ -117,10 +117,7 @@ def _injected(
 ) -> Detection:
     """Evaluate the policy of a run on variants of the clips that passed.
 
-    Raises
-    ------
-    UsageError
-        If none of them can be moved.
+    UsageError if none of them can be moved.
     """
     import numpy as np
 

@@ -37,11 +37,6 @@ def examine_machine(
     """Run all probes in parallel; none can raise, hang or crash this process.
 
     A group is reported as not answering after `timeout_s`.
-
-    Returns
-    -------
-    dict of str to list of Symptom
-        In the order of `groups`.
     """
     found: dict[str, list[Symptom]] = {}
 

@@ -104,12 +104,8 @@ def _all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
 def parse_changes(words: Sequence[str]) -> list[Change]:
     """Parse changes written as ``offset=5,10``, ``drift=50`` ...
 
-    Offsets, steps and jitter are in ms, drifts in ppm, losses in frames.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be parsed.
+    Offsets, steps and jitter are in ms, drifts in ppm, losses in frames. UsageError if one cannot
+    be parsed.
     """
     sizes: dict[tuple[Quantity, float], None] = {}
     for word in words:

@@ -60,12 +60,8 @@ def evaluate_run(
     `truth` is the ``truth.jsonl`` of the variants that were judged, `labels` a label file of the
     viewer, and `originals` a run over the original clips, used if the run has no control.
     `detection` is that by the run's policy on variants of its clips, if no run judged those. With
-    `partial`, runs that were not finished are accepted.
-
-    Raises
-    ------
-    UsageError
-        If a file is missing, damaged or empty, or does not belong to this run.
+    `partial`, runs that were not finished are accepted. UsageError if a file is missing, damaged or
+    empty, or does not belong to this run.
     """
     injected = {} if truth is None else read_truth(truth)
     given = None if labels is None else read_labels(labels)

@@ -66,10 +66,7 @@ class Injected:
     def from_json(cls, row: Mapping[str, Any]) -> Injected:
         """Parse a row.
 
-        Raises
-        ------
-        ValueError
-            If it is not such a row, with an explanation.
+        ValueError if it is not such a row, with an explanation.
         """
         source = row.get("source")
         moved = row.get("moved", [])
@@ -106,12 +103,8 @@ class Injected:
 def read_truth(uri: str) -> dict[str, Injected]:
     """Return the rows of a ``truth.jsonl`` by variant.
 
-    `uri` is a local path or any fsspec URL.
-
-    Raises
-    ------
-    UsageError
-        If it is missing or empty, or a line is cut off or invalid.
+    `uri` is a local path or any fsspec URL. UsageError if it is missing or empty, or a line is cut
+    off or invalid.
     """
     found = {each.clip_id: each for each in _rows(uri)}
     if not found:

@@ -59,10 +59,7 @@ class Judged:
     def from_row(cls, row: Mapping[str, Any]) -> Judged:
         """Parse a row of ``verdicts.jsonl``.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError, AttributeError
-            If it is not such a row.
+        KeyError, TypeError, ValueError, AttributeError if it is not such a row.
         """
         verdict = Verdict(row["verdict"])
         rejected = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.REJECT}
@@ -96,13 +93,9 @@ def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
     """Yield the results on each clip of the run in an output folder or verdict file.
 
     `path` is a folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL. With
-    `partial`, a run that was not finished is accepted.
-
-    Raises
-    ------
-    UsageError
-        If there are no verdicts, or a row is cut off or invalid; unless `partial`, also if the run
-        was not finished or rows are missing.
+    `partial`, a run that was not finished is accepted. UsageError if there are no verdicts, or a
+    row is cut off or invalid; unless `partial`, also if the run was not finished or rows are
+    missing.
     """
     place = find_verdicts(path, partial=partial)
     found = FoundVerdicts()

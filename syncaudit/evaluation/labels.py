@@ -82,12 +82,7 @@ class Labels:
 def read_labels(uri: str) -> Labels:
     """Read a label file; the last line of a clip counts.
 
-    `uri` is a local path or any fsspec URL.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no label.
+    `uri` is a local path or any fsspec URL. UsageError if it cannot be read or holds no label.
     """
     from syncaudit.readers.uris import open_file, resolve
 

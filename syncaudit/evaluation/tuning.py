@@ -164,12 +164,8 @@ def tune(
 
     `truth` holds variants in which one source was moved, and controls of the same clips;
     `recordings` the recording of each original clip. `seed` determines which recordings are held
-    out together.
-
-    Raises
-    ------
-    UsageError
-        If there are no errors of this size, no controls, or fewer than two recordings.
+    out together. UsageError if there are no errors of this size, no controls, or fewer than two
+    recordings.
     """
     trial = _trial(truth, recordings, goal.size_s, is_by_source=is_by_source)
     groups = sorted({trial.group(row) for row in trial.variants})

@@ -110,10 +110,7 @@ def measured_variants(
 ) -> Iterator[Measured]:
     """Yield the measurements of the variants that `syncaudit inject` wrote.
 
-    Raises
-    ------
-    UsageError
-        If there are no measurements of one of them.
+    UsageError if there are no measurements of one of them.
     """
     for clip in clips:
         if clip.clip_id not in truth:

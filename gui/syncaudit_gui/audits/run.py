@@ -24,12 +24,7 @@ def run_audit(
     """Audit a clip as `syncaudit validate` does, with identical results.
 
     Without a policy it is judged by the profile ``driving``. `on_progress` is called at every stage
-    and at every frame.
-
-    Raises
-    ------
-    SyncAuditError
-        If the clip cannot be audited at all.
+    and at every frame. SyncAuditError if the clip cannot be audited at all.
     """
     n_done = 0
 

@@ -35,10 +35,7 @@ class ImageFrames:
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Pixels]]:
         """Yield the single requested frame.
 
-        Raises
-        ------
-        StreamReadError
-            If the file holds no image.
+        StreamReadError if the file holds no image.
         """
         if is_stopped():
             return

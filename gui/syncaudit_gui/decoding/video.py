@@ -30,12 +30,7 @@ class VideoFrames:
     The index of a frame is its rank among the presentation times of the packets, as the readers
     count them. A seek aims half a frame past the key frame: its exact time would land a whole GOP
     too early if there are B-frames. Without presentation times (raw streams) frames are counted
-    from the beginning.
-
-    Raises
-    ------
-    StreamReadError
-        If it cannot be opened as video.
+    from the beginning. StreamReadError if it cannot be opened as video.
     """
 
     def __init__(self, files: FrameFiles) -> None:

@@ -94,10 +94,7 @@ class ClipModel:
     def show_findings(self, *, is_shown: bool) -> bool:
         """Show the frame and clock faults found, or hide them during blind labelling.
 
-        Returns
-        -------
-        bool
-            Whether the lanes have changed.
+        Return whether the lanes have changed.
         """
         judged = self.judgement if is_shown else None
         if judged is self._shown:

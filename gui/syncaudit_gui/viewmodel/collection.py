@@ -76,11 +76,7 @@ def open_collection(
     `source` may also be the ``verdicts.jsonl`` of an output folder; `verdicts` is an output folder
     whose verdicts belong to the manifest. Labels are kept beside the opened location by default, or
     in the user's own folder if that is not writable. `rules` are as for `import_dataset`.
-
-    Raises
-    ------
-    UsageError, ManifestError
-        If it is none of these, or broken.
+    UsageError, ManifestError if it is none of these, or broken.
     """
     folder = None if "://" in source else _run_folder(Path(source))
     if folder is not None and not rules:

@@ -13,12 +13,7 @@ __all__ = ["compare"]
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
     """Return the comparison that best shows a source's offset, and the offset's error.
 
-    Returns
-    -------
-    found : Comparison or None
-        None if none was kept.
-    std_s : float or None
-        Standard error of its offset, if known.
+    The comparison is None if none was kept, the standard error if it is unknown.
     """
     judged = model.judgement
     if judged is None:

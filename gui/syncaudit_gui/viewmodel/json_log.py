@@ -28,10 +28,7 @@ class JsonLog:
     def append(self, row: Mapping[str, object]) -> None:
         """Write one row.
 
-        Raises
-        ------
-        UsageError
-            If the file cannot be written.
+        UsageError if the file cannot be written.
         """
         data = (json.dumps(dict(row), ensure_ascii=False, allow_nan=False) + "\n").encode()
         try:
@@ -54,10 +51,7 @@ class JsonLog:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the complete rows in order; nothing if there is no file.
 
-        Raises
-        ------
-        UsageError
-            If a file exists and cannot be read.
+        UsageError if a file exists and cannot be read.
         """
         if self._before is not None:
             yield from JsonLog(self._before).rows()

@@ -40,12 +40,8 @@ class Labels:
     ) -> LabelRow:
         """Label a clip, saving to disk immediately.
 
-        Parameters are those of `LabelRow`; `now` is for tests.
-
-        Raises
-        ------
-        UsageError
-            If the file cannot be written; the label is then not given.
+        Parameters are those of `LabelRow`; `now` is for tests. UsageError if the file cannot be
+        written; the label is then not given.
         """
         time = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
         row = LabelRow(
@@ -96,10 +92,7 @@ class Nudges:
     def put(self, clip_id: str, source: str, nudge_s: float) -> None:
         """Set the nudge of a source, saving to disk immediately.
 
-        Raises
-        ------
-        UsageError
-            If the file cannot be written.
+        UsageError if the file cannot be written.
         """
         nudge_s = round(nudge_s, 9)  # sums of milliseconds end in zero
         time = datetime.now(UTC).isoformat(timespec="milliseconds")

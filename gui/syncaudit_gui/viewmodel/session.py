@@ -69,10 +69,7 @@ class UndoStack:
 class Session:
     """The open collection, the open clip and all actions on it.
 
-    Raises
-    ------
-    UsageError
-        If its label or nudge file cannot be read.
+    UsageError if its label or nudge file cannot be read.
     """
 
     def __init__(self, collection: Collection, *, is_blind: bool = False) -> None:
@@ -154,10 +151,7 @@ class Session:
     def show_findings(self) -> bool:
         """Show the findings on the open clip, unless hidden for blind labelling.
 
-        Returns
-        -------
-        bool
-            Whether the lanes have changed.
+        Return whether the lanes have changed.
         """
         model = self.model
         return model is not None and model.show_findings(is_shown=not self.is_hidden(self.clip_id))
@@ -209,12 +203,8 @@ class Session:
     def nudge(self, source: str, by_s: float) -> None:
         """Move a source by hand, and with it all sources that share its clock.
 
-        This switches to corrected clocks, as the nudge would not be visible otherwise.
-
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        This switches to corrected clocks, as the nudge would not be visible otherwise. UsageError
+        if it cannot be saved.
         """
         model = self.model
         if model is None or not source:
@@ -252,10 +242,7 @@ class Session:
     def label(self, label: Label, note: str) -> Label | None:
         """Label the open clip; giving its current label again withdraws it.
 
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        UsageError if it cannot be saved.
         """
         if self.model is None:
             return None
@@ -279,10 +266,7 @@ class Session:
     def write_note(self, note: str) -> None:
         """Save a note on the open clip.
 
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        UsageError if it cannot be saved.
         """
         if self.model is None or note == self.labels.note_of(self.clip_id):
             return

@@ -42,10 +42,7 @@ def read_verdict_rows(
 ) -> list[ClipRow]:
     """Return the lines of a ``verdicts.jsonl``; the last line of a clip counts.
 
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no verdict.
+    UsageError if it cannot be read or holds no verdict.
     """
     rows: dict[str, ClipRow] = {}
     start = 0

@@ -123,10 +123,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
     def set_model(self, model: ClipModel | None) -> bool:
         """Show the lanes of a clip, reusing the plots of the previous one.
 
-        Returns
-        -------
-        bool
-            Whether the layout has changed.
+        Return whether the layout has changed.
         """
         self._model = model
         lanes = () if model is None else model.lanes

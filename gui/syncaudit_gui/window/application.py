@@ -86,10 +86,7 @@ def _end_windows() -> None:
 def run_viewer(start: Start) -> int:
     """Show the window until it is closed, and return the exit code.
 
-    Raises
-    ------
-    UsageError
-        If there is no screen, or the source cannot be opened.
+    UsageError if there is no screen, or the source cannot be opened.
     """
     _check_screen()
     application = make_application()

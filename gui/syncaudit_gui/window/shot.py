@@ -29,10 +29,7 @@ SETTLE_S = 30.0
 def parse_size(text: str) -> tuple[int, int, float]:
     """Parse width, height and pixels per point from ``1440x900@2``.
 
-    Raises
-    ------
-    UsageError
-        If it is not a size.
+    UsageError if it is not a size.
     """
     try:
         size, _, ratio = text.partition("@")
@@ -52,12 +49,8 @@ def parse_size(text: str) -> tuple[int, int, float]:
 def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
     """Open a clip, wait for its audit and its frames, and write the window as PNG.
 
-    The size of the window is in points; `scale` is in pixels per point.
-
-    Raises
-    ------
-    UsageError
-        If the clip cannot be opened, or the image cannot be written.
+    The size of the window is in points; `scale` is in pixels per point. UsageError if the clip
+    cannot be opened, or the image cannot be written.
     """
     # Qt reads these once, when the application is created.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"

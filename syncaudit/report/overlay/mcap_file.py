@@ -50,14 +50,9 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
 
     Messages are JSON with a schema, at the reported time that they refer to.
 
-    The file is replaced in one step; `Signature.MCAP` identifies it as ours.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package ``mcap`` is not installed.
-    UsageError
-        If a timestamp lies before 1970, which the format cannot hold.
+    The file is replaced in one step; `Signature.MCAP` identifies it as ours. MissingExtraError if
+    the package ``mcap`` is not installed. UsageError if a timestamp lies before 1970, which the
+    format cannot hold.
     """
     try:
         from mcap.writer import Writer
