@@ -45,7 +45,7 @@ def pool_recordings(
         common = data_sets.common_of(clips[members[0]])
         if len(members) == 1 and not data_sets.is_stale(clips[members[0]]):
             continue
-        lines = dict(_lines(clips, members, ledger))
+        lines = {k: line for k in members for line in ledger.lines([clips[k].clip_id])}
 
         def digest(lines: Mapping[int, str] = lines, common: CommonOffsets | None = common) -> str:
             return pooled.digest(((clips[k], line) for k, line in lines.items()), common)
@@ -101,14 +101,6 @@ def _groups(clips: Sequence[Clip]) -> list[list[int]]:
     for k, clip in enumerate(clips):
         groups.setdefault(clip.recording_id, []).append(k)
     return [*groups.values()]
-
-
-def _lines(
-    clips: Sequence[Clip], members: Sequence[int], ledger: Ledger
-) -> Iterator[tuple[int, str]]:
-    for k in members:
-        for line in ledger.lines([clips[k].clip_id]):
-            yield k, line
 
 
 def _recording_row(recording: Recording, clips: Sequence[Clip]) -> dict[str, object]:

@@ -121,10 +121,9 @@ class ImportView(_LiveView):
 
 def print_import(console: Console, imported: Imported, out: str) -> None:
     """Print what was written and how the files were interpreted."""
-    noun = "clip" if imported.n_clips == 1 else "clips"
+    clips = word_count(imported.n_clips, "clip")
     console.print(
-        Text(f"{printable(out)}: {imported.n_clips} {noun} of a {imported.format} data set"),
-        soft_wrap=True,
+        Text(f"{printable(out)}: {clips} of a {imported.format} data set"), soft_wrap=True
     )
     # The first notes are usually the most informative, so keep the order of the import.
     for text, count in list(imported.notes.items())[:_MOST_NOTES]:

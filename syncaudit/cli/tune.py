@@ -14,7 +14,7 @@ import typer
 
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,12 +54,8 @@ def tune(
         str | None,
         typer.Option("--labels", help="Label file of 'view': good clips are those accepted."),
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
-    ] = None,
+    policy: PolicyToExtend = None,
+    profile: ProfileToExtend = None,
     plots: Annotated[
         Path | None, typer.Option("--plots", help="Folder for plots (PNG) of every choice.")
     ] = None,

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.gpu import probe_gpu
+from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.machine import probe_machine
 from syncaudit.doctor.packages import probe_extras, probe_versions
 from syncaudit.doctor.speech import probe_speech

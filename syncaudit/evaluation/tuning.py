@@ -77,16 +77,6 @@ class Promise:
         """Number of further recordings, without a miss, that would prove it."""
         return self.rate.clips_to_promise(self.wanted, self.level)
 
-    def to_json(self) -> dict[str, object]:
-        """Return all fields as JSON values."""
-        return {
-            **self.rate.to_json(),
-            "wanted": self.wanted,
-            "low": self.low,
-            "is_kept": self.is_kept,
-            "more_recordings_needed": self.more_needed,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitTuning:

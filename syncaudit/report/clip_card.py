@@ -183,7 +183,7 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
     reach_s = 1.08 * max([*ends, *(1.6 * tolerance for tolerance in tolerances), 1e-4])
     margin = min(max(_LETTER * max(len(p.label) for p in points) + 12, _LABELS[0]), _LABELS[1])
     letters = int(_LABELS[1] / _LETTER)
-    scale = Scale.about_zero(reach_s, margin, _WIDTH - _WORDS)
+    scale = Scale(-reach_s, reach_s, margin, _WIDTH - _WORDS)
     bottom = _ROW * len(points)
     parts = bottom_axis(scale, 0.0, bottom)
     for index, point in enumerate(points):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,25 @@ from syncaudit.report.courses import Courses, clip_course
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.strictness import Strictness
-from syncaudit.report.thumbnail import Thumbnail
 from syncaudit.report.trends import Trends
 from syncaudit.report.worst import WorstClips
 
-__all__ = ["CARDS", "ThumbnailMaker", "write_report"]
+__all__ = ["CARDS", "Thumbnail", "ThumbnailMaker", "write_report"]
 
 # Clips of each verdict that can be unfolded in the table: 180 cards take about 2 MB of the page.
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumbnail:
+    """One frame, reduced and compressed."""
+
+    source: str  # camera
+    jpeg: bytes
+    width_px: int  # its size
+    height_px: int
+    words: str  # which frame it is
+
 
 ThumbnailMaker = Callable[[str, Sequence[str]], Sequence[Thumbnail]]
 """Returns images of a clip from the sources named first; none if there are none."""

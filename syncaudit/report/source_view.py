@@ -155,7 +155,7 @@ def histogram(
     for screen readers.
     """
     reach_s = _reach_s(offsets_s, tolerance_s)
-    scale = Scale.about_zero(reach_s, _SIDE, _WIDTH - _SIDE)
+    scale = Scale(-reach_s, reach_s, _SIDE, _WIDTH - _SIDE)
     bottom = _TOP + _BODY
     parts = bottom_axis(scale, _TOP, bottom)
     if tolerance_s is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from syncaudit.model import Clip, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy, load_policy
-from syncaudit_gui.audits.result import AuditProgress, AuditResult
+from syncaudit_gui.audits.process import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
 

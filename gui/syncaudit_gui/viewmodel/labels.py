@@ -2,21 +2,82 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from syncaudit.errors import UsageError
 from syncaudit.evaluation.labels import LabelRow
 from syncaudit.evaluation.labels import PersonSays as Label
-from syncaudit_gui.viewmodel.json_log import JsonLog
 
 __all__ = ["Label", "LabelRow", "Labels", "Nudges"]
+
+
+class _JsonLog:
+    """A file of JSON objects, one per line; each is on disk before `append` returns.
+
+    A line left half written when the machine stopped is skipped, and the next one starts on a new
+    line.
+
+    The file `before` is read first and never written.
+    """
+
+    def __init__(self, path: Path, before: Path | None = None) -> None:
+        self.path, self._before = path, before
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Write one row.
+
+        UsageError if the file cannot be written.
+        """
+        data = (json.dumps(dict(row), ensure_ascii=False, allow_nan=False) + "\n").encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                if end:
+                    file.seek(end - 1)
+                    data = data if file.read(1) == b"\n" else b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"cannot be written: {error.strerror}",
+                path=str(self.path),
+                hint="Choose another file with --labels.",
+            ) from error
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the complete rows in order; nothing if there is no file.
+
+        UsageError if a file exists and cannot be read.
+        """
+        if self._before is not None:
+            yield from _JsonLog(self._before).rows()
+        try:
+            with self.path.open("rb") as file:
+                for line in file:
+                    try:
+                        row = json.loads(line)
+                    except ValueError:
+                        continue
+                    if isinstance(row, dict):
+                        yield row
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise UsageError(f"cannot be read: {error.strerror}", path=str(self.path)) from error
 
 
 class Labels:
     """The labels of a run; the last line of a clip counts."""
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
-        self._log = JsonLog(path, before)
+        self._log = _JsonLog(path, before)
         self._rows: dict[str, LabelRow] = {}
         for row in self._log.rows():
             label = LabelRow.from_json(row)
@@ -78,7 +139,7 @@ class Nudges:
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
-        self._log = JsonLog(path, before)
+        self._log = _JsonLog(path, before)
         self._nudges: dict[tuple[str, str], float] = {}
         for row in self._log.rows():
             nudge_s = row.get("nudge_s")

@@ -8,8 +8,13 @@ from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import CameraStream
 from syncaudit.policy import Policy
-from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
-from syncaudit_gui.audits.result import AuditMessage
+from syncaudit_gui.audits import (
+    AuditFailed,
+    AuditMessage,
+    AuditProcess,
+    AuditProgress,
+    AuditResult,
+)
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
 
 __all__ = ["Auditor"]
