@@ -1,4 +1,4 @@
-"""Text that may not fit: elided in the middle, shown in full on hovering."""
+"""Labels and buttons of panels; text that may not fit is shown in full on hovering."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
+__all__ = ["ElidedLabel", "breakable", "button", "dim_label", "heading", "wrapped_tip"]
 
 
 class ElidedLabel(QtWidgets.QLabel):
@@ -70,6 +70,22 @@ def heading(text: str) -> ElidedLabel:
     label = ElidedLabel(text)
     label.setProperty("role", "heading")
     return label
+
+
+def dim_label(text: str = "") -> QtWidgets.QLabel:
+    """Return a label in the colour of remarks."""
+    label = QtWidgets.QLabel(text)
+    label.setProperty("role", "dim")
+    return label
+
+
+def button(words: str, tip: str, *, is_checkable: bool = False) -> QtWidgets.QPushButton:
+    """Return a button that never takes the focus, as keys have actions of their own."""
+    found = QtWidgets.QPushButton(words)
+    found.setToolTip(tip)
+    found.setCheckable(is_checkable)
+    found.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+    return found
 
 
 def wrapped_tip(text: str) -> str:

@@ -18,6 +18,7 @@ from syncaudit_gui.viewmodel.wording import (
     word_residuals,
     word_time,
 )
+from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
 from syncaudit_gui.widgets.lane_axis import SignedAxis, adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
@@ -58,14 +59,10 @@ class EvidencePanel(Panel):
         self.plot.getPlotItem().layout.setContentsMargins(0, 6, 2, 0)
         adopt_menus(self.plot.getPlotItem(), self)
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
-        self.words = QtWidgets.QLabel("")
+        self.words = dim_label()
         self.words.setWordWrap(True)
-        self.words.setProperty("role", "dim")
-        self.measure = QtWidgets.QPushButton("audit")
-        self.measure.setToolTip(
-            "audit this clip: it also draws flashes and the turn rates of cameras"
-        )
-        self.measure.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        tip = "audit this clip: it also draws flashes and the turn rates of cameras"
+        self.measure = button("audit", tip)
         self.measure.clicked.connect(self.audit_wanted)
         tips = ("", "", f"Add this to the source's timestamps; {PLUS_MINUS}.", "")
         self.table = CellTable(("against", "method", "pair offset ms", ""), tips)

@@ -13,6 +13,7 @@ from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import ShownFrame
 from syncaudit_gui.viewmodel.wording import short_names, word_age
+from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.pane import CAPTION_PX, LINE_PX, CameraPane
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -51,8 +52,8 @@ class Filmstrip(QtWidgets.QWidget):
         self._selected = ""
         self._time_s = 0.0
         self._is_hasty, self._n_ahead = False, 0
-        self._words = QtWidgets.QLabel("", self)
-        self._words.setProperty("role", "dim")
+        self._words = dim_label()
+        self._words.setParent(self)
         self._words.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self._delivered.connect(self._take)
 

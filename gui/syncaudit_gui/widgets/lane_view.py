@@ -38,9 +38,7 @@ class LaneView(QtWidgets.QWidget):
         self.timeline: Timeline | None = None
         self.theme: Theme = DARK
         self.spectrograms = SpectrogramCache(self.overlay.invalidate, self)
-        self._settle = QtCore.QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.timeout.connect(self.refresh)
+        self._settle = QtCore.QTimer(self, singleShot=True, timeout=self.refresh)
         self.setAccessibleName("timeline")
 
     def set_model(self, model: ClipModel | None, timeline: Timeline | None) -> None:

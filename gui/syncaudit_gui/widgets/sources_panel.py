@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore
 
 from syncaudit.formatting import PLUS_MINUS
 from syncaudit.formatting import word_drift as word_drift_fully
@@ -10,6 +10,7 @@ from syncaudit.formatting import word_offset as word_offset_fully
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.viewmodel.wording import short_names, word_drift, word_nudge, word_offset
+from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
@@ -34,14 +35,11 @@ class SourcesPanel(Panel):
         super().__init__("SOURCES")
         self._theme: Theme = DARK
         self._model: ClipModel | None = None
-        self.corrected = QtWidgets.QPushButton("correct (C)")
-        self.corrected.setCheckable(True)
-        self.corrected.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.corrected.setToolTip("Draw everything on corrected clocks (C; hold for a glance)")
+        tip = "Draw everything on corrected clocks (C; hold for a glance)"
+        self.corrected = button("correct (C)", tip, is_checkable=True)
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
-        self.ghost = QtWidgets.QLabel("dotted: raw")
-        self.ghost.setProperty("role", "dim")
+        self.ghost = dim_label("dotted: raw")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
         self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
         self.view = plain_table(self.table, "sources", middle=0)

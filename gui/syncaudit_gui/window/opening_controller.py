@@ -61,16 +61,12 @@ class OpeningController(QtCore.QObject):
         self._wanted_clip: str | None = None
         self.source = ""
         """Source opened last, or being opened."""
-        self._emptying = QtCore.QTimer(self)
-        self._emptying.setSingleShot(True)
-        self._emptying.setInterval(EMPTY_MS)
-        self._emptying.timeout.connect(self._show_reading)
+        self._emptying = QtCore.QTimer(
+            self, singleShot=True, interval=EMPTY_MS, timeout=self._show_reading
+        )
         self._reading = ("", "")
         self._read: ClipModel | None = None
-        self._showing = QtCore.QTimer(self)
-        self._showing.setSingleShot(True)
-        self._showing.setInterval(0)
-        self._showing.timeout.connect(self._show_clip)
+        self._showing = QtCore.QTimer(self, singleShot=True, interval=0, timeout=self._show_clip)
 
     def open_source(
         self,

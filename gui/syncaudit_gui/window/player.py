@@ -24,10 +24,8 @@ class Player(QtCore.QObject):
         super().__init__(parent)
         self.clock = PlayClock()
         self._timeline: Timeline | None = None
-        self._timer = QtCore.QTimer(self)
-        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.tick)
+        precise = QtCore.Qt.TimerType.PreciseTimer
+        self._timer = QtCore.QTimer(self, timerType=precise, interval=TICK_MS, timeout=self.tick)
 
     @property
     def is_playing(self) -> bool:
