@@ -43,10 +43,8 @@ def align(
             show_default=False,
         ),
     ] = None,
-    aligner: Annotated[
-        str, typer.Option("--aligner", help="auto, pocketsphinx, mfa or viter.")
-    ] = "auto",
-    lang: Annotated[str, typer.Option("--lang", help="Language of the text.")] = "en",
+    aligner: Annotated[str, typer.Option(help="auto, pocketsphinx, mfa or viter.")] = "auto",
+    lang: Annotated[str, typer.Option(help="Language of the text.")] = "en",
     phones: Annotated[
         bool,
         typer.Option(

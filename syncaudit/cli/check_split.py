@@ -38,15 +38,13 @@ def check_split(
         ),
     ],
     manifest: Annotated[
-        str | None,
-        typer.Option("--manifest", help="Manifest of all clips; SPLIT... then list its clip_ids."),
+        str | None, typer.Option(help="Manifest of all clips; SPLIT... then list its clip_ids.")
     ] = None,
     leaks: Annotated[
         Path | None,
         typer.Option(
-            "--leaks",
             help="List to write: the clips of all but the first split that share something with "
-            "an earlier one; data loaders refuse them.",
+            "an earlier one; data loaders refuse them."
         ),
     ] = None,
     strict: Annotated[

@@ -28,9 +28,7 @@ def diff(
     new: Annotated[str, typer.Argument(help="Output folder of the later run.")],
     golden: Annotated[
         str | None,
-        typer.Option(
-            "--golden", help="Clips that must not change: a manifest, or one clip_id per line."
-        ),
+        typer.Option(help="Clips that must not change: a manifest, or one clip_id per line."),
     ] = None,
     partial: Partial = False,
     as_json: AsJson = False,

@@ -26,36 +26,25 @@ def evaluate(
         str,
         typer.Argument(help="Output folder of 'validate', or its verdicts.jsonl or .parquet."),
     ],
-    truth: Annotated[
-        str | None, typer.Option("--truth", help="truth.jsonl of 'syncaudit inject'.")
-    ] = None,
+    truth: Annotated[str | None, typer.Option(help="truth.jsonl of 'syncaudit inject'.")] = None,
     labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label file of 'syncaudit view'; default: that of the run."),
+        str | None, typer.Option(help="Label file of 'syncaudit view'; default: that of the run.")
     ] = None,
     originals: Annotated[
-        str | None,
-        typer.Option(
-            "--originals", help="Run over the unmoved clips, if the truth lacks controls."
-        ),
+        str | None, typer.Option(help="Run over the unmoved clips, if the truth lacks controls.")
     ] = None,
     inject: Annotated[
         list[str] | None,
         typer.Option(
-            "--inject",
             help=(
                 "Errors to inject into what was measured: offset, step, jitter=SIZES in ms, "
                 "drift=ppm, lost=frames; default offset=5,10,20,50,100. Repeatable."
-            ),
+            )
         ),
     ] = None,
-    variants: Annotated[
-        int, typer.Option("--variants", min=1, help="Variants per clip, with --inject.")
-    ] = 4,
+    variants: Annotated[int, typer.Option(min=1, help="Variants per clip, with --inject.")] = 4,
     sources: MovedSources = None,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Random seed: another draw of variants.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another draw of variants.")] = 0,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:

@@ -33,26 +33,23 @@ def export_shards(
         typer.Argument(help="The manifest; default: the rows beside the verdicts."),
     ] = None,
     max_size: Annotated[
-        str, typer.Option("--max-size", help="Size at which the next shard begins: 500M, 1G.")
+        str, typer.Option(help="Size at which the next shard begins: 500M, 1G.")
     ] = "1G",
     max_count: Annotated[
-        int, typer.Option("--max-count", min=1, help="Maximum number of clips per shard.")
+        int, typer.Option(min=1, help="Maximum number of clips per shard.")
     ] = 10_000,
     include: Annotated[
         list[str] | None,
-        typer.Option(
-            "--include", help="Also pack these verdicts: unverified (or reject). Repeatable."
-        ),
+        typer.Option(help="Also pack these verdicts: unverified (or reject). Repeatable."),
     ] = None,
     partial: Partial = False,
     root: Annotated[
         list[str] | None,
         typer.Option(
-            "--root",
             help=(
                 "Pack only files in these folders; default: the manifest's folder, and those "
                 "that 'validate' trusted. Repeatable."
-            ),
+            )
         ),
     ] = None,
     quiet: Quiet = False,

@@ -22,18 +22,16 @@ def inspect(
     policy: PolicyFile = None,
     profile: Profile = None,
     calibration: Annotated[
-        Path | None,
-        typer.Option("--calibration", help="Calibration file: known offsets, removed first."),
+        Path | None, typer.Option(help="Calibration file: known offsets, removed first.")
     ] = None,
     decoder: Decoder = "auto",
     root: Root = None,
     as_json: AsJson = False,
     mcap: Annotated[
-        Path | None,
-        typer.Option("--mcap", help="Also write findings and corrections to open in Foxglove."),
+        Path | None, typer.Option(help="Also write findings and corrections to open in Foxglove.")
     ] = None,
     rerun: Annotated[
-        Path | None, typer.Option("--rerun", help="The same as a recording of Rerun (.rrd).")
+        Path | None, typer.Option(help="The same as a recording of Rerun (.rrd).")
     ] = None,
     force: Force = False,
 ) -> None:

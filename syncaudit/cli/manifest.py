@@ -29,12 +29,9 @@ def manifest(
         Path, typer.Option("--out", "-o", help="Manifest to write: .jsonl or .parquet.")
     ] = Path("manifest.jsonl"),
     rules: Annotated[
-        Path | None,
-        typer.Option("--rules", help="Naming rules (TOML or JSON), see docs/datasets.md."),
+        Path | None, typer.Option(help="Naming rules (TOML or JSON), see docs/datasets.md.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N clips.")] = None,
     force: Force = False,
     memory_limit: MemoryLimit = "auto",
     quiet: Quiet = False,

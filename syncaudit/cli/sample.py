@@ -22,7 +22,7 @@ def sample(
     weekly: Annotated[
         bool, typer.Option("--weekly", help="Draw that many from every week (UTC) of recording.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another draw.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:

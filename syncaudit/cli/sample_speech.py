@@ -24,10 +24,9 @@ def sample_speech(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for speech.html.")],
     n: Annotated[int, typer.Option("-n", "--number", min=1, max=500, help="Utterances.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another sample.")] = 0,
     verdicts: Annotated[
-        Path | None,
-        typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
+        Path | None, typer.Option(help="Folder of 'validate' (or its verdicts.jsonl) to show.")
     ] = None,
     partial: Partial = False,
     force: Force = False,

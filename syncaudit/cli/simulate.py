@@ -28,22 +28,16 @@ def simulate(
     clips: Annotated[
         int, typer.Option("--clips", "-n", min=1, help="Clips to make, each with its own seed.")
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same clips.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same clips.")] = 0,
     duration: Annotated[
         float | None,
-        typer.Option(
-            "--duration",
-            help="Seconds per clip; default: that of the scenario.",
-            show_default=False,
-        ),
+        typer.Option(help="Seconds per clip; default: that of the scenario.", show_default=False),
     ] = None,
     size: Annotated[
-        str | None,
-        typer.Option("--size", help="Frame size, like 320x192.", show_default=False),
+        str | None, typer.Option(help="Frame size, like 320x192.", show_default=False)
     ] = None,
     cameras: Annotated[
-        str | None,
-        typer.Option("--cameras", help="Only these, like cam_front,cam_rear.", show_default=False),
+        str | None, typer.Option(help="Only these, like cam_front,cam_rear.", show_default=False)
     ] = None,
     force: Force = False,
 ) -> None:

@@ -36,30 +36,26 @@ def tune(
     run: Annotated[str, typer.Argument(help="Output folder of 'validate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
     max_false_reject: Annotated[
-        str,
-        typer.Option("--max-false-reject", help="Share of good clips that may be rejected: 0.5%."),
+        str, typer.Option(help="Share of good clips that may be rejected: 0.5%.")
     ] = "1%",
     min_found: Annotated[
-        str,
-        typer.Option("--min-found", help="Share of errors to be found, and their size: 95%@20ms."),
+        str, typer.Option(help="Share of errors to be found, and their size: 95%@20ms.")
     ] = "95%@20ms",
     by: Annotated[
-        Literal["kind", "source"], typer.Option("--by", help="Which sources share a limit.")
+        Literal["kind", "source"], typer.Option(help="Which sources share a limit.")
     ] = "kind",
     truth: Annotated[
-        str | None,
-        typer.Option("--truth", help="truth.jsonl of 'inject', where RUN judged its variants."),
+        str | None, typer.Option(help="truth.jsonl of 'inject', where RUN judged its variants.")
     ] = None,
     labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label file of 'view': good clips are those accepted."),
+        str | None, typer.Option(help="Label file of 'view': good clips are those accepted.")
     ] = None,
     policy: PolicyToExtend = None,
     profile: ProfileToExtend = None,
     plots: Annotated[
-        Path | None, typer.Option("--plots", help="Folder for plots (PNG) of every choice.")
+        Path | None, typer.Option(help="Folder for plots (PNG) of every choice.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draws which recordings are held out.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
