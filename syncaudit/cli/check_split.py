@@ -11,13 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stderr, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Force
+from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.model import Clip
     from syncaudit.splits import Duplicate, SharedData, Split, VideoPair, VideoSet
 
@@ -81,7 +84,6 @@ def check_split(
     """
     from rich.progress import Progress
 
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores
     from syncaudit.splits import (
         VideoSet,
@@ -127,7 +129,6 @@ def check_split(
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
     """Return the splits that the user named, at least two."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
-    from syncaudit.errors import UsageError
     from syncaudit.readers.clip_list import read_clip_ids
     from syncaudit.splits import Split, splits_by_lists, splits_of_hugging_face, splits_stated
 
@@ -165,11 +166,6 @@ def _print(
     *,
     is_shared: bool,
 ) -> None:
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count
-
     def show(title: str, style: str, lines: Sequence[str]) -> None:
         if lines:
             console.print(Text(title, style=style), soft_wrap=True)

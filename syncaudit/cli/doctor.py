@@ -6,13 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from rich.table import Table
 
     from syncaudit.doctor import Symptom
 
@@ -33,7 +35,6 @@ def doctor(
 
     - `syncaudit doctor --json | jq .codecs`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.doctor import examine_machine
 
     found = examine_machine()
@@ -45,11 +46,6 @@ def doctor(
 
 
 def _table(found: Mapping[str, Sequence[Symptom]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
     from syncaudit.doctor import Status
 
     marks = {

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.console import stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, MovedSources, Partial
+from syncaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
@@ -68,9 +70,7 @@ def evaluate(
 
     - `syncaudit evaluate out/ --labels sample.labels.jsonl`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.cli.evaluation_view import print_evaluation
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.evaluate import evaluate_run
 
     if truth is not None and inject:
@@ -111,7 +111,6 @@ def _injected(
     import numpy as np
 
     from syncaudit.cli.judged import load_outputs
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.change import parse_changes
     from syncaudit.evaluation.detection import detect
     from syncaudit.evaluation.variants import Judging, good_clips, make_variants

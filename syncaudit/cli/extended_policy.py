@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from syncaudit.errors import UsageError
+
 __all__ = ["extended_policy"]
 
 
@@ -13,7 +15,6 @@ def extended_policy(policy: Path | None, profile: str | None, out: Path) -> str:
 
     UsageError if both are given, or the file would overwrite what it extends.
     """
-    from syncaudit.errors import UsageError
     from syncaudit.policy import DEFAULT_PROFILE
 
     if policy is None:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.console import stderr, stdout
 from syncaudit.cli.options import Force, MemoryLimit, Quiet
+from syncaudit.errors import UsageError
 
 __all__ = ["manifest"]
 
@@ -49,11 +51,9 @@ def manifest(
 
     - `syncaudit manifest auto s3://bucket/recordings --out manifest.parquet --limit 100`
     """
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.isolated_import import import_isolated
     from syncaudit.cli.progress import ImportView, print_import
-    from syncaudit.errors import UsageError
 
     if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):
         raise UsageError(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Partial
 from syncaudit.errors import UsageError
@@ -46,7 +47,6 @@ def sample_speech(
     """
     import numpy as np
 
-    from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.inputs import load_clips
     from syncaudit.pipeline.speech_sample import draw_utterances
     from syncaudit.report import write_speech_sheet

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from syncaudit.cli.console import stderr, stdout
 from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError, nearest_name
 
@@ -61,7 +63,6 @@ def simulate(
         raise UsageError("no scenario is named", hint="See 'syncaudit simulate --list'.")
     if out is None:
         raise UsageError("no output folder is named", hint="Add --out DIR.")
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.simulate import simulate_manifest
     from syncaudit.writing import claim_folder
 
@@ -121,9 +122,6 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def _print_scenarios() -> None:
-    from rich.table import Table
-
-    from syncaudit.cli.console import stdout
     from syncaudit.simulate.scenarios import SCENARIOS
 
     table = Table(box=None, pad_edge=False)

@@ -11,14 +11,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.extended_policy import extended_policy
 from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
+from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.evaluation.judged import Judged
     from syncaudit.evaluation.tuning import Goal, Promise, Tuning
     from syncaudit.evaluation.variants import Measured
@@ -75,9 +80,7 @@ def tune(
     """
     import numpy as np
 
-    from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.judged import load_outputs
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation import tuning
     from syncaudit.evaluation.change import Change
     from syncaudit.evaluation.injected import read_truth
@@ -155,7 +158,6 @@ def tune(
 
 def _goal(max_false_reject: str, min_found: str) -> Goal:
     """Parse the user's goal; UsageError if it cannot be parsed or a share is out of range."""
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.tuning import Goal
 
     match = _FOUND.fullmatch(min_found.strip())
@@ -196,13 +198,6 @@ def _with_limits(rules: Policy, by: str, limits_s: Mapping[str, float]) -> Polic
 
 
 def _print(console: Console, found: Tuning, goal: Goal) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count
-
     size = f"{1e3 * goal.size_s:g} ms"
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("limit of", overflow="fold")

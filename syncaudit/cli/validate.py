@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
+from syncaudit.cli.console import stderr, stdout, warn
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import (
     Decoder,
@@ -126,10 +128,7 @@ def validate(
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
     verdicts.parquet, recordings.jsonl, summary.json; keep.json for LeRobot.
     """
-    from rich.text import Text
-
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
         import_if_needed,
