@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,6 @@ class MissingLane(Lane):
     """A source in the manifest that has nothing to show, and why."""
 
     why: str
-    notes: tuple[str, ...] = field(default=())
 
 
 def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:

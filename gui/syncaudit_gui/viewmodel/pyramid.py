@@ -27,7 +27,6 @@ class Trace:
 
     times_s: Floats  # shape (n,): timestamps
     values: NDArray[np.float32]  # shape (n, d): NaN breaks the line
-    is_exact: bool  # whether these are the samples themselves, not extremes of buckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,7 +99,8 @@ class MinMaxPyramid:
         first = max(0, int(np.searchsorted(self._times_s, start_s, side="left")) - 1)
         stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
         if stop - first <= n_points:
-            return self._exact(first, stop)
+            gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
+            return _broken(self._times_s[first:stop], self._values[first:stop], gaps)
         # The finest level that is quickly reduced to two points per bucket.
         most = FACTOR * n_points
         level = next((x for x in self._levels if stop - first <= most * x.size), self._levels[-1])
@@ -119,11 +119,7 @@ class MinMaxPyramid:
         middle_s[gaps] = first_s[gaps]  # buckets that span a gap are drawn at their start
         values = np.empty((2 * starts.size, self.n_channels), dtype=np.float32)
         values[0::2], values[1::2] = low, high
-        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2, is_exact=False)
-
-    def _exact(self, first: int, stop: int) -> Trace:
-        gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
-        return _broken(self._times_s[first:stop], self._values[first:stop], gaps, is_exact=True)
+        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2)
 
     def _build(self) -> list[_Level]:
         low = high = self._values
@@ -160,12 +156,10 @@ def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
     return low, high
 
 
-def _broken(
-    times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp], *, is_exact: bool
-) -> Trace:
+def _broken(times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp]) -> Trace:
     """Return a trace with NaN inserted before the points `at`."""
     at = at[at < times_s.size]
     if at.size:
         values = np.insert(values, at, np.float32(np.nan), axis=0)
         times_s = np.insert(times_s, at, times_s[at - 1])
-    return Trace(times_s=times_s, values=values, is_exact=is_exact)
+    return Trace(times_s=times_s, values=values)

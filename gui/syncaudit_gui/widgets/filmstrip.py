@@ -75,7 +75,10 @@ class Filmstrip(QtWidgets.QWidget):
             pane.enlarged.connect(self.camera_enlarged)
             pane.resized.connect(partial(self._ask, camera))
             self.panes[camera] = pane
-            self._start(camera, model)
+            stream = None if model is None else model.streams.get(camera)
+            if isinstance(stream, CameraStream) and stream.files.paths:
+                deliver = partial(self._delivered.emit, pane)
+                self._threads[camera] = CameraThread(stream.files, deliver)
             pane.show()
         self._words.setText("" if self.panes or model is None else "no cameras in this clip")
         self._words.setVisible(not self.panes)
@@ -88,14 +91,6 @@ class Filmstrip(QtWidgets.QWidget):
         for thread in self._threads.values():
             thread.close()
         self._threads = {}
-
-    def _start(self, camera: str, model: ClipModel | None) -> None:
-        stream = None if model is None else model.streams.get(camera)
-        if isinstance(stream, CameraStream) and stream.files.paths:
-            token = self.panes[camera]
-            self._threads[camera] = CameraThread(
-                stream.files, lambda frame: self._delivered.emit(token, frame)
-            )
 
     def show_time(self, time_s: float, *, is_hasty: bool = False, n_ahead: int = 0) -> None:
         """Show every camera as it was at a time.

@@ -20,9 +20,8 @@ from syncaudit_gui.viewmodel.lanes import (
     TierLane,
     TurningLane,
 )
-from syncaudit_gui.widgets.frames_paint import paint_frames
+from syncaudit_gui.widgets.frames_paint import FramesPainter
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, Theme, sized
-from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["LEGEND_PX", "TIER_ROW_PX", "LanePainter", "curve_colors", "has_legend"]
 
@@ -35,13 +34,8 @@ LEAST_WORDS_PX = 16.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanePainter:
+class LanePainter(FramesPainter):
     """Paints lanes into a snapshot."""
-
-    painter: QtGui.QPainter
-    theme: Theme
-    model: ClipModel
-    scale: TimeScale
 
     def paint(self, lane: Lane, room: QtCore.QRectF) -> None:
         """Paint a lane, unless it has curves."""
@@ -53,9 +47,9 @@ class LanePainter:
                 # Next to the time above the cursor at the beginning.
                 self._words("nothing to jump to yet", room.adjusted(90, 0, 0, 0), "dim")
         elif isinstance(lane, FramesLane):
-            paint_frames(self.painter, lane, room, self.model, self.scale, self.theme)
+            self.frames(lane, room)
         elif isinstance(lane, TierLane):
-            _paint_tier(self.painter, lane, room, self.model, self.scale, self.theme)
+            self._tier(lane, room)
             self._words(self._where_it_is(lane), room, "unverified")
         elif isinstance(lane, MissingLane):
             self._words(f"✕ {lane.why}", room, "rejected")
@@ -63,7 +57,7 @@ class LanePainter:
             self._words(_why_no_turning(self.model), room, "dim")
         elif isinstance(lane, CurveLane | SoundLane):
             if isinstance(lane, CurveLane) and has_legend(lane):
-                _paint_legend(self.painter, lane, room, self.theme)
+                self._legend(lane, room)
             self._words(self._where_it_is(lane), room, "unverified")
         self.painter.restore()
 
@@ -87,6 +81,69 @@ class LanePainter:
                 last = x
                 box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
                 self.painter.drawText(box, ALIGN_CENTER, glyph)
+
+    def _legend(self, lane: CurveLane, room: QtCore.QRectF) -> None:
+        """Paint the legend at the top of a lane; names that do not fit are counted."""
+        painter, theme = self.painter, self.theme
+        painter.setFont(sized(painter.font(), 10))
+        metrics, left = painter.fontMetrics(), room.left() + 6.0
+        middle = room.top() + 2 + 0.5 * LEGEND_PX
+        for k, (name, color) in enumerate(zip(lane.names, curve_colors(lane, theme), strict=False)):
+            rest = f"+{len(lane.names) - k}"
+            is_last = k + 1 == len(lane.names)
+            own_px = DASH_PX + 4 + metrics.horizontalAdvance(name)
+            rest_px = 0 if is_last else GAP_PX + metrics.horizontalAdvance(rest)
+            box = QtCore.QRectF(left, room.top() + 2, room.right() - left, LEGEND_PX)
+            if left + own_px + rest_px > room.right():
+                painter.setPen(theme.color("dim"))
+                painter.drawText(box, ALIGN_LEFT, rest)
+                return
+            painter.setPen(QtGui.QPen(theme.color(color), 2))
+            painter.drawLine(QtCore.QLineF(left, middle, left + DASH_PX, middle))
+            painter.setPen(theme.color("dim"))
+            painter.drawText(box.adjusted(DASH_PX + 4, 0, 0, 0), ALIGN_LEFT, name)
+            left += own_px + GAP_PX
+
+    def _tier(self, lane: TierLane, room: QtCore.QRectF) -> None:
+        """Paint words in their intervals, overlapping ones in rows."""
+        clock, theme, visible = self.model.map_of(lane.source), self.theme, self.scale.visible
+        start_s, stop_s = clock.apply(lane.start_s), clock.apply(lane.stop_s)
+        shown = np.flatnonzero((stop_s >= visible.start_s) & (start_s <= visible.stop_s))
+        height = (room.height() - 6.0) / lane.n_rows
+        is_instants = bool(np.all(lane.start_s == lane.stop_s))
+        border = theme.color(theme.axes[0]) if is_instants else theme.color("dim", 150)
+        last = np.full(lane.n_rows, -np.inf)
+        for k in shown:
+            left, right = (self.scale.x_of(float(ends_s[k])) for ends_s in (start_s, stop_s))
+            row = int(lane.rows[k])
+            if left - last[row] < LEAST_PX and right - left < LEAST_PX:
+                continue
+            last[row] = left
+            top = room.top() + 3.0 + row * height
+            box = QtCore.QRectF(left, top, right - left, height - (1.0 if lane.n_rows > 1 else 0.0))
+            words = lane.labels[k].strip()
+            if words and not is_instants:
+                self.painter.fillRect(box.adjusted(1, 0, 0, 0), theme.color("raised"))
+            self.painter.setPen(QtGui.QPen(border, 1))
+            for x in {round(left), round(left if is_instants else right)}:
+                line = QtCore.QLineF(x + 0.5, box.top() + 1, x + 0.5, box.bottom() - 1)
+                self.painter.drawLine(line)
+            if words:
+                self._label(words, box.intersected(room))
+
+    def _label(self, words: str, box: QtCore.QRectF) -> None:
+        """Write words in the visible part of their interval, cut if they are too long."""
+        metrics = self.painter.fontMetrics()
+        room_px = box.width() - 4.0
+        if metrics.horizontalAdvance(words) > room_px:
+            if room_px < LEAST_WORDS_PX:
+                return
+            # Qt also cuts the end of right-to-left text, which is then at the left.
+            words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, int(room_px))
+            if words == "…":
+                return
+        self.painter.setPen(self.theme.color("text"))
+        self.painter.drawText(box, ALIGN_CENTER, words)
 
     def _where_it_is(self, lane: CurveLane | SoundLane | TierLane) -> str:
         """Describe how far a lane lies from the clip; empty if part of it is inside."""
@@ -137,78 +194,3 @@ def curve_colors(lane: CurveLane, theme: Theme) -> tuple[str, ...]:
 def has_legend(lane: object) -> bool:
     """Return whether a lane has curves that need names."""
     return isinstance(lane, CurveLane) and len(lane.names) > 1
-
-
-def _paint_legend(
-    painter: QtGui.QPainter, lane: CurveLane, room: QtCore.QRectF, theme: Theme
-) -> None:
-    """Paint the legend at the top of a lane; names that do not fit are counted."""
-    painter.setFont(sized(painter.font(), 10))
-    metrics, left = painter.fontMetrics(), room.left() + 6.0
-    middle = room.top() + 2 + 0.5 * LEGEND_PX
-    colors = curve_colors(lane, theme)
-    for k, (name, color) in enumerate(zip(lane.names, colors, strict=False)):
-        width = metrics.horizontalAdvance(name)
-        rest = f"+{len(lane.names) - k}"
-        is_last = k + 1 == len(lane.names)
-        needed = DASH_PX + 4 + width + (0 if is_last else GAP_PX + metrics.horizontalAdvance(rest))
-        box = QtCore.QRectF(left, room.top() + 2, room.right() - left, LEGEND_PX)
-        if left + needed > room.right():
-            painter.setPen(theme.color("dim"))
-            painter.drawText(box, ALIGN_LEFT, rest)
-            return
-        painter.setPen(QtGui.QPen(theme.color(color), 2))
-        painter.drawLine(QtCore.QLineF(left, middle, left + DASH_PX, middle))
-        painter.setPen(theme.color("dim"))
-        painter.drawText(box.adjusted(DASH_PX + 4, 0, 0, 0), ALIGN_LEFT, name)
-        left += DASH_PX + 4 + width + GAP_PX
-
-
-def _paint_tier(
-    painter: QtGui.QPainter,
-    lane: TierLane,
-    room: QtCore.QRectF,
-    model: ClipModel,
-    scale: TimeScale,
-    theme: Theme,
-) -> None:
-    """Paint a tier into its room: words in their intervals, overlapping ones in rows."""
-    clock = model.map_of(lane.source)
-    start_s, stop_s = clock.apply(lane.start_s), clock.apply(lane.stop_s)
-    visible = scale.visible
-    shown = np.flatnonzero((stop_s >= visible.start_s) & (start_s <= visible.stop_s))
-    height = (room.height() - 6.0) / lane.n_rows
-    is_instants = bool(np.all(lane.start_s == lane.stop_s))
-    border = theme.color(theme.axes[0]) if is_instants else theme.color("dim", 150)
-    last = np.full(lane.n_rows, -np.inf)
-    for k in shown:
-        left, right = scale.x_of(float(start_s[k])), scale.x_of(float(stop_s[k]))
-        row = int(lane.rows[k])
-        if left - last[row] < LEAST_PX and right - left < LEAST_PX:
-            continue
-        last[row] = left
-        top = room.top() + 3.0 + row * height
-        box = QtCore.QRectF(left, top, right - left, height - (1.0 if lane.n_rows > 1 else 0.0))
-        words = lane.labels[k].strip()
-        if words and not is_instants:
-            painter.fillRect(box.adjusted(1, 0, 0, 0), theme.color("raised"))
-        painter.setPen(QtGui.QPen(border, 1))
-        for x in {round(left), round(right)} if not is_instants else {round(left)}:
-            painter.drawLine(QtCore.QLineF(x + 0.5, box.top() + 1, x + 0.5, box.bottom() - 1))
-        if words:
-            _write(painter, words, box.intersected(room), theme)
-
-
-def _write(painter: QtGui.QPainter, words: str, box: QtCore.QRectF, theme: Theme) -> None:
-    """Write words in the visible part of their interval, cut if they are too long."""
-    metrics = painter.fontMetrics()
-    room_px = box.width() - 4.0
-    if metrics.horizontalAdvance(words) > room_px:
-        if room_px < LEAST_WORDS_PX:
-            return
-        # Qt also cuts the end of right-to-left text, which is then at the left.
-        words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, int(room_px))
-        if words == "…":
-            return
-    painter.setPen(theme.color("text"))
-    painter.drawText(box, ALIGN_CENTER, words)

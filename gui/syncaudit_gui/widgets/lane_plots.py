@@ -45,25 +45,6 @@ LEAST_FILLED = 0.6
 SHORT_NAME = 2
 
 
-def _height_of(
-    lane: Lane, *, has_turning: bool = True, has_spectrograms: bool = False
-) -> tuple[int, bool]:
-    """Return the minimum height of a lane in pixels, and whether it may grow."""
-    if isinstance(lane, EventsLane):
-        return 24, False
-    if isinstance(lane, FramesLane):
-        return frames_height(lane), False
-    if isinstance(lane, TierLane):
-        return TIER_PX + TIER_ROW_PX * (lane.n_rows - 1), False
-    if isinstance(lane, SoundLane) and has_spectrograms:
-        return SPEECH_PX, True
-    if isinstance(lane, TurningLane) and not has_turning:
-        return 26, False
-    if isinstance(lane, CurveLane | SoundLane | TurningLane):
-        return CURVE_PX + (LEGEND_PX if has_legend(lane) else 0), True
-    return 26, False
-
-
 @dataclass(slots=True)
 class _Row:
     """A lane and its plot."""
@@ -116,9 +97,21 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return sum(least_px for least_px, _ in heights)
 
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
-        model = self._model
-        has_turning = model is not None and bool(model.turning)
-        return _height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
+        """Return the minimum height of a lane in pixels, and whether it may grow."""
+        if isinstance(lane, EventsLane):
+            return 24, False
+        if isinstance(lane, FramesLane):
+            return frames_height(lane), False
+        if isinstance(lane, TierLane):
+            return TIER_PX + TIER_ROW_PX * (lane.n_rows - 1), False
+        if isinstance(lane, SoundLane) and self.has_spectrograms:
+            return SPEECH_PX, True
+        has_turning = self._model is not None and bool(self._model.turning)
+        if isinstance(lane, CurveLane | SoundLane) or (
+            isinstance(lane, TurningLane) and has_turning
+        ):
+            return CURVE_PX + (LEGEND_PX if has_legend(lane) else 0), True
+        return 26, False
 
     def set_model(self, model: ClipModel | None) -> bool:
         """Show the lanes of a clip, reusing the plots of the previous one.
