@@ -147,14 +147,12 @@ class ClipsPanel(Panel):
         self._next_slice = QtCore.QTimer(self, singleShot=True, timeout=self._go_on)
 
     def set_batch(self, batch: BatchList, labels: Labels) -> None:
-        """Show other clips."""
         self.table.beginResetModel()
         self.table.batch, self.table.labels = batch, labels
         self.table.endResetModel()
         self.arrange()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.table.theme = theme
 
     def arrange(self) -> None:
@@ -199,7 +197,6 @@ class ClipsPanel(Panel):
         self.view.setVisible(bool(len(batch)))
 
     def mark(self, clip_id: str) -> None:
-        """Mark the clip that is open."""
         self._current = clip_id
         line = self.table.batch.line_of(clip_id)
         if line is None:

@@ -23,7 +23,6 @@ class Message(ThemedWidget):
         self._sign, self.title, self.text = "", "", ""
 
     def show_words(self, sign: str, title: str, text: str = "") -> None:
-        """Show a symbol, a title and a text."""
         self._sign, self.title, self.text = sign, title, text
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
@@ -71,7 +70,6 @@ class KeySheet(ThemedWidget):
         self.hide()
 
     def toggle(self) -> None:
-        """Show or hide it."""
         parent = self.parentWidget()
         if parent is not None:
             self.setGeometry(parent.rect())

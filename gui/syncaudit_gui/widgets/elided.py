@@ -33,7 +33,6 @@ class ElidedLabel(QtWidgets.QLabel):
 
     @property
     def shown_text(self) -> str:
-        """The visible text."""
         metrics = QtGui.QFontMetrics(self._fitting_font())
         return metrics.elidedText(self.text(), self._elided, self.contentsRect().width())
 

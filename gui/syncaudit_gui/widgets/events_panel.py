@@ -34,7 +34,6 @@ class EventsPanel(Panel):
         self.hide()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme, self._shown = theme, None
 
     def show_model(self, model: ClipModel | None) -> None:

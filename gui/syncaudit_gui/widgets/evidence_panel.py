@@ -76,7 +76,6 @@ class EvidencePanel(Panel):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         self.plot.setBackground(theme.panel)
         self._draw()

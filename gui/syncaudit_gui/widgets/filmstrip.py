@@ -183,12 +183,10 @@ class Filmstrip(QtWidgets.QWidget):
             self._arrange()
 
     def set_arrangement(self, arrangement: Arrangement) -> None:
-        """Change the layout of the panes."""
         self.arrangement = arrangement
         self._arrange()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         for pane in self.panes.values():
             pane.set_theme(theme)

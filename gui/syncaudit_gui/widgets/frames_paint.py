@@ -58,7 +58,6 @@ class FramesPainter:
     scale: TimeScale
 
     def frames(self, lane: FramesLane, room: QtCore.QRectF) -> None:
-        """Paint the lane into its room."""
         for k, (camera, row) in enumerate(frame_rows(lane, room)):
             table = self.model.frames_of(camera)
             if table is None or not len(table):

@@ -44,7 +44,6 @@ class LabelBar(Panel):
         self.body.addWidget(self.note)
 
     def show_label(self, row: LabelRow | None, note: str, *, is_blind: bool) -> None:
-        """Show the label of the clip."""
         for label, own in self.buttons.items():
             own.setChecked(row is not None and row.label is label)
         if not self.note.isModified():  # otherwise the user is typing

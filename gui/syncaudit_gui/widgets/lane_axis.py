@@ -37,7 +37,6 @@ class SignedAxis(pg.AxisItem):
     """A scale with the same minus sign as in the tables."""
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        """Return the tick labels."""
         return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
 
 
@@ -61,11 +60,9 @@ class LaneAxis(SignedAxis):
         self.setTickFont(sized(QtGui.QFont(), 10))
 
     def set_lane(self, lane: Lane) -> None:
-        """Describe another lane."""
         self._lane = lane
 
     def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
-        """Change the colours."""
         self._theme, self._is_selected = theme, is_selected
         has_scale = isinstance(self._lane, CurveLane | TurningLane) and not self._is_empty
         self.setPen(pg.mkPen(theme.line))

@@ -82,7 +82,6 @@ class LanePlots(pg.GraphicsLayoutWidget):
 
     @property
     def lanes(self) -> Sequence[Lane]:
-        """The lanes, from top to bottom."""
         return [row.lane for row in self._rows]
 
     def least_height(self) -> int:
@@ -169,12 +168,10 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._spare.append((row.plot, row.axis))
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         self.select(self.selected)
 
     def select(self, source: str) -> None:
-        """Mark the lanes of a source."""
         self.selected = source
         for row in self._rows:
             row.axis.set_theme(self._theme, is_selected=row.lane.source == source)

@@ -42,7 +42,6 @@ class LaneView(QtWidgets.QWidget):
         self.setAccessibleName("timeline")
 
     def set_model(self, model: ClipModel | None, timeline: Timeline | None) -> None:
-        """Show a clip."""
         self.model, self.timeline = model, timeline
         self.spectrograms.clear()
         streams = () if model is None else model.streams.values()
@@ -61,13 +60,11 @@ class LaneView(QtWidgets.QWidget):
             self._settle.start(0)  # the layout of the plots is settled by then
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.theme = theme
         self.plots.set_theme(theme)
         self.refresh()
 
     def select(self, source: str) -> None:
-        """Mark the lanes of a source."""
         self.plots.select(source)
         self.refresh()
 
@@ -79,12 +76,10 @@ class LaneView(QtWidgets.QWidget):
         self.refreshed.emit()
 
     def toggle_spectrograms(self) -> None:
-        """Toggle spectrograms beneath waveforms."""
         self.spectrograms.is_wanted = not self.spectrograms.is_wanted
         self.rebuild()
 
     def scale(self) -> TimeScale:
-        """Return the time scale."""
         visible = TimeRange(start_s=0.0, stop_s=1.0)
         if self.timeline is not None:
             visible = self.timeline.visible
@@ -93,7 +88,6 @@ class LaneView(QtWidgets.QWidget):
         )
 
     def lane_at(self, y_px: float) -> Lane | None:
-        """Return the lane at a height."""
         for lane, room in self.plots.rects():
             if room.top() <= y_px < room.bottom():
                 return lane

@@ -66,13 +66,11 @@ class CameraPane(ThemedWidget):
         )
 
     def set_selected(self, is_selected: bool) -> None:
-        """Mark the pane as the selected source."""
         if is_selected != self._is_selected:
             self._is_selected = is_selected
             self.update()
 
     def show_frame(self, frame: FrameImage, caption: str, *, is_stale: bool) -> None:
-        """Show a frame."""
         self.frame = frame
         self.words = frame.error
         if frame.pixels is None:

@@ -88,7 +88,6 @@ class WindowPanels:
         self.sheet = KeySheet(window)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         for part in (
             self.films,
             self.lanes,

@@ -47,7 +47,6 @@ class SourcesPanel(Panel):
         self.body.addWidget(self.view)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
 
     def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:

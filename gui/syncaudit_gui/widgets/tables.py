@@ -32,7 +32,6 @@ class CellModel(QtCore.QAbstractTableModel):
     """A table of cells, which `CellDelegate` draws and screen readers read."""
 
     def cell(self, row: int, column: int) -> Cell:
-        """Return the cell at a position."""
         raise NotImplementedError
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:

@@ -49,7 +49,6 @@ class Theme:
     rejected: str
 
     def verdict(self, verdict: str | None) -> str:
-        """Return the colour of a verdict."""
         known = {"pass": self.passed, "reject": self.rejected, "unverified": self.unverified}
         return known.get(verdict or "", self.dim)
 

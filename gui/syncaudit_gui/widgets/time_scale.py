@@ -20,15 +20,12 @@ class TimeScale:
 
     @property
     def px_per_s(self) -> float:
-        """Pixels per second."""
         return (self.right_px - self.left_px) / max(self.visible.span_s, 1e-12)
 
     def x_of(self, time_s: float) -> float:
-        """Return the pixel of a time."""
         return self.left_px + (time_s - self.visible.start_s) * self.px_per_s
 
     def time_at(self, x_px: float) -> float:
-        """Return the time at a pixel."""
         return self.visible.start_s + (x_px - self.left_px) / max(self.px_per_s, 1e-12)
 
     def ticks(self, apart_px: float = 90.0) -> tuple[list[float], int]:

@@ -36,14 +36,12 @@ class AuditController:
             self._auditor.begin(opened.model)
 
     def cancel(self) -> None:
-        """Stop the running audit."""
         if self._auditor.cancel():
             self._panels.progress.hide()
             self._display.show_panels()
             self._panels.transport.announce("audit cancelled")
 
     def forget(self) -> None:
-        """Forget all results, as another collection is opened."""
         self._auditor.forget()
 
     def take_known(self) -> None:

@@ -40,7 +40,6 @@ class Auditor(QtCore.QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether an audit is running."""
         return self._process is not None
 
     def known(self, clip_id: str) -> AuditResult | None:
@@ -52,7 +51,6 @@ class Auditor(QtCore.QObject):
         self._results.clear()
 
     def keep(self, clip_id: str, result: AuditResult) -> None:
-        """Keep a result."""
         self._results[clip_id] = result
         while len(self._results) > KEPT:
             self._results.popitem(last=False)

@@ -47,7 +47,6 @@ class ClipDisplay:
         self.show_panels()
 
     def move_to(self, time_s: float, *, is_hasty: bool = False, follow: bool = True) -> None:
-        """Move the cursor."""
         timeline = self._work.timeline
         if timeline is None:
             return
@@ -80,7 +79,6 @@ class ClipDisplay:
             self._panels.transport.announce(why_silent)
 
     def show_range(self, wanted: TimeRange) -> None:
-        """Show another part of the clip."""
         timeline = self._work.timeline
         if timeline is not None:
             timeline.show(wanted)
@@ -98,7 +96,6 @@ class ClipDisplay:
         self.show_state()
 
     def show_marks(self) -> None:
-        """Draw marks and loop."""
         self._panels.lanes.overlay.update()
         self.show_state()
 
@@ -118,7 +115,6 @@ class ClipDisplay:
         self.show_panels()
 
     def show_panels(self) -> None:
-        """Update the side panels."""
         session, panels = self._work.session, self._panels
         model = None if session is None else session.model
         clip_id = self._work.clip_id
@@ -143,7 +139,6 @@ class ClipDisplay:
         self.show_label()
 
     def show_label(self) -> None:
-        """Update the label of the open clip."""
         session, panels = self._work.session, self._panels
         clip_id = self._work.clip_id
         panels.labels.show_label(
@@ -154,7 +149,6 @@ class ClipDisplay:
         panels.labels.setEnabled(self._work.opened is not None)
 
     def toggle_corrected(self) -> None:
-        """Toggle between raw and corrected clocks."""
         opened = self._work.opened
         if opened is None:
             return

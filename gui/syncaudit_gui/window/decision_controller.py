@@ -69,7 +69,6 @@ class DecisionController:
         self._transport.announce(words)
 
     def give_label(self, label: Label) -> None:
-        """Label the open clip."""
         opened = self._work.opened
         if opened is None:
             return
@@ -88,7 +87,6 @@ class DecisionController:
             self._display.show_label()
 
     def write_note(self, note: str) -> None:
-        """Save a note on the open clip."""
         session = self._work.session
         if session is not None:
             self._is_saved(lambda: session.write_note(note))
@@ -98,7 +96,6 @@ class DecisionController:
         self._go("undo", lambda session: session.undo.undo())
 
     def redo(self) -> None:
-        """Redo what was undone."""
         self._go("redo", lambda session: session.undo.redo())
 
     def _go(self, verb: str, step: Callable[[Session], str | None]) -> None:
@@ -114,7 +111,6 @@ class DecisionController:
         self._display.show_clocks()
 
     def toggle_blind(self) -> None:
-        """Hide verdicts until clips are labelled, or show them."""
         if self._work.session is not None:
             self.set_blind(not self._work.session.is_blind)
 

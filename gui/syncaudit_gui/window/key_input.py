@@ -69,7 +69,6 @@ class KeyInput(QtCore.QObject):
             application.installEventFilter(self)
 
     def close(self) -> None:
-        """Stop listening."""
         application = QtWidgets.QApplication.instance()
         if application is not None:
             application.removeEventFilter(self)

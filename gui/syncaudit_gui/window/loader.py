@@ -85,7 +85,6 @@ class Loader(QtCore.QObject):
         self._answered.emit(number, answer, why)
 
     def drop(self) -> None:
-        """Drop pending requests."""
         self._number += 1
         self._waiting = None
 

@@ -29,7 +29,6 @@ class Player(QtCore.QObject):
 
     @property
     def is_playing(self) -> bool:
-        """Whether the cursor is moving."""
         return self.clock.is_playing
 
     def set_timeline(self, timeline: Timeline | None) -> None:
@@ -55,7 +54,6 @@ class Player(QtCore.QObject):
         self.state_changed.emit()
 
     def pause(self) -> None:
-        """Stop."""
         self._timer.stop()
         if self.clock.is_playing:
             self.clock.pause()
@@ -68,7 +66,6 @@ class Player(QtCore.QObject):
             self.state_changed.emit()
 
     def change_speed(self, by: int) -> float:
-        """Change the speed, and return it."""
         speed = self.clock.change_speed(by, time.perf_counter())
         self.state_changed.emit()
         return speed

@@ -67,7 +67,6 @@ class SoundOutput(QtCore.QObject):
         return ""
 
     def stop(self) -> None:
-        """Stop the sound."""
         if self._sink is not None:
             self._sink.stop()
             self._sink = None

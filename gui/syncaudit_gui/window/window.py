@@ -111,18 +111,15 @@ class ViewerWindow(QtWidgets.QWidget):
 
     @property
     def session(self) -> Session | None:
-        """The open session."""
         return self._work.session
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.theme = theme
         self.setStyleSheet(stylesheet(theme))
         self.panels.set_theme(theme)
         self.display.show_panels()
 
     def toggle_theme(self) -> None:
-        """Toggle between dark and light."""
         self.set_theme(LIGHT if self.theme is DARK else DARK)
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
