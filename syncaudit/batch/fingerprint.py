@@ -153,7 +153,7 @@ def _states_of(uris: Sequence[str]) -> object | None:
 def _state_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # for a member of an archive: the archive
     if is_url(uri):
-        return _remote_state(uri)
+        return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
     if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
         return [_local_state(name) for name in found]
@@ -184,10 +184,6 @@ def _own_state(path: Path) -> list[int | str]:
             continue
         return [status.st_size, status.st_mtime_ns]
     return ["absent"]
-
-
-def _remote_state(uri: str) -> object | None:
-    return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:

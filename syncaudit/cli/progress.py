@@ -73,15 +73,18 @@ class ProgressView(_LiveView):
         """Show a state of the run."""
         if self.is_quiet:
             return
-        pace, counts = self._pace(state), _counts(state)
+        pace = self._pace(state)
         if self._moving is not None:
+            counts = (
+                f"[{STYLES[Verdict(name)]}]{glyph(name)} {n}[/]" for name, n in state.counts.items()
+            )
             self._bar.update(
                 self._task,
                 total=state.total,
                 completed=state.done,
                 done=f"{state.done}/{state.total} clips",
                 pace=pace,
-                counts=counts,
+                counts=" ".join(counts),
             )
         else:
             plain_counts = ", ".join(f"{n} {name}" for name, n in state.counts.items())
@@ -96,12 +99,6 @@ class ProgressView(_LiveView):
         per = f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (state.total - state.done) / rate
         return f"{per}, {word_span(left)} left" if state.done < state.total else per
-
-
-def _counts(state: BatchProgress) -> str:
-    return " ".join(
-        f"[{STYLES[Verdict(name)]}]{glyph(name)} {n}[/]" for name, n in state.counts.items()
-    )
 
 
 class ImportView(_LiveView):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from syncaudit.model import Clip, SourceSpec, TranscriptSpec, clock_of
+from syncaudit.model import Clip, TranscriptSpec, clock_of
 
 __all__ = ["Movable", "movable_sources"]
 
@@ -28,7 +28,7 @@ def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
     moved: dict[str, tuple[str, ...]] = {}
     refused: dict[str, str] = {}
     for name, spec in clip.sources.items():
-        if patterns and not any(_fits(name, spec, pattern) for pattern in patterns):
+        if patterns and not any(x == spec.kind or fnmatchcase(name, x) for x in patterns):
             continue
         clock = clock_of(name, spec)
         mates = [other for other in clip.sources if clock_of(other, clip.sources[other]) == clock]
@@ -44,7 +44,3 @@ def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
         else:
             moved[name] = tuple(mates)
     return Movable(moved=moved, refused=refused)
-
-
-def _fits(name: str, spec: SourceSpec, pattern: str) -> bool:
-    return pattern == spec.kind or fnmatchcase(name, pattern)

@@ -47,13 +47,11 @@ def write_markdown(
             lines.append("| " + " | ".join(cells) + " |")
         more = len(causes) - _MOST_CAUSES
         lines += [f"\n... and {more} more, see the report", ""] if more > 0 else [""]
-    lines += [f"- **{_plain(clip.clip_id)}**: {_plain(_first(clip))}" for clip in worst]
+    for clip in worst:
+        first = clip.reasons[0].message if clip.reasons else str(clip.verdict)
+        lines.append(f"- **{_plain(clip.clip_id)}**: {_plain(first)}")
     with replacing_text(path) as file:
         file.write("\n".join(lines).rstrip("\n") + "\n")
-
-
-def _first(clip: ClipVerdict) -> str:
-    return clip.reasons[0].message if clip.reasons else str(clip.verdict)
 
 
 def _plain(text: str) -> str:

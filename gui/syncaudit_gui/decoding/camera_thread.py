@@ -81,7 +81,8 @@ class CameraThread:
             while (request := self._next_request()) is not None:
                 try:
                     if frames is None:
-                        frames = _open(self._files)
+                        files = self._files
+                        frames = ImageFrames(files.paths) if files.is_images else VideoFrames(files)
                     self._serve(frames, request)
                 except (SyncAuditError, OSError, ValueError, MemoryError) as error:
                     self._hand_over(request, None, request.index, error=str(error))
@@ -153,10 +154,6 @@ class CameraThread:
         self._deliver(
             FrameImage(index=request.index, pixels=pixels, shown_index=shown_index, error=error)
         )
-
-
-def _open(files: FrameFiles) -> _Frames:
-    return ImageFrames(files.paths) if files.is_images else VideoFrames(files)
 
 
 class FrameCache(Generic[T]):

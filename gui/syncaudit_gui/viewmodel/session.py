@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from syncaudit.model import clock_of
@@ -76,7 +75,7 @@ class Session:
         self.collection = collection
         self.labels = Labels(collection.labels_path, collection.labels_before)
         self.nudges = Nudges(collection.nudges_path, collection.nudges_before)
-        self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
+        self.batch = BatchList(collection.rows, self._label_of)
         self.batch.is_blind = is_blind
         if collection.verdicts is not None:
             self.batch.sort_by = SortBy.VERDICT
@@ -103,6 +102,10 @@ class Session:
     def clip_id(self) -> str:
         """Clip that is open; empty without one."""
         return "" if self.model is None else self.model.clip.clip_id
+
+    def _label_of(self, clip_id: str) -> str | None:
+        row = self.labels.of(clip_id)
+        return None if row is None else row.label
 
     def first_clip_id(self) -> str | None:
         """Return the first clip of the list."""
@@ -290,11 +293,6 @@ class Session:
     def neighbour(self, by: int) -> ClipRow | None:
         """Return the clip `by` lines further than the one that is open or being read."""
         return self.batch.neighbour(self.wanted_id, by)
-
-
-def _label_name(labels: Labels, clip_id: str) -> str | None:
-    row = labels.of(clip_id)
-    return None if row is None else row.label
 
 
 class OpenClip(NamedTuple):

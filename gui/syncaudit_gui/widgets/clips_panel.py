@@ -139,7 +139,9 @@ class ClipsPanel(Panel):
         self.empty.setMinimumHeight(LEAST_PX)
         self.empty.hide()
         self.body.addWidget(self.empty, 1)
-        self.view.clicked.connect(lambda index: self._click(index.row()))
+        self.view.clicked.connect(
+            lambda index: self.clip_selected.emit(self.table.batch[index.row()].clip_id)
+        )
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())
         self.filter.textChanged.connect(lambda _: self.arrange())
         self._current = ""
@@ -228,6 +230,3 @@ class ClipsPanel(Panel):
         else:
             batch.sort_by, batch.is_descending = wanted, False
         self.arrange()
-
-    def _click(self, row: int) -> None:
-        self.clip_selected.emit(self.table.batch[row].clip_id)

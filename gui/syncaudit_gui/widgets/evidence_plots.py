@@ -52,8 +52,9 @@ def draw_agreement(
         low_s, high_s = max(low_s, centre_s - reach_s), min(high_s, centre_s + reach_s)
     if pair.offset_s is not None:
         _band(plot, theme, middle_s - std_s, middle_s + std_s, "accent", ERROR_ALPHA, 160)
-    is_dotted = not pair.accepted
-    pen = pg.mkPen(theme.axes[1], width=_point(plot), style=_style(is_dotted=is_dotted))
+    styles = QtCore.Qt.PenStyle
+    style = styles.SolidLine if pair.accepted else styles.DotLine
+    pen = pg.mkPen(theme.axes[1], width=_point(plot), style=style)
     plot.plot(1e3 * offsets_s, found.agreement, pen=pen, connect="finite")
     plot.addItem(pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line)))
     plot.setXRange(1e3 * low_s, 1e3 * high_s, padding=0)
@@ -137,7 +138,3 @@ def _band(
 
 def _point(plot: pg.PlotWidget) -> int:
     return max(1, round(plot.devicePixelRatioF()))  # screen pixels
-
-
-def _style(*, is_dotted: bool) -> QtCore.Qt.PenStyle:
-    return QtCore.Qt.PenStyle.DotLine if is_dotted else QtCore.Qt.PenStyle.SolidLine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 
@@ -247,7 +246,3 @@ class Filmstrip(QtWidgets.QWidget):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._arrange()
-
-    def frames(self) -> Mapping[str, FrameImage | None]:
-        """Return what each pane shows."""
-        return {camera: pane.frame for camera, pane in self.panes.items()}

@@ -42,11 +42,11 @@ class AuditController:
             self._panels.transport.announce("audit cancelled")
 
     def forget(self) -> None:
-        self._auditor.forget()
+        self._auditor.results.clear()
 
     def take_known(self) -> None:
         """Show the result of an earlier audit of this clip in this session, if there is one."""
-        known = self._auditor.known(self._work.clip_id)
+        known = self._auditor.results.get(self._work.clip_id)
         if known is not None:
             self.take(known)
 

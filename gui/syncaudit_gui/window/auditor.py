@@ -35,25 +35,13 @@ class Auditor(QtCore.QObject):
         self._policy = policy
         self._process: AuditProcess | None = None
         self._clip_id = ""
-        self._results: OrderedDict[str, AuditResult] = OrderedDict()
+        self.results: OrderedDict[str, AuditResult] = OrderedDict()
+        """The latest of this session, by clip."""
         self._received.connect(self._take)
 
     @property
     def is_running(self) -> bool:
         return self._process is not None
-
-    def known(self, clip_id: str) -> AuditResult | None:
-        """Return the result of an audit in this session; None if there is none."""
-        return self._results.get(clip_id)
-
-    def forget(self) -> None:
-        """Forget all results, as another collection is opened."""
-        self._results.clear()
-
-    def keep(self, clip_id: str, result: AuditResult) -> None:
-        self._results[clip_id] = result
-        while len(self._results) > KEPT:
-            self._results.popitem(last=False)
 
     def begin(self, model: ClipModel) -> None:
         """Start an audit, stopping a running one."""
@@ -91,5 +79,7 @@ class Auditor(QtCore.QObject):
         if isinstance(message, AuditFailed):
             self.failed.emit(message.why)
         else:
-            self.keep(clip_id, message)
+            self.results[clip_id] = message
+            if len(self.results) > KEPT:
+                self.results.popitem(last=False)
             self.finished.emit(message)

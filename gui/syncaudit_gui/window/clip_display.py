@@ -121,7 +121,7 @@ class ClipDisplay:
         is_hidden = session is not None and bool(clip_id) and session.is_hidden(clip_id)
         selected = "" if session is None else session.selected
         panels.sources.show_model(model, selected, is_hidden=is_hidden)
-        is_audited = self._auditor.known(clip_id) is not None or self._auditor.is_running
+        is_audited = clip_id in self._auditor.results or self._auditor.is_running
         panels.evidence.show_source(
             model,
             selected if model is not None else "",
