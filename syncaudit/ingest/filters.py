@@ -94,18 +94,9 @@ class PassedStream(Generic[_Sample]):
 def torch_stream(
     dataset: Iterable[Any], verdicts: VerdictIndex, clip_id_of: Callable[[Any], str]
 ) -> Any:
-    """Return an `IterableDataset` without clips that did not pass.
+    """Return an `IterableDataset` without clips that did not pass; arguments as for `PassedStream`.
 
-    The wrapped data set splits its work among the loader's workers as before.
-
-    Parameters
-    ----------
-    dataset : iterable
-        An `IterableDataset`.
-    verdicts : VerdictIndex
-        Decides which clips are admitted.
-    clip_id_of : callable
-        Clip id of a sample.
+    The wrapped `IterableDataset` splits its work among the loader's workers as before.
 
     Raises
     ------

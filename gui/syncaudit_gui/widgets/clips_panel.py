@@ -116,7 +116,7 @@ class ClipsPanel(Panel):
         line.addWidget(self.filter, 1)
         self.body.addLayout(line)
         self.table = _ClipTable()
-        self.view = plain_table(self.table, "clips", middle=1)
+        self.view = plain_table(self.table, "clips", self._click, middle=1)
         header = self.view.horizontalHeader()
         if header is not None:
             mode = QtWidgets.QHeaderView.ResizeMode
@@ -139,9 +139,6 @@ class ClipsPanel(Panel):
         self.empty.setMinimumHeight(LEAST_PX)
         self.empty.hide()
         self.body.addWidget(self.empty, 1)
-        self.view.clicked.connect(
-            lambda index: self.clip_selected.emit(self.table.batch[index.row()].clip_id)
-        )
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())
         self.filter.textChanged.connect(lambda _: self.arrange())
         self._current = ""
@@ -218,6 +215,9 @@ class ClipsPanel(Panel):
         if line is not None:
             ends = self.table.index(line, 0), self.table.index(line, len(_TITLES) - 1)
             self.table.dataChanged.emit(*ends)
+
+    def _click(self, row: int) -> None:
+        self.clip_selected.emit(self.table.batch[row].clip_id)
 
     def _sort(self, section: int) -> None:
         batch, wanted = self.table.batch, _SORTS[section]

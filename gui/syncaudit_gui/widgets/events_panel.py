@@ -28,8 +28,7 @@ class EventsPanel(Panel):
         self.counts = QtWidgets.QLabel("")
         self.head.addWidget(self.counts)
         self.table = CellTable(("event", "at", "source"))
-        self.view = plain_table(self.table, "events")
-        self.view.clicked.connect(lambda index: self._go(index.row()))
+        self.view = plain_table(self.table, "events", self._go)
         self.body.addWidget(self.view)
         self.hide()
 

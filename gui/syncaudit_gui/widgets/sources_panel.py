@@ -42,8 +42,7 @@ class SourcesPanel(Panel):
         self.ghost = dim_label("dotted: raw")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
         self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
-        self.view = plain_table(self.table, "sources", middle=0)
-        self.view.clicked.connect(lambda index: self._click(index.row()))
+        self.view = plain_table(self.table, "sources", self._click, middle=0)
         self.body.addWidget(self.view)
 
     def set_theme(self, theme: Theme) -> None:
@@ -93,30 +92,33 @@ class SourcesPanel(Panel):
                 dict.fromkeys((*problems, *(f.message for f in judged.reasons_of(name))))
             )
         tip = "\n".join(problems)
-        words, drift = self._figures(model, name, estimate, judged)
         glyph, color = GLYPHS[verdict], theme.verdict(verdict) if verdict else None
         return (
             Cell(f"{glyph} {name}", color, tip, short=f"{glyph} {short_name}"),
-            Cell(words.text, words.color, words.tip, is_number=True),
-            Cell(drift.text, drift.color, drift.tip, is_number=True),
+            *self._figures(model, name, estimate, judged),
             Cell(word_nudge(model.nudges_s.get(name, 0.0)), is_number=True),
         )
 
     def _figures(
         self, model: ClipModel, name: str, estimate: SourceEstimate | None, judged: Judgement | None
     ) -> tuple[Cell, Cell]:
+        """Return the offset of a source and its drift."""
         dim = self._theme.dim
+
+        def cells(text: str, color: str, tip: str = "") -> tuple[Cell, Cell]:
+            return Cell(text, color, tip, is_number=True), Cell("")
+
         if name not in model.streams:
-            return Cell("not read", self._theme.rejected), Cell("")
+            return cells("not read", self._theme.rejected)
         if estimate is None or judged is None:
-            return Cell("–", dim), Cell("")
+            return cells("–", dim)
         stream = model.streams[name]
         if judged.reference is not None and stream.clock == judged.reference:
-            tip = f"This clock gives reference time.{_word_step(estimate)[1]}"
-            return Cell(f"reference{_word_step(estimate)[0]}", dim, tip), Cell("")
+            step, step_tip = _word_step(estimate)
+            return cells(f"reference{step}", dim, f"This clock gives reference time.{step_tip}")
         if not estimate.is_observable or estimate.offset_s is None:
             tip = estimate.why_unmeasured or "nothing to measure it against"
-            return Cell("unobservable", dim, f"{name}: {tip}."), Cell("")
+            return cells("unobservable", dim, f"{name}: {tip}.")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)
@@ -125,8 +127,10 @@ class SourcesPanel(Panel):
         drift_tip = ""
         if estimate.drift_ppm is not None:
             drift_tip = word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)
-        return Cell(words, color, tip), Cell(
-            word_drift(estimate.drift_ppm, estimate.drift_std_ppm), dim, drift_tip
+        drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
+        return (
+            Cell(words, color, tip, is_number=True),
+            Cell(drift, dim, drift_tip, is_number=True),
         )
 
 

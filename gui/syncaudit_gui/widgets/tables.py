@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -152,11 +152,15 @@ class CellTable(CellModel):
 
 
 def plain_table(
-    model: QtCore.QAbstractItemModel, name: str, *, middle: int | None = None
+    model: QtCore.QAbstractItemModel,
+    name: str,
+    on_click: Callable[[int], object],
+    *,
+    middle: int | None = None,
 ) -> QtWidgets.QTableView:
     """Return a view of a table: whole-row selection, no grid, no editing.
 
-    `name` is for screen readers, `middle` as for `CellDelegate`.
+    `name` is for screen readers, `on_click` gets the row, and `middle` is as for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
     model.setParent(view)
@@ -172,6 +176,7 @@ def plain_table(
     view.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     view.setTextElideMode(QtCore.Qt.TextElideMode.ElideRight)
     view.setMinimumHeight(2 * ROW_PX)
+    view.clicked.connect(lambda index: on_click(index.row()))
     across, down = view.horizontalHeader(), view.verticalHeader()
     if across is not None and down is not None:
         across.setHighlightSections(False)

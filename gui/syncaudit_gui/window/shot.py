@@ -20,7 +20,7 @@ from syncaudit_gui.window.application import (
 )
 from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = ["parse_size", "take_shot"]
+__all__ = ["parse_size", "take_shot", "wait_until"]
 
 LIMIT_S = 600.0
 SETTLE_S = 30.0
@@ -85,18 +85,20 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     def has_clip() -> bool:
         return window.session is not None and window.session.model is not None
 
-    _wait(process, lambda: bool(failures) or has_clip(), LIMIT_S)
+    wait_until(process, lambda: bool(failures) or has_clip(), LIMIT_S)
     if failures:
         raise UsageError(failures[0])
-    _wait(process, lambda: not window.auditor.is_running, LIMIT_S)
+    wait_until(process, lambda: not window.auditor.is_running, LIMIT_S)
     show_start(window, start)
     window.panels.fit_films()
-    settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    settled_s = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    films = window.panels.films
     window.panels.comparison.end_slide()
-    _wait(process, lambda: time.monotonic() > settled and window.panels.films.is_settled, SETTLE_S)
+    wait_until(process, lambda: time.monotonic() > settled_s and films.is_settled, SETTLE_S)
 
 
-def _wait(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:
+def wait_until(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:
+    """Handle events until something is done, or for a limited time."""
     end_s = time.monotonic() + limit_s
     while not is_done() and time.monotonic() < end_s:
         process()
