@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from syncaudit.batch.begin import check_outputs
@@ -79,12 +78,7 @@ class OutputFolder:
             self._fetch(system, place)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Upload everything; the local copy is removed when all of it has arrived.
 
         After an error it stays for the next run, as another run may be writing to it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from syncaudit.cli.console import printable, stderr, stdout
+from syncaudit.cli.console import printable, stderr, stdout, verdict_text
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Root
 from syncaudit.errors import ClipInputError, SyncAuditError, UsageError
@@ -159,7 +159,6 @@ def _finish(
     console: Console, sound: Path, outcome: AlignedSpeech | SyncAuditError, place: Path
 ) -> None:
     """Write accepted results and report the outcome for one sound."""
-    from syncaudit.cli.glyphs import verdict_text
     from syncaudit.speech import write
     from syncaudit.writing import note_written
 

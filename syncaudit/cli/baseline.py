@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from syncaudit.cli.console import printable, stdout
-from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend, extended_policy
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count, word_duration
 

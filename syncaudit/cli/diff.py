@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncaudit.cli.console import printable, stdout
+from syncaudit.cli.console import printable, stdout, verdict_text
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Partial
 from syncaudit.errors import UsageError
@@ -75,7 +75,6 @@ def diff(
 
 
 def _print(console: Console, found: Comparison) -> None:
-    from syncaudit.cli.glyphs import verdict_text
 
     for (before, after), n in found.transitions.items():
         if before is not after:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from syncaudit.cli.console import printable, stderr, stdout
+from syncaudit.cli.console import printable, stderr, stdout, verdict_text
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import FailOnOption, Force, Partial, PolicyFile, Profile, Prune, Quiet
 from syncaudit.formatting import word_count
@@ -92,7 +92,6 @@ def judge(
 
 
 def _print_changes(console: Console, changes: Sequence[Change]) -> None:
-    from syncaudit.cli.glyphs import verdict_text
 
     if not changes:
         console.print("No clip changes its verdict.")

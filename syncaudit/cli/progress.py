@@ -11,11 +11,9 @@ from rich.status import Status
 from rich.text import Text
 
 from syncaudit.batch.summary import Progress as BatchProgress
-from syncaudit.cli.console import printable
-from syncaudit.cli.glyphs import STYLES, glyph
+from syncaudit.cli.console import STYLES, glyph, printable
 from syncaudit.datasets.importing import Imported
 from syncaudit.formatting import word_count, word_span
-from syncaudit.model import Verdict
 
 __all__ = ["ImportView", "ProgressView", "print_import"]
 
@@ -75,9 +73,7 @@ class ProgressView(_LiveView):
             return
         pace = self._pace(state)
         if self._moving is not None:
-            counts = (
-                f"[{STYLES[Verdict(name)]}]{glyph(name)} {n}[/]" for name, n in state.counts.items()
-            )
+            counts = (f"[{STYLES[name]}]{glyph(name)} {n}[/]" for name, n in state.counts.items())
             self._bar.update(
                 self._task,
                 total=state.total,

@@ -18,8 +18,7 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend, extended_policy
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count
 

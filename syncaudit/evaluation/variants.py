@@ -10,11 +10,10 @@ import numpy as np
 from syncaudit.batch import VerdictFile
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change, Quantity
-from syncaudit.evaluation.draw import Draw
+from syncaudit.evaluation.draw import Draw, movable_sources
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.labels import Labels, PersonSays
-from syncaudit.evaluation.movable import movable_sources
 from syncaudit.evaluation.replay import can_replay, first_stamp_ns, replayed_record
 from syncaudit.model import Clip, ClipRecord, PairMeasurement, Verdict, nanoseconds
 from syncaudit.pipeline import conclude, examine
@@ -58,7 +57,7 @@ def make_variants(
     """
     draw = Draw(changes, rng)
     for clip, record in measured:
-        movable = movable_sources(clip, patterns).moved
+        movable, _ = movable_sources(clip, patterns)
         drawn = draw.of_clip(list(movable), n_variants)
         is_decoded = any(change.quantity is not Quantity.OFFSET for _, change in drawn)
         seen = examine(clip, policy, is_thorough=True) if is_decoded else None

@@ -11,6 +11,7 @@ from typing import Any
 
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.before_after import before_after
+from syncaudit.report.causes import WorstClips
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses, clip_course
@@ -18,7 +19,6 @@ from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.strictness import Strictness
 from syncaudit.report.trends import Trends
-from syncaudit.report.worst import WorstClips
 
 __all__ = ["CARDS", "Thumbnail", "ThumbnailMaker", "write_report"]
 
