@@ -109,7 +109,6 @@ class Ledger:
         self._synced_at = time.monotonic()
 
     def __enter__(self) -> Ledger:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -39,7 +40,7 @@ def doctor(
 
     found = examine_machine()
     if as_json:
-        content = {group: [each.to_json() for each in rows] for group, rows in found.items()}
+        content = {group: [asdict(each) for each in rows] for group, rows in found.items()}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
         stdout().print(_table(found))

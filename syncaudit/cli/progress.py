@@ -33,13 +33,11 @@ class _LiveView:
         self._next_line = time.monotonic() + _LINE_EVERY_S
 
     def __enter__(self) -> Self:
-        """Start the display."""
         if self._moving is not None:
             self._moving.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the display."""
         if self._moving is not None:
             self._moving.stop()
 
@@ -68,7 +66,6 @@ class ProgressView(_LiveView):
         self._began = time.monotonic()
 
     def __call__(self, state: BatchProgress) -> None:
-        """Show a state of the run."""
         if self.is_quiet:
             return
         pace = self._pace(state)
@@ -105,7 +102,6 @@ class ImportView(_LiveView):
         super().__init__(console, self._status, is_quiet=is_quiet)
 
     def __call__(self, n_clips: int) -> None:
-        """Show the number of clips."""
         if self._moving is not None:
             self._status.update(word_count(n_clips, "clip"))
         else:

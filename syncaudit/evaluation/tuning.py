@@ -229,7 +229,6 @@ def _trial(
 
 
 def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
-    """Return the limit to choose."""
     most = max((one.found for one in tried.values()), key=lambda rate: rate.share or 0.0)
     # Estimated with one more hit and one more miss, so that it is not zero without misses.
     n = min(most.n, most.n_clips)

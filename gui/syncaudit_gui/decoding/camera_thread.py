@@ -171,7 +171,6 @@ class FrameCache(Generic[T]):
         return index in self._frames
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return len(self._frames)
 
     def get(self, index: int) -> T | None:

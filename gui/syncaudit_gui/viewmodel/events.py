@@ -99,7 +99,6 @@ class Events:
         self._in_order = tuple(self._events[k] for k in order)
 
     def __len__(self) -> int:
-        """Return the number of events."""
         return len(self._events)
 
     def __iter__(self) -> Iterator[tuple[float, Event]]:

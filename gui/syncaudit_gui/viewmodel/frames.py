@@ -38,7 +38,6 @@ class FrameTable:
         self.period_s = float(np.median(steps)) if steps.size else 0.0
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return int(self._times_s.size)
 
     @property
