@@ -8,6 +8,7 @@ import math
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,15 +140,7 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
         "drift_std_ms_per_h": None if std is None else MS_PER_H_PER_PPM * std,
         # One sigma of the random component after an hour.
         "wander_ms_per_root_h": 1e3 * course.wander_s * math.sqrt(3600.0),
-        "steps": [
-            {
-                "after_ns": step.after_ns,
-                "before_ns": step.before_ns,
-                "step_s": step.step_s,
-                "step_std_s": step.step_std_s,
-            }
-            for step in course.steps
-        ],
+        "steps": [asdict(step) for step in course.steps],
     }
 
 

@@ -124,11 +124,7 @@ def judge_again(
             with_images=False,
         )
         changes = list(_changes(clips, verdicts, ledger))
-    text = "".join(
-        json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"
-        for c in changes
-    )
-    replace_text(folder / "changes.jsonl", text)
+    replace_text(folder / "changes.jsonl", "".join(f"{json_line(one)}\n" for one in changes))
     return summary, changes
 
 

@@ -66,6 +66,7 @@ class ProgressView(_LiveView):
         self._began = time.monotonic()
 
     def __call__(self, state: BatchProgress) -> None:
+        """Show a state of the run."""
         if self.is_quiet:
             return
         pace = self._pace(state)
@@ -102,6 +103,7 @@ class ImportView(_LiveView):
         super().__init__(console, self._status, is_quiet=is_quiet)
 
     def __call__(self, n_clips: int) -> None:
+        """Show the number of clips."""
         if self._moving is not None:
             self._status.update(word_count(n_clips, "clip"))
         else:
