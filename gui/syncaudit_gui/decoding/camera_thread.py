@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,7 @@ T = TypeVar("T")
 CAPACITY_BYTES = 64 << 20
 
 
-class _Frames(Protocol):
-    """Interface to a file or folder of frames."""
-
-    @property
-    def n_frames(self) -> int | None: ...
-
-    def key_of(self, index: int) -> int: ...
-
-    def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Any]]: ...
-
-    def size_of(self, frame: Any) -> int: ...
-
-    def scaled(self, frame: Any, width_px: int, height_px: int) -> NDArray[np.uint8]: ...
-
-    def close(self) -> None: ...
+_Frames = ImageFrames | VideoFrames
 
 
 class CameraThread:
@@ -126,6 +112,7 @@ class CameraThread:
         frame = self._cache.get(index)
         if frame is not None:
             return frame
+        found: Any
         for rank, found in frames.until(index, self._has_newer):
             if rank >= 0:
                 self._cache.put(rank, found, frames.size_of(found))

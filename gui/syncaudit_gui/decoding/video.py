@@ -39,7 +39,7 @@ class VideoFrames:
         self._files = files
         self._path = files.paths[0]
         self._pts, self._keys, self._half = _packet_times(files)
-        self._open: ExitStack | None = None
+        self._open = ExitStack()
         self._container: InputContainer
         self._stream: VideoStream
         self._frames: Iterator[VideoFrame] = iter(())
@@ -94,13 +94,10 @@ class VideoFrames:
     def close(self) -> None:
         """Close the file."""
         self._frames = iter(())
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        self._open.close()
 
     def _start(self) -> None:
         self.close()
-        self._open = ExitStack()
         self._container = self._open.enter_context(open_container(self._path))
         self._stream = video_stream(self._container, self._files.stream, self._path)
         self._stream.codec_context.thread_type = "NONE"
