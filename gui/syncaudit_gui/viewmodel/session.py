@@ -14,7 +14,7 @@ from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.labels import Label, Labels, Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, summarise
+from syncaudit_gui.viewmodel.verdict_rows import summarise
 
 __all__ = ["OpenClip", "Session", "Workspace"]
 
@@ -88,15 +88,6 @@ class Session:
         self.selected = ""
         self.is_chosen = False
         """Whether a person has selected a source of the open clip."""
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether verdicts are hidden until their clips are labelled."""
-        return self.batch.is_blind
-
-    @is_blind.setter
-    def is_blind(self, is_blind: bool) -> None:
-        self.batch.is_blind = is_blind
 
     @property
     def clip_id(self) -> str:
@@ -184,7 +175,7 @@ class Session:
 
     def is_hidden(self, clip_id: str) -> bool:
         """Return whether the verdict on a clip is hidden from the user."""
-        return self.is_blind and self.labels.of(clip_id) is None
+        return self.batch.is_blind and self.labels.of(clip_id) is None
 
     def select_neighbour(self, by: int) -> str:
         """Select the source `by` lines further, and return it."""
@@ -289,10 +280,6 @@ class Session:
             verdict_shown=None if judged is None else str(judged.verdict),
         )
         self.batch.relabel(self.clip_id)
-
-    def neighbour(self, by: int) -> ClipRow | None:
-        """Return the clip `by` lines further than the one that is open or being read."""
-        return self.batch.neighbour(self.wanted_id, by)
 
 
 class OpenClip(NamedTuple):

@@ -144,7 +144,7 @@ class ClipDisplay:
         panels.labels.show_label(
             None if session is None else session.labels.of(clip_id),
             "" if session is None else session.labels.note_of(clip_id),
-            is_blind=session is not None and session.is_blind,
+            is_blind=session is not None and session.batch.is_blind,
         )
         panels.labels.setEnabled(self._work.opened is not None)
 

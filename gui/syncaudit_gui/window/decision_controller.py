@@ -80,7 +80,7 @@ class DecisionController:
             words = given if is_given else f"label of {session.clip_id} removed"
             self._transport.announce(f"{words} (Ctrl+Z: undo)")
         self._clips.refresh()
-        if session.is_blind:
+        if session.batch.is_blind:
             self._hide_corrections()
             self._display.show_clocks()
         else:
@@ -112,14 +112,14 @@ class DecisionController:
 
     def toggle_blind(self) -> None:
         if self._work.session is not None:
-            self.set_blind(not self._work.session.is_blind)
+            self.set_blind(not self._work.session.batch.is_blind)
 
     def set_blind(self, is_blind: bool) -> None:
         """Hide verdicts until clips are labelled, or show them."""
         session = self._work.session
         if session is None:
             return
-        session.is_blind = is_blind
+        session.batch.is_blind = is_blind
         self._hide_corrections()
         self._clips.arrange()
         self._display.show_clocks()

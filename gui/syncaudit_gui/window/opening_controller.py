@@ -142,9 +142,9 @@ class OpeningController(QtCore.QObject):
     def open_neighbour(self, by: int) -> None:
         """Open the clip `by` lines further in the list."""
         session, announce = self._work.session, self._panels.transport.announce
-        row = None if session is None else session.neighbour(by)
         if session is None:
             return
+        row = session.batch.neighbour(session.wanted_id, by)
         if row is None:
             announce("no clip is listed")
         elif row.clip_id == session.wanted_id:
