@@ -63,7 +63,7 @@ class Overview:
             self._sources[name].add(clip, source)
         for reason in clip.reasons:
             if reason.code is ReasonCode.STEP and reason.source in self._sources:
-                self._sources[reason.source].add_step(reason.value)
+                self._sources[reason.source].steps_s.add(reason.value)
 
     def to_view(self) -> dict[str, Any]:
         """Return the view that the template shows."""

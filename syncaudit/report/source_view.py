@@ -122,7 +122,7 @@ def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
     if n and tally.tolerance_s is not None:
         beyond = offsets.beyond(tally.tolerance_s)
         share = f" ({word_share(beyond, n)})" if beyond and n > 1 else ""
-        lines.append(f"{beyond:,} of {n:,} beyond {_tolerance(tally)}{share}")
+        lines.append(f"{beyond:,} of {n:,} beyond ±{tally.tolerance_s * 1e3:g} ms{share}")
     drift = tally.drifts_ppm.extreme()
     if drift is not None:
         n_drifts = len(tally.drifts_ppm)
@@ -140,10 +140,6 @@ def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
 
 def _many(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def _tolerance(tally: SourceTally) -> str:
-    return f"±{(tally.tolerance_s or 0.0) * 1e3:g} ms"
 
 
 def histogram(
