@@ -21,7 +21,7 @@ import numpy as np
 from fleet import fleet, write_run
 from tables import print_table, write_json
 
-from syncaudit.cli.judged import load_judged
+from syncaudit.cli.judged import load_outputs
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change
 from syncaudit.evaluation.judged import Judged
@@ -49,7 +49,7 @@ class World:
 
     def __init__(self, out: Path, policy: Policy, sizes_s: Collection[float] = (GOAL.size_s,)):
         self.policy = policy
-        clips, known = load_judged(out)
+        clips, known = load_outputs(str(out), out)
         changes = [Change(amount=sign * size) for size in sizes_s for sign in (1.0, -1.0)]
         rng = np.random.default_rng(0)
         good = good_clips(clips, known)

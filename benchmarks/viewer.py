@@ -217,7 +217,7 @@ def _slots(process: Callable[[], None]) -> dict[str, dict[str, float]]:
 
     def draw() -> None:
         view.refresh()
-        view._overlay.repaint()
+        view.overlay.repaint()
 
     def timed(change: Callable[[int], None], n_times: int) -> dict[str, float]:
         times = []
@@ -282,9 +282,9 @@ def _playing(path: Path, process: Callable[[], None]) -> dict[str, dict[str, flo
         films.show_time(now_s, n_ahead=4)
         process()
         slots.append(time.perf_counter() - began - now_s)
-        for name, image in films.frames().items():
-            if image is not None:
-                seen.add((name, image.index))
+        for name, pane in films.panes.items():
+            if pane.frame is not None:
+                seen.add((name, pane.frame.index))
         time.sleep(0.004)
     films.close_threads()
     share = len(seen) / (5.0 * RATE_HZ * N_CAMERAS)

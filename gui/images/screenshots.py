@@ -74,8 +74,8 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
     """Return the window in a state, with exact frames."""
     # Qt asks for the platform as it is imported.
     from syncaudit_gui.viewmodel.bindings import Action
-    from syncaudit_gui.viewmodel.timeline import TimeRange
-    from syncaudit_gui.window.application import Start, make_application, make_window
+    from syncaudit_gui.window.application import Start, make_application, make_window, show_start
+    from syncaudit_gui.window.shot import wait_until
 
     process = make_application().processEvents
     window = make_window(Start(theme=still.theme))
@@ -83,16 +83,12 @@ def _opened(still: Still, size: tuple[int, int], labels: Path) -> ViewerWindow:
     window.show()
     if still.clip:
         window.opening.open_source(str(ROOT / MANIFEST), clip_id=still.clip, labels=labels)
-        _wait(process, lambda: window.session is not None and window.session.model is not None)
+        wait_until(process, lambda: bool(window.session and window.session.model), LIMIT_S)
         _settle(process, window)
         at_s = still.at_s
         if at_s is None and window.panels.comparison.shown is not None:
             at_s = window.panels.comparison.shown.peak_s
-        if at_s is not None:
-            window.display.jump_to(at_s)
-        if at_s is not None and still.span_s is not None:
-            half_s = 0.5 * still.span_s
-            window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
+        show_start(window, Start(at_s=at_s, span_s=still.span_s))
     for name in still.keys:
         window.verbs.do(Action(name))
     window.panels.fit_films()
@@ -150,22 +146,15 @@ def _draw_pages(kept: Path, folder: Path) -> None:
 
 def _settle(process: Callable[[], None], window: ViewerWindow) -> None:
     """Wait for audits, frames and the layout."""
+    from syncaudit_gui.window.shot import wait_until
+
     settled_s = time.monotonic() + SETTLED_S
-    _wait(
-        process,
-        lambda: (
-            time.monotonic() > settled_s
-            and not window.auditor.is_running
-            and window.panels.films.is_settled
-        ),
-    )
 
+    def is_settled() -> bool:
+        is_audited = not window.auditor.is_running and window.panels.films.is_settled
+        return time.monotonic() > settled_s and is_audited
 
-def _wait(process: Callable[[], None], is_done: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + LIMIT_S
-    while not is_done() and time.monotonic() < end_s:
-        process()
-        time.sleep(0.01)
+    wait_until(process, is_settled, LIMIT_S)
 
 
 def _grab(window: ViewerWindow) -> Image.Image:

@@ -21,23 +21,19 @@ def view(
     ] = None,
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to open.")] = None,
     rules: Annotated[
-        Path | None,
-        typer.Option("--rules", help="Naming rules for the data set, as for 'manifest'."),
+        Path | None, typer.Option(help="Naming rules for the data set, as for 'manifest'.")
     ] = None,
     verdicts: Annotated[
-        Path | None,
-        typer.Option("--verdicts", help="Output folder of 'validate' for the manifest."),
+        Path | None, typer.Option(help="Output folder of 'validate' for the manifest.")
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option("--labels", help="Label file; default: beside what is opened.")
+        Path | None, typer.Option(help="Label file; default: beside what is opened.")
     ] = None,
-    at: Annotated[
-        float | None, typer.Option("--at", help="Cursor position, seconds.", metavar="T")
-    ] = None,
+    at: Annotated[float | None, typer.Option(help="Cursor position, seconds.", metavar="T")] = None,
     span: Annotated[
-        float | None, typer.Option("--span", help="Span shown, seconds.", metavar="S", min=0.001)
+        float | None, typer.Option(help="Span shown, seconds.", metavar="S", min=0.001)
     ] = None,
-    source: Annotated[str | None, typer.Option("--source", help="Source to select.")] = None,
+    source: Annotated[str | None, typer.Option(help="Source to select.")] = None,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Draw corrected clocks, with the raw ones dotted.")
     ] = False,
@@ -47,20 +43,14 @@ def view(
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Audit clips that have no verdict.")
     ] = True,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) of the audits.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Policy profile of the audits.")
-    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="Policy file (TOML) of the audits.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Policy profile of the audits.")] = None,
     theme: Annotated[
-        Literal["dark", "light"] | None, typer.Option("--theme", help="Default: as last used.")
+        Literal["dark", "light"] | None, typer.Option(help="Default: as last used.")
     ] = None,
-    shot: Annotated[
-        Path | None, typer.Option("--shot", help="Save the window to this PNG and exit.")
-    ] = None,
+    shot: Annotated[Path | None, typer.Option(help="Save the window to this PNG and exit.")] = None,
     size: Annotated[
-        str, typer.Option("--size", help="Size of the image, with @2 for twice the pixels.")
+        str, typer.Option(help="Size of the image, with @2 for twice the pixels.")
     ] = "1440x900",
     root: Root = None,
 ) -> None:

@@ -26,15 +26,12 @@ class LazySequence(Generic[_Item]):
         self._make = make
 
     def __len__(self) -> int:
-        """Return the number of items."""
         return len(self._positions)
 
     def __getitem__(self, index: int) -> _Item:
-        """Make the item at `index`."""
         return self._make(self._positions[index])
 
     def __iter__(self) -> Iterator[_Item]:
-        """Make the items one after the other."""
         return map(self._make, self._positions)
 
 

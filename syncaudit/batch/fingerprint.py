@@ -47,18 +47,8 @@ def fingerprint_of(
     read: that would cost as much as half an audit. The second half covers the policy, so that a
     clip whose first half is unchanged is judged again without its files.
 
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    policy : Policy
-        The policy to judge by.
-    calibration : mapping, optional
-        Known corrections.
-    settings : mapping, optional
-        Further arguments of the audit that change what is measured.
-    judged_by : str, optional
-        `policy_half` of `policy`, for callers that ask about many clips.
+    `settings` are further arguments of the audit that change what is measured; `judged_by` is the
+    `policy_half` of `policy`, for callers that ask about many clips.
 
     Returns
     -------
@@ -163,7 +153,7 @@ def _states_of(uris: Sequence[str]) -> object | None:
 def _state_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # for a member of an archive: the archive
     if is_url(uri):
-        return _remote_state(uri)
+        return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
     if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
         return [_local_state(name) for name in found]
@@ -194,10 +184,6 @@ def _own_state(path: Path) -> list[int | str]:
             continue
         return [status.st_size, status.st_mtime_ns]
     return ["absent"]
-
-
-def _remote_state(uri: str) -> object | None:
-    return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:

@@ -12,10 +12,11 @@ from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.episodes import write_keep
 from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
+from syncaudit.batch.outputs import RowMaker, write_json, write_split
 from syncaudit.batch.recordings import pool_recordings, write_recordings
 from syncaudit.batch.repeated_clips import repeated_clips
 from syncaudit.batch.summary import BatchSummary, Tally
+from syncaudit.batch.tables import write_parquet
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
 from syncaudit.report import Thumbnail, ThumbnailMaker, write_report
@@ -78,7 +79,8 @@ def finish(
             "versions": _versions(),
         },
     )
-    write_verdicts(ledger, clip_ids, folder)
+    write_parquet(ledger.rows(clip_ids), folder / "verdicts.parquet")
+    ledger.rewrite(clip_ids)
     if to_row is not None:
         write_split(clips, ledger.verdict, to_row, folder)
     write_keep(clips, ledger.verdict, folder)

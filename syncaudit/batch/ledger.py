@@ -33,18 +33,9 @@ _SYNC_EVERY_S = 1.0
 class VerdictFile:
     """Read-only ``verdicts.jsonl`` with access to any line by its clip.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    partial : bool
-        Accept an unfinished run, and leave out damaged rows.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no verdict; unless `partial`, also if the run that wrote it
-        was not finished, or a row is missing, damaged or edited.
+    With `partial`, an unfinished run is accepted, and damaged rows are left out. UsageError if it
+    cannot be read or holds no verdict; unless `partial`, also if the run that wrote it was not
+    finished, or a row is missing, damaged or edited.
     """
 
     def __init__(self, path: Path, *, partial: bool = False) -> None:
@@ -118,7 +109,6 @@ class Ledger:
         self._synced_at = time.monotonic()
 
     def __enter__(self) -> Ledger:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

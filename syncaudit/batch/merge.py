@@ -83,12 +83,8 @@ def merge_shards(
 
     Shards of one manifest are merged in the order of the manifest; other runs are concatenated.
     Clips of one recording are pooled over all shards. `prune` and `force` are as for `run_batch`.
-
-    Raises
-    ------
-    UsageError
-        If policies differ, clips repeat, shards are missing, or files or verdicts in `out` would
-        be lost.
+    UsageError if policies differ, clips repeat, shards are missing, or files or verdicts in `out`
+    would be lost.
     """
     began = time.monotonic()
     policy = _one_policy(shards)

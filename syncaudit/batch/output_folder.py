@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from syncaudit.batch.begin import check_outputs
@@ -42,20 +41,10 @@ _State = TypeVar("_State")
 class OutputFolder:
     """Output location of a run; as a context it downloads what exists and uploads the results.
 
-    Parameters
-    ----------
-    out : str
-        Local folder or any fsspec URL.
-    cache : Path, optional
-        Folder for the local copies; by default the user's cache.
-    force : bool
-        Also overwrite files there that syncaudit did not write.
-
-    Raises
-    ------
-    UsageError
-        If `out` is empty; on entering, if the URL is not reachable and writable, or unrelated
-        files lie there; on leaving, if the outputs cannot be uploaded: they are kept then.
+    `out` is a local folder or any fsspec URL. Local copies are in the user's cache by default;
+    `force` also overwrites files there that syncaudit did not write. UsageError if `out` is empty;
+    on entering, if the URL is not reachable and writable, or unrelated files lie there; on leaving,
+    if the outputs cannot be uploaded: they are kept then.
     """
 
     def __init__(self, out: str, *, cache: Path | None = None, force: bool = False) -> None:
@@ -89,12 +78,7 @@ class OutputFolder:
             self._fetch(system, place)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Upload everything; the local copy is removed when all of it has arrived.
 
         After an error it stays for the next run, as another run may be writing to it.
@@ -108,10 +92,7 @@ class OutputFolder:
     def check_apart(self, folders: Iterable[str]) -> None:
         """Refuse to write to a URL that is also read from.
 
-        Raises
-        ------
-        UsageError
-            If it is among `folders`; local folders are compared by the code that opens them.
+        UsageError if it is among `folders`; local folders are compared by the code that opens them.
         """
         for folder in folders:
             if self.is_remote and _cleaned(folder) == self.uri:
@@ -213,17 +194,8 @@ class OutputFolder:
 def fetch_outputs(folder: str, scratch: Path) -> Path:
     """Return a local folder with the verdicts and the summary of a run.
 
-    Parameters
-    ----------
-    folder : str
-        Output folder of a run: a local one, returned as it is, or any fsspec URL.
-    scratch : Path
-        Folder for copies; the caller removes it.
-
-    Raises
-    ------
-    UsageError
-        If the URL cannot be reached or holds no verdicts.
+    A local folder is returned as it is; that of a URL is copied into `scratch`, which the caller
+    removes. UsageError if the URL cannot be reached or holds no verdicts.
     """
     uri = _cleaned(folder)
     if not is_url(uri):

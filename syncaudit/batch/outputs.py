@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 from syncaudit import __version__
 from syncaudit.batch.json_encoding import json_line, to_plain
-from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict
 from syncaudit.writing import Signature, append_line, replace_text, replacing
@@ -26,7 +24,6 @@ __all__ = [
     "log_defect",
     "write_json",
     "write_split",
-    "write_verdicts",
 ]
 
 # Verdict to the file that receives its manifest rows.
@@ -63,12 +60,6 @@ class RowMaker(Protocol):
     def __call__(self, clip: Clip, *, relative_to: str) -> Mapping[str, Any]:
         """Return the row with relative URIs rewritten to resolve from `relative_to`."""
         ...
-
-
-def write_verdicts(ledger: Ledger, clip_ids: Sequence[str], out: Path) -> None:
-    """Write ``verdicts.jsonl`` in manifest order, and its rows as Parquet."""
-    write_parquet(ledger.rows(clip_ids), out / "verdicts.parquet")
-    ledger.rewrite(clip_ids)
 
 
 def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:

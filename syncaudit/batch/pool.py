@@ -70,11 +70,9 @@ class WorkerPool(Generic[_Task, _Value]):
         self._false_starts = _MAX_FALSE_STARTS  # no failure is tolerated until a worker has started
 
     def __enter__(self) -> WorkerPool[_Task, _Value]:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all workers."""
         self.close()
 
     def map(self, tasks: Sequence[_Task]) -> Iterator[tuple[int, _Value | Lost]]:

@@ -8,6 +8,7 @@ import math
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def pool_recordings(
         common = data_sets.common_of(clips[members[0]])
         if len(members) == 1 and not data_sets.is_stale(clips[members[0]]):
             continue
-        lines = dict(_lines(clips, members, ledger))
+        lines = {k: line for k in members for line in ledger.lines([clips[k].clip_id])}
 
         def digest(lines: Mapping[int, str] = lines, common: CommonOffsets | None = common) -> str:
             return pooled.digest(((clips[k], line) for k, line in lines.items()), common)
@@ -103,14 +104,6 @@ def _groups(clips: Sequence[Clip]) -> list[list[int]]:
     return [*groups.values()]
 
 
-def _lines(
-    clips: Sequence[Clip], members: Sequence[int], ledger: Ledger
-) -> Iterator[tuple[int, str]]:
-    for k in members:
-        for line in ledger.lines([clips[k].clip_id]):
-            yield k, line
-
-
 def _recording_row(recording: Recording, clips: Sequence[Clip]) -> dict[str, object]:
     """Return the row of ``recordings.jsonl``."""
     sources: dict[str, set[str]] = {}
@@ -147,15 +140,7 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
         "drift_std_ms_per_h": None if std is None else MS_PER_H_PER_PPM * std,
         # One sigma of the random component after an hour.
         "wander_ms_per_root_h": 1e3 * course.wander_s * math.sqrt(3600.0),
-        "steps": [
-            {
-                "after_ns": step.after_ns,
-                "before_ns": step.before_ns,
-                "step_s": step.step_s,
-                "step_std_s": step.step_std_s,
-            }
-            for step in course.steps
-        ],
+        "steps": [asdict(step) for step in course.steps],
     }
 
 

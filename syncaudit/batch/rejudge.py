@@ -81,10 +81,6 @@ def judge_again(
     prune, force : bool
         As for `run_batch`; `force` also overwrites the verdicts of another run.
 
-    Returns
-    -------
-    BatchSummary, list of Change
-
     Raises
     ------
     UsageError
@@ -103,6 +99,8 @@ def judge_again(
     )
     counter = VerdictCounter(len(clips), on_progress)
     about = {"judged_from": judged_from or str(verdicts.path.parent)}
+    stated = stated_roots(read_summary(verdicts.path.parent))
+    roots = {"roots": list(stated)} if stated else {}
     check_outputs(folder, is_forced=force)
     refuse_other_run(folder, about, is_forced=force)
     with begun_run(folder, clips, policy, about, is_pruning=prune) as ledger:
@@ -117,7 +115,7 @@ def judge_again(
             clips,
             ledger,
             policy,
-            {**about, **_roots(verdicts.path.parent), "judged_again": len(clips)},
+            {**about, **roots, "judged_again": len(clips)},
             began_s=began,
             reused=0,
             workers=workers,
@@ -126,11 +124,7 @@ def judge_again(
             with_images=False,
         )
         changes = list(_changes(clips, verdicts, ledger))
-    text = "".join(
-        json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"
-        for c in changes
-    )
-    replace_text(folder / "changes.jsonl", text)
+    replace_text(folder / "changes.jsonl", "".join(f"{json_line(one)}\n" for one in changes))
     return summary, changes
 
 
@@ -162,9 +156,3 @@ def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> It
 
 def _messages(verdict: ClipVerdict) -> tuple[str, ...]:
     return tuple(reason.message for reason in verdict.reasons)
-
-
-def _roots(folder: Path) -> dict[str, list[str]]:
-    """Return the roots stated by the earlier run."""
-    roots = stated_roots(read_summary(folder))
-    return {"roots": list(roots)} if roots else {}

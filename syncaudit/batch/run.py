@@ -225,7 +225,8 @@ def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[li
     for k, clip in enumerate(clips):
         entry = ledger.entry(clip.clip_id)
         known = None if entry is None else entry.fingerprint
-        kept = known or _fingerprint_in(ledger.outdated(clip.clip_id))
+        line = ledger.outdated(clip.clip_id)
+        kept = known or (None if line is None else json.loads(line).get("fingerprint"))
         now = task.fingerprint(clip) if kept else None
         if now is not None and now == known:
             continue
@@ -235,10 +236,6 @@ def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[li
             todo.append(k)
         ledger.outdate(clip.clip_id)
     return todo, again
-
-
-def _fingerprint_in(line: str | None) -> str | None:
-    return None if line is None else json.loads(line).get("fingerprint")
 
 
 class Terminated(KeyboardInterrupt):

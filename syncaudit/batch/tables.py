@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,8 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         replacing(path, is_durable=True) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        for group in _groups(rows, _ROWS_PER_GROUP):
+        left = iter(rows)
+        while group := list(islice(left, _ROWS_PER_GROUP)):
             writer.write_table(pa.Table.from_pylist([_arrow_row(row) for row in group], schema))
 
 
@@ -146,9 +147,3 @@ def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:
         },
         "about": list(row.get("about", {}).items()) or None,
     }
-
-
-def _groups(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
-    iterator = iter(rows)
-    while group := list(islice(iterator, size)):
-        yield group

@@ -72,7 +72,6 @@ class Lost:
         return self.limit_bytes is not None or self.exit_code == -signal.SIGKILL
 
     def __str__(self) -> str:
-        """Describe how the worker ended."""
         return self._ending if self.at_work is None else f"{self._ending} while {self.at_work}"
 
     @property

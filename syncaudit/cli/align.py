@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
+from syncaudit.cli.console import printable, stderr, stdout, verdict_text
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Root
 from syncaudit.errors import ClipInputError, SyncAuditError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.pipeline.alignment import Choice
     from syncaudit.speech import AlignedSpeech
 
@@ -43,10 +43,8 @@ def align(
             show_default=False,
         ),
     ] = None,
-    aligner: Annotated[
-        str, typer.Option("--aligner", help="auto, pocketsphinx, mfa or viter.")
-    ] = "auto",
-    lang: Annotated[str, typer.Option("--lang", help="Language of the text.")] = "en",
+    aligner: Annotated[str, typer.Option(help="auto, pocketsphinx, mfa or viter.")] = "auto",
+    lang: Annotated[str, typer.Option(help="Language of the text.")] = "en",
     phones: Annotated[
         bool,
         typer.Option(
@@ -76,7 +74,6 @@ def align(
     **Exit codes**: 0 all aligned · 1 a text was refused · 2 wrong usage, or no aligner ·
     4 the results could not be verified.
     """
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.rooted import roots_of
     from syncaudit.pipeline.alignment import AUTO, choose_aligners
     from syncaudit.readers.roots import within_roots
@@ -162,8 +159,6 @@ def _finish(
     console: Console, sound: Path, outcome: AlignedSpeech | SyncAuditError, place: Path
 ) -> None:
     """Write accepted results and report the outcome for one sound."""
-    from syncaudit.cli.console import printable
-    from syncaudit.cli.glyphs import verdict_text
     from syncaudit.speech import write
     from syncaudit.writing import note_written
 

@@ -30,6 +30,7 @@ from syncaudit.cli.inspect_clip import inspect
 from syncaudit.cli.judge import judge
 from syncaudit.cli.manifest import manifest
 from syncaudit.cli.merge import merge
+from syncaudit.cli.options import named_values
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
 from syncaudit.cli.sample import sample
@@ -39,7 +40,6 @@ from syncaudit.cli.system_errors import worded_system_error
 from syncaudit.cli.trace import trace
 from syncaudit.cli.tune import tune
 from syncaudit.cli.validate import validate
-from syncaudit.cli.value_names import named_values
 from syncaudit.errors import SyncAuditError
 
 __all__ = ["build_app", "run"]

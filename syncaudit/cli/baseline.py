@@ -7,14 +7,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
+from syncaudit.cli.console import printable, stdout
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend, extended_policy
+from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count, word_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from syncaudit.policy import Fleet, FleetBaseline, Policy
 
@@ -39,7 +40,6 @@ def baseline(
     - `syncaudit baseline out/ --profile vla --out fleet.toml`, then
       `syncaudit judge out/ --policy fleet.toml --out new/`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.policy import load_policy, policy_text
     from syncaudit.writing import Signature, check_target, replace_text
 
@@ -69,8 +69,6 @@ def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
 
 
 def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
-    from syncaudit.errors import UsageError
-    from syncaudit.formatting import word_count
     from syncaudit.policy import MIN_CLIPS
 
     if not found:
@@ -92,8 +90,6 @@ def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
 
 
 def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count, word_duration
     from syncaudit.policy import MIN_CLIPS
 
     for item in found:

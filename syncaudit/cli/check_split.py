@@ -11,13 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stderr, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Force
+from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.model import Clip
     from syncaudit.splits.duplicates import Duplicate, VideoPair, VideoSet
     from syncaudit.splits.shared import SharedData
@@ -40,15 +43,13 @@ def check_split(
         ),
     ],
     manifest: Annotated[
-        str | None,
-        typer.Option("--manifest", help="Manifest of all clips; SPLIT... then list its clip_ids."),
+        str | None, typer.Option(help="Manifest of all clips; SPLIT... then list its clip_ids.")
     ] = None,
     leaks: Annotated[
         Path | None,
         typer.Option(
-            "--leaks",
             help="List to write: the clips of all but the first split that share something with "
-            "an earlier one; data loaders refuse them.",
+            "an earlier one; data loaders refuse them."
         ),
     ] = None,
     strict: Annotated[
@@ -85,7 +86,6 @@ def check_split(
     """
     from rich.progress import Progress
 
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores
     from syncaudit.splits.duplicates import VideoSet, count_videos, find_duplicates
     from syncaudit.splits.shared import find_shared, leaked_clips
@@ -126,7 +126,6 @@ def check_split(
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
     """Return the splits that the user named, at least two."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
-    from syncaudit.errors import UsageError
     from syncaudit.readers.clip_list import read_clip_ids
     from syncaudit.splits.split_lists import (
         Split,
@@ -169,11 +168,6 @@ def _print(
     *,
     is_shared: bool,
 ) -> None:
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count
-
     def show(title: str, style: str, lines: Sequence[str]) -> None:
         if lines:
             console.print(Text(title, style=style), soft_wrap=True)

@@ -12,8 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from syncaudit.cli.console import printable
-from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
+from syncaudit.cli.console import STYLES, glyph, printable, verdict_text
 from syncaudit.formatting import PLUS_MINUS, word_correction, word_drift, word_measure, word_rate
 from syncaudit.model import (
     ClipVerdict,

@@ -1,10 +1,18 @@
-"""Consoles, and making untrusted text safe to print."""
+"""Consoles, untrusted text made safe to print, and symbols and colours of verdicts."""
 
 from __future__ import annotations
 
-from rich.console import Console
+import sys
 
-__all__ = ["printable", "stderr", "stdout", "warn"]
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["STYLES", "glyph", "printable", "stderr", "stdout", "verdict_text", "warn"]
+
+# By verdict, as text: the model is heavy.
+STYLES = {"pass": "green", "reject": "bold red", "unverified": "yellow"}
+_GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?"}
+_ASCII_GLYPHS = {"pass": "+", "reject": "x", "unverified": "?"}
 
 
 def stdout() -> Console:
@@ -25,3 +33,17 @@ def warn(text: str) -> None:
 def printable(text: str) -> str:
     """Return `text` with control characters shown as ``?``, since names are untrusted."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
+
+
+def glyph(verdict: str) -> str:
+    """Return the symbol of a verdict, in ASCII if the terminal supports nothing else."""
+    # While a progress bar is active, rich replaces sys.stdout and states no encoding.
+    names = (getattr(stream, "encoding", None) for stream in (sys.stdout, sys.__stdout__))
+    encoding = next((name for name in names if name), "ascii").lower().replace("-", "")
+    table = _GLYPHS if encoding.startswith("utf") else _ASCII_GLYPHS
+    return table[verdict]
+
+
+def verdict_text(verdict: str) -> Text:
+    """Return symbol and word of a verdict in its colour."""
+    return Text(f"{glyph(verdict)} {verdict}", style=STYLES[verdict])

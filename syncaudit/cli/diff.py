@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stdout, verdict_text
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Partial
+from syncaudit.errors import UsageError
+from syncaudit.formatting import signed_ms, word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from syncaudit.evaluation.comparison import ClipChange, Comparison, Reason, SourceShifts
 
 __all__ = ["diff"]
@@ -28,9 +32,7 @@ def diff(
     new: Annotated[str, typer.Argument(help="Output folder of the later run.")],
     golden: Annotated[
         str | None,
-        typer.Option(
-            "--golden", help="Clips that must not change: a manifest, or one clip_id per line."
-        ),
+        typer.Option(help="Clips that must not change: a manifest, or one clip_id per line."),
     ] = None,
     partial: Partial = False,
     as_json: AsJson = False,
@@ -48,8 +50,6 @@ def diff(
 
     - `syncaudit diff last_week/ out/ --golden golden.jsonl`
     """
-    from syncaudit.cli.console import stdout
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.comparison import compare_runs
     from syncaudit.evaluation.judged import read_judged
     from syncaudit.readers.clip_list import read_clip_ids
@@ -75,11 +75,6 @@ def diff(
 
 
 def _print(console: Console, found: Comparison) -> None:
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.cli.glyphs import verdict_text
-    from syncaudit.formatting import word_count
 
     for (before, after), n in found.transitions.items():
         if before is not after:
@@ -122,12 +117,6 @@ def _print(console: Console, found: Comparison) -> None:
 
 
 def _source_table(sources: Mapping[str, SourceShifts]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import signed_ms
-
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("offset of", overflow="fold")
     for title in ("clips", "beyond errors", "median change", "largest", "std error"):
@@ -145,8 +134,6 @@ def _source_table(sources: Mapping[str, SourceShifts]) -> Table:
 
 
 def _reasons(counts: Mapping[Reason, int]) -> str:
-    from syncaudit.cli.console import printable
-
     words = [f"{_reason(reason)} ({n:,})" for reason, n in list(counts.items())[:SHOWN]]
     return printable(", ".join(words)) + (" ..." if len(counts) > SHOWN else "")
 
@@ -157,9 +144,6 @@ def _reason(reason: Reason) -> str:
 
 
 def _what(change: ClipChange) -> str:
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import signed_ms
-
     words = [f"new {_reason(reason)}" for reason in change.new]
     words += [f"no {_reason(reason)}" for reason in change.gone]
     words += [

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from rich.table import Table
 
     from syncaudit.doctor import Symptom
 
@@ -33,23 +36,17 @@ def doctor(
 
     - `syncaudit doctor --json | jq .codecs`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.doctor import examine_machine
 
     found = examine_machine()
     if as_json:
-        content = {group: [each.to_json() for each in rows] for group, rows in found.items()}
+        content = {group: [asdict(each) for each in rows] for group, rows in found.items()}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
         stdout().print(_table(found))
 
 
 def _table(found: Mapping[str, Sequence[Symptom]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
     from syncaudit.doctor import Status
 
     marks = {

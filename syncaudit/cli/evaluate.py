@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.console import stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, MovedSources, Partial
+from syncaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
@@ -26,36 +28,25 @@ def evaluate(
         str,
         typer.Argument(help="Output folder of 'validate', or its verdicts.jsonl or .parquet."),
     ],
-    truth: Annotated[
-        str | None, typer.Option("--truth", help="truth.jsonl of 'syncaudit inject'.")
-    ] = None,
+    truth: Annotated[str | None, typer.Option(help="truth.jsonl of 'syncaudit inject'.")] = None,
     labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label file of 'syncaudit view'; default: that of the run."),
+        str | None, typer.Option(help="Label file of 'syncaudit view'; default: that of the run.")
     ] = None,
     originals: Annotated[
-        str | None,
-        typer.Option(
-            "--originals", help="Run over the unmoved clips, if the truth lacks controls."
-        ),
+        str | None, typer.Option(help="Run over the unmoved clips, if the truth lacks controls.")
     ] = None,
     inject: Annotated[
         list[str] | None,
         typer.Option(
-            "--inject",
             help=(
                 "Errors to inject into what was measured: offset, step, jitter=SIZES in ms, "
                 "drift=ppm, lost=frames; default offset=5,10,20,50,100. Repeatable."
-            ),
+            )
         ),
     ] = None,
-    variants: Annotated[
-        int, typer.Option("--variants", min=1, help="Variants per clip, with --inject.")
-    ] = 4,
+    variants: Annotated[int, typer.Option(min=1, help="Variants per clip, with --inject.")] = 4,
     sources: MovedSources = None,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Random seed: another draw of variants.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another draw of variants.")] = 0,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,9 +70,7 @@ def evaluate(
 
     - `syncaudit evaluate out/ --labels sample.labels.jsonl`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.cli.evaluation_view import print_evaluation
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.evaluate import evaluate_run
 
     if truth is not None and inject:
@@ -117,15 +106,11 @@ def _injected(
 ) -> Detection:
     """Evaluate the policy of a run on variants of the clips that passed.
 
-    Raises
-    ------
-    UsageError
-        If none of them can be moved.
+    UsageError if none of them can be moved.
     """
     import numpy as np
 
     from syncaudit.cli.judged import load_outputs
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.change import parse_changes
     from syncaudit.evaluation.detection import detect
     from syncaudit.evaluation.variants import Judging, good_clips, make_variants

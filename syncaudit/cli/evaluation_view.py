@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncaudit.cli.console import printable
-from syncaudit.cli.glyphs import verdict_text
+from syncaudit.cli.console import printable, verdict_text
 from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.agreement import Agreement
 from syncaudit.evaluation.change import Quantity

@@ -8,13 +8,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stderr, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Partial, Quiet, Verdicts
+from syncaudit.errors import StreamReadError, UsageError
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.datasets.export import Exported
 
 __all__ = ["export_shards"]
@@ -33,26 +36,23 @@ def export_shards(
         typer.Argument(help="The manifest; default: the rows beside the verdicts."),
     ] = None,
     max_size: Annotated[
-        str, typer.Option("--max-size", help="Size at which the next shard begins: 500M, 1G.")
+        str, typer.Option(help="Size at which the next shard begins: 500M, 1G.")
     ] = "1G",
     max_count: Annotated[
-        int, typer.Option("--max-count", min=1, help="Maximum number of clips per shard.")
+        int, typer.Option(min=1, help="Maximum number of clips per shard.")
     ] = 10_000,
     include: Annotated[
         list[str] | None,
-        typer.Option(
-            "--include", help="Also pack these verdicts: unverified (or reject). Repeatable."
-        ),
+        typer.Option(help="Also pack these verdicts: unverified (or reject). Repeatable."),
     ] = None,
     partial: Partial = False,
     root: Annotated[
         list[str] | None,
         typer.Option(
-            "--root",
             help=(
                 "Pack only files in these folders; default: the manifest's folder, and those "
                 "that 'validate' trusted. Repeatable."
-            ),
+            )
         ),
     ] = None,
     quiet: Quiet = False,
@@ -73,14 +73,12 @@ def export_shards(
 
     - `syncaudit export-shards out/ --out shards/ --include unverified`
     """
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import load_clips
     from syncaudit.cli.judged import load_outputs
     from syncaudit.cli.progress import ImportView
     from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
-    from syncaudit.errors import UsageError
     from syncaudit.ingest import VerdictIndex
     from syncaudit.model import Verdict
     from syncaudit.readers.roots import within_roots
@@ -111,7 +109,6 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
     import json
 
     from syncaudit.batch.summary import stated_roots
-    from syncaudit.errors import StreamReadError
     from syncaudit.readers.uris import read_bytes, resolve
 
     try:
@@ -130,8 +127,6 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
 
 def _bytes_of(text: str) -> int:
     """Parse a size such as ``500M`` into bytes."""
-    from syncaudit.errors import UsageError
-
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?", text.strip().lower())
     size = 0 if found is None else int(float(found[1]) * _UNITS[found[2]])
     if size < 1:
@@ -140,11 +135,6 @@ def _bytes_of(text: str) -> int:
 
 
 def _print_outcome(console: Console, done: Exported, out: str) -> None:
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count
-
     lines = [
         f"{printable(out)}: {word_count(done.n_clips, 'clip')} in "
         f"{word_count(len(done.shards), 'shard')}, {done.n_bytes / 1e6:.1f} MB"

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from syncaudit.batch import BatchSummary
-from syncaudit.cli.console import printable
-from syncaudit.cli.glyphs import STYLES, glyph
+from syncaudit.cli.console import STYLES, glyph, printable
 from syncaudit.formatting import word_correction, word_count, word_drift, word_measure
 from syncaudit.model import ClipVerdict, ReasonCode, Verdict
 from syncaudit.report import ACTIONS

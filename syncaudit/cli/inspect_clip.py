@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.console import stdout, warn
 from syncaudit.cli.exit_codes import code_for
 from syncaudit.cli.options import AsJson, Decoder, Force, PolicyFile, Profile, Root
+from syncaudit.errors import ClipInputError
 
 __all__ = ["inspect"]
 
@@ -22,18 +24,16 @@ def inspect(
     policy: PolicyFile = None,
     profile: Profile = None,
     calibration: Annotated[
-        Path | None,
-        typer.Option("--calibration", help="Calibration file: known offsets, removed first."),
+        Path | None, typer.Option(help="Calibration file: known offsets, removed first.")
     ] = None,
     decoder: Decoder = "auto",
     root: Root = None,
     as_json: AsJson = False,
     mcap: Annotated[
-        Path | None,
-        typer.Option("--mcap", help="Also write findings and corrections to open in Foxglove."),
+        Path | None, typer.Option(help="Also write findings and corrections to open in Foxglove.")
     ] = None,
     rerun: Annotated[
-        Path | None, typer.Option("--rerun", help="The same as a recording of Rerun (.rrd).")
+        Path | None, typer.Option(help="The same as a recording of Rerun (.rrd).")
     ] = None,
     force: Force = False,
 ) -> None:
@@ -54,11 +54,9 @@ def inspect(
     from syncaudit.batch.json_encoding import to_plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
-    from syncaudit.cli.console import stdout, warn
     from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip, refuse_idle
     from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.decode.choice import choose_decoder
-    from syncaudit.errors import ClipInputError
     from syncaudit.model import ReasonCode, Verdict
     from syncaudit.pipeline import examine
     from syncaudit.policy import load_policy

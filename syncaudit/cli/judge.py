@@ -8,14 +8,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stderr, stdout, verdict_text
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import FailOnOption, Force, Partial, PolicyFile, Profile, Prune, Quiet
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from syncaudit.batch import Change
 
@@ -53,7 +55,6 @@ def judge(
     - `syncaudit judge out/ --policy new.toml --out new/ --workers 16`
     """
     from syncaudit.batch import OutputFolder, judge_again
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores
     from syncaudit.cli.judged import load_outputs
     from syncaudit.cli.progress import ProgressView
@@ -91,11 +92,6 @@ def judge(
 
 
 def _print_changes(console: Console, changes: Sequence[Change]) -> None:
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.cli.glyphs import verdict_text
-    from syncaudit.formatting import word_count
 
     if not changes:
         console.print("No clip changes its verdict.")

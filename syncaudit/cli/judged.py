@@ -12,28 +12,31 @@ from syncaudit.model import Clip
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
 
-__all__ = ["load_judged", "load_outputs"]
+__all__ = ["load_outputs"]
 
 
-def load_judged(
-    folder: Path, *, manifests_in: str | None = None, partial: bool = False
+def load_outputs(
+    out: str, scratch: Path, *, partial: bool = False
 ) -> tuple[Sequence[Clip], VerdictFile]:
     """Return the clips of an output folder in the order of its verdicts, and the verdicts.
 
-    The split manifests are at the URL `manifests_in` if `folder` is only a copy of the verdicts.
-    With `partial` an unfinished run is accepted.
+    The folder is a local one or any fsspec URL, whose verdicts are copied into `scratch`, which the
+    caller removes. With `partial` an unfinished run is accepted.
     """
-    from syncaudit.batch import VerdictFile
+    from syncaudit.batch import VerdictFile, fetch_outputs
     from syncaudit.batch.outputs import SPLIT_FILES
     from syncaudit.datasets import ClipTable, iter_manifest
+    from syncaudit.readers.uris import is_url, resolve
 
+    url = resolve(out) if is_url(resolve(out)) else None
+    folder = fetch_outputs(out, scratch)
     if folder.name == "verdicts.jsonl":
         folder = folder.parent
     verdicts = VerdictFile(folder / "verdicts.jsonl", partial=partial)
     table = ClipTable(
         clip
         for name in SPLIT_FILES.values()
-        if (path := _filled(folder, manifests_in, name)) is not None
+        if (path := _filled(folder, url, name)) is not None
         for clip in iter_manifest(path)
     )
     place = {clip.clip_id: k for k, clip in enumerate(table)}
@@ -45,21 +48,6 @@ def load_judged(
             hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
         )
     return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
-
-
-def load_outputs(
-    folder: str, scratch: Path, *, partial: bool = False
-) -> tuple[Sequence[Clip], VerdictFile]:
-    """Return clips and verdicts of an output folder, local or any fsspec URL, like `load_judged`.
-
-    Remote files are copied into `scratch`, which the caller removes.
-    """
-    from syncaudit.batch import fetch_outputs
-    from syncaudit.readers.uris import is_url, resolve
-
-    place = resolve(folder)
-    local = fetch_outputs(folder, scratch)
-    return load_judged(local, manifests_in=place if is_url(place) else None, partial=partial)
 
 
 def _filled(folder: Path, url: str | None, name: str) -> str | None:

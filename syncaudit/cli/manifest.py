@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.console import stderr, stdout
 from syncaudit.cli.options import Force, MemoryLimit, Quiet
+from syncaudit.errors import UsageError
 
 __all__ = ["manifest"]
 
@@ -29,12 +31,9 @@ def manifest(
         Path, typer.Option("--out", "-o", help="Manifest to write: .jsonl or .parquet.")
     ] = Path("manifest.jsonl"),
     rules: Annotated[
-        Path | None,
-        typer.Option("--rules", help="Naming rules (TOML or JSON), see docs/datasets.md."),
+        Path | None, typer.Option(help="Naming rules (TOML or JSON), see docs/datasets.md.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N clips.")] = None,
     force: Force = False,
     memory_limit: MemoryLimit = "auto",
     quiet: Quiet = False,
@@ -52,11 +51,9 @@ def manifest(
 
     - `syncaudit manifest auto s3://bucket/recordings --out manifest.parquet --limit 100`
     """
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.isolated_import import import_isolated
     from syncaudit.cli.progress import ImportView, print_import
-    from syncaudit.errors import UsageError
 
     if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):
         raise UsageError(

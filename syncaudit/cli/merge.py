@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.console import stdout
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import Details, FailOnOption, Force, Prune, Quiet
 
@@ -35,7 +36,6 @@ def merge(
     **Example**: `syncaudit merge part*/ --out out/`
     """
     from syncaudit.batch import OutputFolder, merge_shards, read_shard
-    from syncaudit.cli.console import stdout
     from syncaudit.cli.judged import load_outputs
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row

@@ -1,13 +1,16 @@
-"""Options shared by several commands."""
+"""Options shared by several commands, and how the help names the values of options."""
 
 from __future__ import annotations
 
+import os
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from syncaudit.cli.exit_codes import FailOn
+from syncaudit.errors import UsageError
 
 __all__ = [
     "AsJson",
@@ -26,6 +29,8 @@ __all__ = [
     "Quiet",
     "Root",
     "Verdicts",
+    "extended_policy",
+    "named_values",
 ]
 
 Verdicts = Annotated[
@@ -87,3 +92,77 @@ Root = Annotated[
         ),
     ),
 ]
+
+# By option name, where the option's own name in capitals would be less clear.
+_NAMES = {
+    "out": "FOLDER",
+    "root": "FOLDER",
+    "data_root": "FOLDER",
+    "plots": "FOLDER",
+    "policy": "FILE",
+    "rules": "FILE",
+    "calibration": "FILE",
+    "junit": "FILE",
+    "sarif": "FILE",
+    "summary_md": "FILE",
+    "truth": "FILE",
+    "labels": "FILE",
+    "profile": "NAME",
+    "format_name": "NAME",
+    "clip": "ID",
+    "workers": "N",
+    "limit": "N",
+    "number": "N",
+    "seed": "N",
+    "clips": "N",
+    "timeout": "SECONDS",
+    "memory_limit": "SIZE",
+    "shard": "I/N",
+}
+
+
+def extended_policy(policy: Path | None, profile: str | None, out: Path) -> str:
+    """Return the policy that a new file at `out` extends, as written in the file.
+
+    UsageError if both are given, or the file would overwrite what it extends.
+    """
+    from syncaudit.policy import DEFAULT_PROFILE
+
+    if policy is None:
+        return profile or DEFAULT_PROFILE
+    if profile is not None:
+        raise UsageError(
+            "--policy and --profile cannot be extended together",
+            hint='Let the policy file name the profile: extends = "..."',
+        )
+    if policy.suffix != ".toml":
+        raise UsageError("a policy that is extended must be a .toml file", path=str(policy))
+    if policy.resolve() == out.resolve():
+        raise UsageError(
+            "the policy would be overwritten by the one that extends it",
+            path=str(policy),
+            hint="Choose another --out file.",
+        )
+    return Path(os.path.relpath(policy.resolve(), out.resolve().parent)).as_posix()
+
+
+def named_values(command: Any) -> Any:
+    """Name the values of all options of a click command and its subcommands."""
+    help_option = command.get_help_option
+    command.get_help_option = lambda context: _as_switch(help_option(context))
+    for option in command.params:
+        if option.param_type_name != "option" or option.metavar is not None:
+            continue
+        if option.is_flag or option.count:
+            _as_switch(option)
+        elif not isinstance(option.default, Enum):  # enums list their values
+            option.metavar = _NAMES.get(option.name, option.name.upper().replace("_", "-"))
+    for below in getattr(command, "commands", {}).values():
+        named_values(below)
+    return command
+
+
+def _as_switch(option: Any) -> Any:
+    if option is not None:
+        option.metavar = ""
+    return option

@@ -11,11 +11,9 @@ from rich.status import Status
 from rich.text import Text
 
 from syncaudit.batch.summary import Progress as BatchProgress
-from syncaudit.cli.console import printable
-from syncaudit.cli.glyphs import STYLES, glyph
+from syncaudit.cli.console import STYLES, glyph, printable
 from syncaudit.datasets.importing import Imported
 from syncaudit.formatting import word_count, word_span
-from syncaudit.model import Verdict
 
 __all__ = ["ImportView", "ProgressView", "print_import"]
 
@@ -35,13 +33,11 @@ class _LiveView:
         self._next_line = time.monotonic() + _LINE_EVERY_S
 
     def __enter__(self) -> Self:
-        """Start the display."""
         if self._moving is not None:
             self._moving.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the display."""
         if self._moving is not None:
             self._moving.stop()
 
@@ -73,15 +69,16 @@ class ProgressView(_LiveView):
         """Show a state of the run."""
         if self.is_quiet:
             return
-        pace, counts = self._pace(state), _counts(state)
+        pace = self._pace(state)
         if self._moving is not None:
+            counts = (f"[{STYLES[name]}]{glyph(name)} {n}[/]" for name, n in state.counts.items())
             self._bar.update(
                 self._task,
                 total=state.total,
                 completed=state.done,
                 done=f"{state.done}/{state.total} clips",
                 pace=pace,
-                counts=counts,
+                counts=" ".join(counts),
             )
         else:
             plain_counts = ", ".join(f"{n} {name}" for name, n in state.counts.items())
@@ -96,12 +93,6 @@ class ProgressView(_LiveView):
         per = f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (state.total - state.done) / rate
         return f"{per}, {word_span(left)} left" if state.done < state.total else per
-
-
-def _counts(state: BatchProgress) -> str:
-    return " ".join(
-        f"[{STYLES[Verdict(name)]}]{glyph(name)} {n}[/]" for name, n in state.counts.items()
-    )
 
 
 class ImportView(_LiveView):
@@ -121,10 +112,9 @@ class ImportView(_LiveView):
 
 def print_import(console: Console, imported: Imported, out: str) -> None:
     """Print what was written and how the files were interpreted."""
-    noun = "clip" if imported.n_clips == 1 else "clips"
+    clips = word_count(imported.n_clips, "clip")
     console.print(
-        Text(f"{printable(out)}: {imported.n_clips} {noun} of a {imported.format} data set"),
-        soft_wrap=True,
+        Text(f"{printable(out)}: {clips} of a {imported.format} data set"), soft_wrap=True
     )
     # The first notes are usually the most informative, so keep the order of the import.
     for text, count in list(imported.notes.items())[:_MOST_NOTES]:

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.console import stdout
 from syncaudit.cli.options import Force, Partial, Verdicts
+from syncaudit.errors import UsageError
 
 __all__ = ["sample"]
 
@@ -22,7 +24,7 @@ def sample(
     weekly: Annotated[
         bool, typer.Option("--weekly", help="Draw that many from every week (UTC) of recording.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another draw.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
@@ -34,10 +36,8 @@ def sample(
 
     **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
     """
-    from syncaudit.cli.console import stdout
     from syncaudit.cli.judged import load_outputs
     from syncaudit.datasets import clip_to_row, write_manifest
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.sampling import balanced_sample, weekly_sample
     from syncaudit.model import Verdict
     from syncaudit.readers.uris import is_url, resolve

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Force, Partial
 from syncaudit.errors import UsageError
@@ -24,10 +25,9 @@ def sample_speech(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for speech.html.")],
     n: Annotated[int, typer.Option("-n", "--number", min=1, max=500, help="Utterances.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: another sample.")] = 0,
     verdicts: Annotated[
-        Path | None,
-        typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
+        Path | None, typer.Option(help="Folder of 'validate' (or its verdicts.jsonl) to show.")
     ] = None,
     partial: Partial = False,
     force: Force = False,
@@ -47,7 +47,6 @@ def sample_speech(
     """
     import numpy as np
 
-    from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.inputs import load_clips
     from syncaudit.pipeline.speech_sample import draw_utterances
     from syncaudit.report import write_speech_sheet

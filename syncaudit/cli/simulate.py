@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from syncaudit.cli.console import stderr, stdout
 from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError, nearest_name
 
@@ -28,22 +30,16 @@ def simulate(
     clips: Annotated[
         int, typer.Option("--clips", "-n", min=1, help="Clips to make, each with its own seed.")
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same clips.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same clips.")] = 0,
     duration: Annotated[
         float | None,
-        typer.Option(
-            "--duration",
-            help="Seconds per clip; default: that of the scenario.",
-            show_default=False,
-        ),
+        typer.Option(help="Seconds per clip; default: that of the scenario.", show_default=False),
     ] = None,
     size: Annotated[
-        str | None,
-        typer.Option("--size", help="Frame size, like 320x192.", show_default=False),
+        str | None, typer.Option(help="Frame size, like 320x192.", show_default=False)
     ] = None,
     cameras: Annotated[
-        str | None,
-        typer.Option("--cameras", help="Only these, like cam_front,cam_rear.", show_default=False),
+        str | None, typer.Option(help="Only these, like cam_front,cam_rear.", show_default=False)
     ] = None,
     force: Force = False,
 ) -> None:
@@ -67,7 +63,6 @@ def simulate(
         raise UsageError("no scenario is named", hint="See 'syncaudit simulate --list'.")
     if out is None:
         raise UsageError("no output folder is named", hint="Add --out DIR.")
-    from syncaudit.cli.console import stderr, stdout
     from syncaudit.simulate import simulate_manifest
     from syncaudit.writing import claim_folder
 
@@ -127,9 +122,6 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def _print_scenarios() -> None:
-    from rich.table import Table
-
-    from syncaudit.cli.console import stdout
     from syncaudit.simulate.scenarios import SCENARIOS
 
     table = Table(box=None, pad_edge=False)

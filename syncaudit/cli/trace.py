@@ -11,9 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stderr, stdout
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import Verdicts
+from syncaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
@@ -50,12 +53,8 @@ def trace(
 
     **Exit codes**: 0 every clip passed · 1 some did not, or have no verdict.
     """
-    from rich.text import Text
-
     from syncaudit.batch import VerdictFile, fetch_outputs
-    from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.verdict_table import verdict_table
-    from syncaudit.errors import UsageError
     from syncaudit.model import Verdict
 
     asked = list(dict.fromkeys([*(ids or []), *_read_ids(listed)]))
@@ -93,7 +92,6 @@ def trace(
 
 def _unfinished(file: Path) -> str | None:
     """Return a message about an unfinished run; None if it was finished."""
-    from syncaudit.errors import UsageError
     from syncaudit.readers.runs import finished_run
 
     try:
@@ -114,8 +112,6 @@ def clip_of(name: str, verdicts: VerdictFile) -> str | None:
 
 
 def _read_ids(path: Path | None) -> Iterator[str]:
-    from syncaudit.errors import UsageError
-
     if path is None:
         return
     try:

@@ -11,14 +11,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from syncaudit.cli.console import printable, stdout
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend, extended_policy
+from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from syncaudit.evaluation.judged import Judged
     from syncaudit.evaluation.tuning import Goal, Promise, Tuning
     from syncaudit.evaluation.variants import Measured
@@ -36,34 +40,26 @@ def tune(
     run: Annotated[str, typer.Argument(help="Output folder of 'validate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
     max_false_reject: Annotated[
-        str,
-        typer.Option("--max-false-reject", help="Share of good clips that may be rejected: 0.5%."),
+        str, typer.Option(help="Share of good clips that may be rejected: 0.5%.")
     ] = "1%",
     min_found: Annotated[
-        str,
-        typer.Option("--min-found", help="Share of errors to be found, and their size: 95%@20ms."),
+        str, typer.Option(help="Share of errors to be found, and their size: 95%@20ms.")
     ] = "95%@20ms",
     by: Annotated[
-        Literal["kind", "source"], typer.Option("--by", help="Which sources share a limit.")
+        Literal["kind", "source"], typer.Option(help="Which sources share a limit.")
     ] = "kind",
     truth: Annotated[
-        str | None,
-        typer.Option("--truth", help="truth.jsonl of 'inject', where RUN judged its variants."),
+        str | None, typer.Option(help="truth.jsonl of 'inject', where RUN judged its variants.")
     ] = None,
     labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label file of 'view': good clips are those accepted."),
+        str | None, typer.Option(help="Label file of 'view': good clips are those accepted.")
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
-    ] = None,
+    policy: PolicyToExtend = None,
+    profile: ProfileToExtend = None,
     plots: Annotated[
-        Path | None, typer.Option("--plots", help="Folder for plots (PNG) of every choice.")
+        Path | None, typer.Option(help="Folder for plots (PNG) of every choice.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draws which recordings are held out.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
@@ -83,9 +79,7 @@ def tune(
     """
     import numpy as np
 
-    from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.judged import load_outputs
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation import tuning
     from syncaudit.evaluation.change import Change
     from syncaudit.evaluation.injected import read_truth
@@ -163,7 +157,6 @@ def tune(
 
 def _goal(max_false_reject: str, min_found: str) -> Goal:
     """Parse the user's goal; UsageError if it cannot be parsed or a share is out of range."""
-    from syncaudit.errors import UsageError
     from syncaudit.evaluation.tuning import Goal
 
     match = _FOUND.fullmatch(min_found.strip())
@@ -204,13 +197,6 @@ def _with_limits(rules: Policy, by: str, limits_s: Mapping[str, float]) -> Polic
 
 
 def _print(console: Console, found: Tuning, goal: Goal) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from syncaudit.cli.console import printable
-    from syncaudit.formatting import word_count
-
     size = f"{1e3 * goal.size_s:g} ms"
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("limit of", overflow="fold")

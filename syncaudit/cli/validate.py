@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
+from syncaudit.cli.console import stderr, stdout, warn
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import (
     Decoder,
@@ -46,9 +48,7 @@ def validate(
     ] = None,
     rules: Annotated[
         Path | None,
-        typer.Option(
-            "--rules", help="Naming rules for the data set (TOML or JSON), see 'manifest'."
-        ),
+        typer.Option(help="Naming rules for the data set (TOML or JSON), see 'manifest'."),
     ] = None,
     policy: PolicyFile = None,
     profile: Profile = None,
@@ -75,37 +75,26 @@ def validate(
     ] = False,
     decoder: Decoder = "auto",
     calibration: Annotated[
-        Path | None,
-        typer.Option(
-            "--calibration", help="Calibration file: known offsets, removed before judging."
-        ),
+        Path | None, typer.Option(help="Calibration file: known offsets, removed before judging.")
     ] = None,
     fail_on: FailOnOption = FailOn.REJECT,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
-    ] = 600.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N clips.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds after which a clip is given up.")] = 600.0,
     memory_limit: MemoryLimit = "auto",
     engine: Annotated[
-        str, typer.Option("--engine", help="Where clips are audited: local, or a Ray cluster.")
+        str, typer.Option(help="Where clips are audited: local, or a Ray cluster.")
     ] = "local",
     address: Annotated[
-        str | None, typer.Option("--address", help="Ray cluster: auto, ray://head:10001 ...")
+        str | None, typer.Option(help="Ray cluster: auto, ray://head:10001 ...")
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            "--shard", help="Only every N-th clip, from the I-th: I/N. Join with 'merge'."
-        ),
+        typer.Option(help="Only every N-th clip, from the I-th: I/N. Join with 'merge'."),
     ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="JUnit XML for CI servers.")] = None,
-    sarif: Annotated[
-        Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
-    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="JUnit XML for CI servers.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="SARIF for code-scanning views.")] = None,
     summary_md: Annotated[
-        Path | None, typer.Option("--summary-md", help="Markdown for job pages and comments.")
+        Path | None, typer.Option(help="Markdown for job pages and comments.")
     ] = None,
     details: Details = False,
     prune: Prune = False,
@@ -139,10 +128,7 @@ def validate(
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
     verdicts.parquet, recordings.jsonl, summary.json; keep.json for LeRobot.
     """
-    from rich.text import Text
-
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
         import_if_needed,

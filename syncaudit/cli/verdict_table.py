@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from syncaudit.batch import BatchSummary
-from syncaudit.cli.console import printable
+from syncaudit.cli.console import STYLES, glyph, printable, verdict_text
 from syncaudit.cli.fleet_table import (
     MOST_LINES,
     SHOW_MOVING,
@@ -24,7 +24,6 @@ from syncaudit.cli.fleet_table import (
     shortened,
     warning_lines,
 )
-from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.formatting import (
     PLUS_MINUS,
     word_correction,
@@ -205,7 +204,7 @@ def _totals(summary: BatchSummary, kept: str) -> Text:
     text = Text(f"{summary.done} of {word_count(summary.total, 'clip')}: ")
     for index, (verdict, count) in enumerate(summary.counts.items()):
         text.append(", " if index else "")
-        text.append(f"{glyph(verdict)} {count} {verdict}", style=STYLES[Verdict(verdict)])
+        text.append(f"{glyph(verdict)} {count} {verdict}", style=STYLES[verdict])
     if summary.tally.reasons:
         reasons = ", ".join(f"{code} {n}" for code, n in summary.tally.reasons.most_common())
         text.append(f" ({reasons})")

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.gpu import probe_gpu
+from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.machine import probe_machine
 from syncaudit.doctor.packages import probe_extras, probe_versions
 from syncaudit.doctor.speech import probe_speech
@@ -36,17 +35,7 @@ def examine_machine(
 ) -> dict[str, list[Symptom]]:
     """Run all probes in parallel; none can raise, hang or crash this process.
 
-    Parameters
-    ----------
-    groups : mapping of str to callable
-        Probes by the name of their group.
-    timeout_s : float
-        Time after which a group is reported as not answering.
-
-    Returns
-    -------
-    dict of str to list of Symptom
-        In the order of `groups`.
+    A group is reported as not answering after `timeout_s`.
     """
     found: dict[str, list[Symptom]] = {}
 

@@ -25,12 +25,3 @@ class Symptom:
     status: Status
     detail: str  # version, size, or reason of failure
     cure: str | None = field(default=None, kw_only=True)  # how to fix it
-
-    def to_json(self) -> dict[str, object]:
-        """Return the fields as a JSON-serialisable mapping."""
-        return {
-            "name": self.name,
-            "status": str(self.status),
-            "detail": self.detail,
-            "cure": self.cure,
-        }

@@ -19,50 +19,24 @@ _Z = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
-    """One measurement compared with what was injected.
+    """One measurement compared with what was injected."""
 
-    Parameters
-    ----------
-    clip_id : str
-        The original clip.
-    error : float
-        Measured minus injected; includes the clip's own error before the change.
-    std : float, optional
-        Claimed standard error.
-    change : float, optional
-        `error` minus that of the control: the effect of the change alone.
-    """
-
-    clip_id: str
-    error: float
-    std: float | None
-    change: float | None
+    clip_id: str  # the original clip
+    error: float  # measured minus injected; includes the clip's own error before the change
+    std: float | None  # claimed standard error
+    change: float | None  # `error` minus that of the control: the effect of the change alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """Errors over many variants, in the unit of the quantity.
+    """Errors over many variants, in the unit of the quantity."""
 
-    Parameters
-    ----------
-    n : int
-        Variants in which the moved source was measured against another.
-    rmse, bias : float, optional
-        Root mean square and mean of measured minus injected.
-    coverage : Rate
-        Rate at which the error lies within 1.96 claimed standard errors.
-    n_changes : int
-        Variants whose control was measured too.
-    change_rmse, change_bias : float, optional
-        RMSE and bias of the change against the control.
-    """
-
-    n: int
-    rmse: float | None
+    n: int  # variants in which the moved source was measured against another
+    rmse: float | None  # root mean square and mean of measured minus injected
     bias: float | None
-    coverage: Rate
-    n_changes: int
-    change_rmse: float | None
+    coverage: Rate  # rate at which the error lies within 1.96 claimed standard errors
+    n_changes: int  # variants whose control was measured too
+    change_rmse: float | None  # RMSE and bias of the change against the control
     change_bias: float | None
 
     def to_json(self) -> dict[str, object]:

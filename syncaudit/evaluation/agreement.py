@@ -34,30 +34,15 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Labels compared with verdicts.
+    """Labels compared with verdicts."""
 
-    Parameters
-    ----------
-    counts : Counter of (Verdict, PersonSays)
-        Labelled clips by verdict and label.
-    n_clips : Counter of Verdict
-        All clips of the run.
-    disputes : tuple of Dispute
-        Rejected clips that the person accepts, and passed ones that the person rejects.
-    n_without_verdict : int
-        Labels that match no clip of the run.
-    n_damaged : int
-        Lines of the label file without a valid label.
-    n_seen : int
-        Labels given with the verdict visible.
-    """
-
-    counts: Counter[tuple[Verdict, PersonSays]]
-    n_clips: Counter[Verdict]
+    counts: Counter[tuple[Verdict, PersonSays]]  # labelled clips by verdict and label
+    n_clips: Counter[Verdict]  # all clips of the run
+    # Rejected clips that the person accepts, and passed ones that the person rejects.
     disputes: tuple[Dispute, ...]
-    n_without_verdict: int
-    n_damaged: int
-    n_seen: int
+    n_without_verdict: int  # labels that match no clip of the run
+    n_damaged: int  # lines of the label file without a valid label
+    n_seen: int  # labels given with the verdict visible
 
     def bad(self, verdict: Verdict) -> Rate:
         """Return how often the person rejects clips of a verdict; unsure labels do not count."""

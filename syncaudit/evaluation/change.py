@@ -52,19 +52,13 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of a clock, expressed as the correction that undoes it.
+    """A change of a clock, expressed as the correction that undoes it."""
 
-    Parameters
-    ----------
-    quantity : Quantity
-        A constant offset, a drift from the first timestamp, a step in the middle of the clip,
-        jitter of every timestamp, or frames lost in the middle, with the rest renumbered.
-    amount : float
-        In the unit of the quantity. If signed, positive means that the timestamps become too early
-        and the clock too slow.
-    """
-
+    # A constant offset, a drift from the first timestamp, a step in the middle of the clip, jitter
+    # of every timestamp, or frames lost in the middle, with the rest renumbered.
     quantity: Quantity = Quantity.OFFSET
+    # In the unit of the quantity. If signed, positive means that the timestamps become too early
+    # and the clock too slow.
     amount: float
 
     @property
@@ -98,24 +92,11 @@ class Change:
         return f"{size}_{word_direction(self.amount)}"
 
 
-def _all_changes(sizes: Sequence[tuple[Quantity, float]]) -> list[Change]:
-    """Return changes of every size, with both signs where these are different errors."""
-    return [
-        Change(quantity=quantity, amount=sign * abs(size))
-        for quantity, size in sizes
-        for sign in ((1.0, -1.0) if quantity.is_signed else (1.0,))
-    ]
-
-
 def parse_changes(words: Sequence[str]) -> list[Change]:
     """Parse changes written as ``offset=5,10``, ``drift=50`` ...
 
-    Offsets, steps and jitter are in ms, drifts in ppm, losses in frames.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be parsed.
+    Both signs are returned where these are different errors. Offsets, steps and jitter are in ms,
+    drifts in ppm, losses in frames. UsageError if one cannot be parsed.
     """
     sizes: dict[tuple[Quantity, float], None] = {}
     for word in words:
@@ -134,7 +115,11 @@ def parse_changes(words: Sequence[str]) -> list[Change]:
                     hint="For example offset=5,10,20 (ms), drift=50 (ppm), lost=2 (frames).",
                 )
             sizes[quantity, size * scale] = None
-    return _all_changes(list(sizes))
+    return [
+        Change(quantity=quantity, amount=sign * size)
+        for quantity, size in sizes
+        for sign in ((1.0, -1.0) if quantity.is_signed else (1.0,))
+    ]
 
 
 def _size(text: str) -> float:

@@ -44,26 +44,15 @@ class Shift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipChange:
-    """A clip on which the two runs differ.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    before, after : Verdict
-        Its verdicts.
-    gone, new : tuple of (str, str or None)
-        Codes and sources of reasons that only the earlier or only the later run has.
-    moved : mapping of str to Shift
-        Sources whose offsets differ beyond their errors.
-    """
+    """A clip on which the two runs differ."""
 
     clip_id: str
-    before: Verdict
+    before: Verdict  # its verdicts
     after: Verdict
+    # Codes and sources of reasons that only the earlier or only the later run has.
     gone: tuple[Reason, ...]
     new: tuple[Reason, ...]
-    moved: Mapping[str, Shift]
+    moved: Mapping[str, Shift]  # sources whose offsets differ beyond their errors
 
     def to_json(self) -> dict[str, object]:
         """Return all fields as JSON values."""
@@ -79,24 +68,15 @@ class ClipChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceShifts:
-    """Changes of the offsets of one source between the runs.
+    """Changes of the offsets of one source between the runs."""
 
-    Parameters
-    ----------
-    n, n_beyond : int
-        Clips in which both runs measured it against the same reference, and those of them in which
-        the offsets differ beyond their errors.
-    median_s, largest_s : float
-        Change of the offset: the typical one, and the largest with its sign.
-    std_ratio : float
-        Typical standard error of the later run over that of the earlier one.
-    """
-
+    # Clips in which both runs measured it against the same reference, and those of them in which
+    # the offsets differ beyond their errors.
     n: int
     n_beyond: int
-    median_s: float
+    median_s: float  # change of the offset: the typical one, and the largest with its sign
     largest_s: float
-    std_ratio: float
+    std_ratio: float  # typical standard error of the later run over that of the earlier one
 
     @property
     def has_moved(self) -> bool:
@@ -118,35 +98,19 @@ class SourceShifts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs compared, clip by clip and in total.
+    """Two runs compared, clip by clip and in total."""
 
-    Parameters
-    ----------
-    n_compared : int
-        Clips in both runs.
-    only_old, only_new : tuple of str
-        Clips in only one run.
-    n_other_reference : int
-        Clips whose offsets are not compared, since their reference clock changed.
-    transitions : mapping of (Verdict, Verdict) to int
-        Clips by their verdicts before and after.
-    gone, new : mapping of (str, str or None) to int
-        Number of clips in which a reason, by code and source, disappeared or appeared.
-    sources : mapping of str to SourceShifts
-        By source.
-    changes : tuple of ClipChange
-        In the order of the earlier run; changed verdicts first.
-    """
-
-    n_compared: int
-    only_old: tuple[str, ...]
+    n_compared: int  # clips in both runs
+    only_old: tuple[str, ...]  # clips in only one run
     only_new: tuple[str, ...]
+    # Clips whose offsets are not compared, since their reference clock changed.
     n_other_reference: int
-    transitions: Mapping[tuple[Verdict, Verdict], int]
+    transitions: Mapping[tuple[Verdict, Verdict], int]  # clips by their verdicts before and after
+    # Number of clips in which a reason, by code and source, disappeared or appeared.
     gone: Mapping[Reason, int]
     new: Mapping[Reason, int]
     sources: Mapping[str, SourceShifts]
-    changes: tuple[ClipChange, ...]
+    changes: tuple[ClipChange, ...]  # in the order of the earlier run; changed verdicts first
 
     @property
     def is_same(self) -> bool:
@@ -193,12 +157,7 @@ def compare_runs(
     Errors of two audits of the same recording are mostly correlated, so a difference beyond the
     combined error, computed as if they were independent, is not due to chance.
 
-    Parameters
-    ----------
-    old, new : iterable of Judged
-        The earlier and the later run.
-    only : collection of str, optional
-        Clips to compare; all others are ignored.
+    If `only` is given, all other clips are ignored.
     """
     before = {one.clip_id: one for one in old if only is None or one.clip_id in only}
     only_new: list[str] = []

@@ -22,15 +22,9 @@ WANTED = 0.95
 
 @dataclass(slots=True, kw_only=True)
 class Size:
-    """Variants of one group and one injected size.
+    """Variants of one group and one injected size."""
 
-    Parameters
-    ----------
-    size : float
-        Absolute value of what was injected, in the unit of the quantity.
-    """
-
-    size: float
+    size: float  # absolute value of what was injected, in the unit of the quantity
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     clips: set[str] = field(default_factory=set)
 
@@ -52,21 +46,11 @@ class Size:
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """Variants of one kind of source, or of one source, in which one quantity was injected.
+    """Variants of one kind of source, or of one source, in which one quantity was injected."""
 
-    Parameters
-    ----------
-    quantity : Quantity
-        What was injected.
-    kind : str
-        Kind of source.
-    source : str, optional
-        Name; None for all sources of the kind.
-    """
-
-    quantity: Quantity
-    kind: str
-    source: str | None
+    quantity: Quantity  # what was injected
+    kind: str  # kind of source
+    source: str | None  # name; None for all sources of the kind
     by_size: dict[float, Size] = field(default_factory=dict)
     misses: list[Miss] = field(default_factory=list)
 
@@ -124,30 +108,15 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class Detection:
-    """Outcomes of a run on injected errors.
+    """Outcomes of a run on injected errors."""
 
-    Parameters
-    ----------
-    groups : list of Group
-        Kinds first, then their sources.
-    controls : Counter of Verdict
-        Verdicts on clips in which nothing was moved.
-    n_variants : int
-        Variants that were counted.
-    n_without_verdict : int
-        Variants and controls in the truth that the run did not judge.
-    n_rejected_before : int
-        Variants not counted: the moved source is rejected in the control, or has no verdict.
-    n_without_control : int
-        Variants counted although there is no verdict on the unmoved clip.
-    """
-
-    groups: list[Group]
-    controls: Counter[Verdict]
+    groups: list[Group]  # kinds first, then their sources
+    controls: Counter[Verdict]  # verdicts on clips in which nothing was moved
     n_variants: int = 0
-    n_without_verdict: int = 0
+    n_without_verdict: int = 0  # variants and controls in the truth that the run did not judge
+    # Variants not counted: the moved source is rejected in the control, or has no verdict.
     n_rejected_before: int = 0
-    n_without_control: int = 0
+    n_without_control: int = 0  # variants counted although there is no verdict on the unmoved clip
 
     def control_rate(self, verdict: Verdict) -> Rate:
         """Return how often controls got a verdict."""
@@ -171,14 +140,7 @@ def detect(
 ) -> Detection:
     """Count the outcomes of a run on injected errors.
 
-    Parameters
-    ----------
-    truth : iterable of Injected
-        What was injected.
-    judged : mapping of str to Judged
-        The run, by clip.
-    originals : mapping of str to Judged
-        Verdicts on the original clips, for variants without a control.
+    `originals` holds verdicts on the original clips, for variants without a control.
     """
     rows = list(truth)
     controls = {r.original: judged[r.clip_id] for r in rows if r.is_control and r.clip_id in judged}

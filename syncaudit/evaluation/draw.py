@@ -1,15 +1,17 @@
-"""Draw which change is applied to which source, with sources, sizes and signs balanced."""
+"""Draw which change is applied to which source that can be moved, all of them balanced."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from syncaudit.evaluation.change import Change
+from syncaudit.model import Clip, TranscriptSpec, clock_of
 
-__all__ = ["Draw"]
+__all__ = ["Draw", "movable_sources"]
 
 
 class Draw:
@@ -18,12 +20,7 @@ class Draw:
     Sources moved least in this clip come first, then those moved least in all clips, so that the
     errors of a source are spread over many clips.
 
-    Parameters
-    ----------
-    changes : sequence of Change
-        Possible changes, all distinct.
-    rng : Generator
-        Determines the order.
+    The changes are all distinct; `rng` determines the order.
     """
 
     def __init__(self, changes: Sequence[Change], rng: np.random.Generator) -> None:
@@ -55,3 +52,31 @@ class Draw:
             deck += [self._changes[k] for k in order]
         place = next(k for k, change in enumerate(deck) if change not in taken)
         return deck.pop(place)
+
+
+def movable_sources(
+    clip: Clip, patterns: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return the sources that can be moved, each with all that share its clock, and why not others.
+
+    Patterns are kinds, or names with wildcards; without any, all sources are requested.
+    """
+    moved: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, str] = {}
+    for name, spec in clip.sources.items():
+        if patterns and not any(x == spec.kind or fnmatchcase(name, x) for x in patterns):
+            continue
+        clock = clock_of(name, spec)
+        mates = [other for other in clip.sources if clock_of(other, clip.sources[other]) == clock]
+        followers = {
+            other
+            for other, its in clip.sources.items()
+            if isinstance(its, TranscriptSpec) and its.audio in mates
+        }
+        if isinstance(spec, TranscriptSpec) and spec.uri is None:
+            refused[name] = "it is text without times"
+        elif clip.sources.keys() <= {*mates, *followers}:
+            refused[name] = "nothing else in the clip has another clock"
+        else:
+            moved[name] = tuple(mates)
+    return moved, refused

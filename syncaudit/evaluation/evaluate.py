@@ -21,20 +21,11 @@ __all__ = ["Evaluation", "evaluate_run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Error rates of a run, by what it was compared with.
+    """Error rates of a run, by what it was compared with."""
 
-    Parameters
-    ----------
-    detection : Detection, optional
-        From injected errors.
-    agreement : Agreement, optional
-        From people's labels.
-    by_week : mapping of str to Agreement
-        The agreement for each week with labels, if there are several.
-    """
-
-    detection: Detection | None
-    agreement: Agreement | None
+    detection: Detection | None  # from injected errors
+    agreement: Agreement | None  # from people's labels
+    # The agreement for each week with labels, if there are several.
     by_week: Mapping[str, Agreement] = field(default_factory=dict)
 
     @property
@@ -66,25 +57,11 @@ def evaluate_run(
 ) -> Evaluation:
     """Compare a run with injected errors, with labels, or with both.
 
-    Parameters
-    ----------
-    run : str
-        Output folder of ``syncaudit validate``, or a verdict file.
-    truth : str, optional
-        ``truth.jsonl`` of the variants that were judged.
-    labels : str, optional
-        Label file of the viewer.
-    originals : str, optional
-        Run over the original clips of the variants; used if the run has no control.
-    partial : bool
-        Accept runs that were not finished.
-    detection : Detection, optional
-        Detection by the run's policy on variants of its clips, if no run judged those.
-
-    Raises
-    ------
-    UsageError
-        If a file is missing, damaged or empty, or does not belong to this run.
+    `truth` is the ``truth.jsonl`` of the variants that were judged, `labels` a label file of the
+    viewer, and `originals` a run over the original clips, used if the run has no control.
+    `detection` is that by the run's policy on variants of its clips, if no run judged those. With
+    `partial`, runs that were not finished are accepted. UsageError if a file is missing, damaged or
+    empty, or does not belong to this run.
     """
     injected = {} if truth is None else read_truth(truth)
     given = None if labels is None else read_labels(labels)

@@ -22,36 +22,18 @@ _HINT = "Expected the truth.jsonl that 'syncaudit inject' wrote."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """One variant of a clip, in which one source was moved, or none.
+    """One variant of a clip, in which one source was moved, or none."""
 
-    Parameters
-    ----------
-    clip_id : str
-        The variant.
-    original : str
-        The clip that it was made from.
-    source : str, optional
-        The moved source; None for a control, identical to the original except for its name.
-    kind : str, optional
-        Its kind.
-    change : Change
-        The correction that undoes the change; zero for a control.
-    at_ns : int, optional
-        Moved timestamp at which a drift begins.
-    moved : tuple of str
-        The source, and all others that share its clock.
-    recording : str, optional
-        Recording of the original, if stated.
-    """
-
-    clip_id: str
-    original: str
+    clip_id: str  # the variant
+    original: str  # the clip that it was made from
+    # The moved source; None for a control, identical to the original except for its name.
     source: str | None = None
     kind: str | None = None
+    # The correction that undoes the change; zero for a control.
     change: Change = Change(amount=0.0)  # noqa: RUF009  # frozen
-    at_ns: int | None = None
-    moved: tuple[str, ...] = ()
-    recording: str | None = None
+    at_ns: int | None = None  # moved timestamp at which a drift begins
+    moved: tuple[str, ...] = ()  # the source, and all others that share its clock
+    recording: str | None = None  # recording of the original, if stated
 
     @property
     def is_control(self) -> bool:
@@ -83,10 +65,7 @@ class Injected:
     def from_json(cls, row: Mapping[str, Any]) -> Injected:
         """Parse a row.
 
-        Raises
-        ------
-        ValueError
-            If it is not such a row, with an explanation.
+        ValueError if it is not such a row, with an explanation.
         """
         source = row.get("source")
         moved = row.get("moved", [])
@@ -123,15 +102,8 @@ class Injected:
 def read_truth(uri: str) -> dict[str, Injected]:
     """Return the rows of a ``truth.jsonl`` by variant.
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
-
-    Raises
-    ------
-    UsageError
-        If it is missing or empty, or a line is cut off or invalid.
+    `uri` is a local path or any fsspec URL. UsageError if it is missing or empty, or a line is cut
+    off or invalid.
     """
     found = {each.clip_id: each for each in _rows(uri)}
     if not found:

@@ -38,32 +38,15 @@ class JudgedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Result for one clip.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    verdict : Verdict
-        Of the clip.
-    reference : str, optional
-        Clock that offsets are relative to.
-    at_ns : int, optional
-        Time at which they hold.
-    sources : mapping of str to JudgedSource
-        By name.
-    blamed : frozenset of str
-        Sources that were rejected, or are named in a reason for the rejection.
-    reasons : frozenset of (str, str or None)
-        Codes of its reasons, each with the source concerned.
-    """
+    """Result for one clip."""
 
     clip_id: str
-    verdict: Verdict
-    reference: str | None
-    at_ns: int | None
-    sources: Mapping[str, JudgedSource]
-    blamed: frozenset[str]
+    verdict: Verdict  # of the clip
+    reference: str | None  # clock that offsets are relative to
+    at_ns: int | None  # time at which they hold
+    sources: Mapping[str, JudgedSource]  # by name
+    blamed: frozenset[str]  # sources that were rejected, or are named in a reason for the rejection
+    # Codes of its reasons, each with the source concerned.
     reasons: frozenset[tuple[str, str | None]] = frozenset()
 
     @classmethod
@@ -75,10 +58,7 @@ class Judged:
     def from_row(cls, row: Mapping[str, Any]) -> Judged:
         """Parse a row of ``verdicts.jsonl``.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError, AttributeError
-            If it is not such a row.
+        KeyError, TypeError, ValueError, AttributeError if it is not such a row.
         """
         verdict = Verdict(row["verdict"])
         rejected = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.REJECT}
@@ -111,18 +91,10 @@ def _source(name: str, source: Mapping[str, Any]) -> JudgedSource:
 def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
     """Yield the results on each clip of the run in an output folder or verdict file.
 
-    Parameters
-    ----------
-    path : str
-        Folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL.
-    partial : bool
-        Accept a run that was not finished.
-
-    Raises
-    ------
-    UsageError
-        If there are no verdicts, or a row is cut off or invalid; unless `partial`, also if the run
-        was not finished or rows are missing.
+    `path` is a folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL. With
+    `partial`, a run that was not finished is accepted. UsageError if there are no verdicts, or a
+    row is cut off or invalid; unless `partial`, also if the run was not finished or rows are
+    missing.
     """
     place = find_verdicts(path, partial=partial)
     found = FoundVerdicts()

@@ -25,30 +25,15 @@ class PersonSays(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow:
-    """One decision, a line of the label file.
+    """One decision, a line of the label file."""
 
-    Parameters
-    ----------
-    clip_id : str
-        Clip of the manifest.
-    label : PersonSays, optional
-        None withdraws an earlier label.
-    note : str
-        Comment in the person's words.
-    is_blind : bool
-        Whether the verdict was hidden when the label was given.
-    verdict_shown : str, optional
-        The verdict on screen; None if there was none or it was hidden.
-    time : str
-        Time of the decision, UTC (ISO 8601).
-    """
-
-    clip_id: str
-    label: PersonSays | None
-    note: str = ""
-    is_blind: bool = False
+    clip_id: str  # clip of the manifest
+    label: PersonSays | None  # None withdraws an earlier label
+    note: str = ""  # comment in the person's words
+    is_blind: bool = False  # whether the verdict was hidden when the label was given
+    # The verdict on screen; None if there was none or it was hidden.
     verdict_shown: str | None = None
-    time: str = ""
+    time: str = ""  # time of the decision, UTC (ISO 8601)
 
     @property
     def has_seen(self) -> bool:
@@ -87,32 +72,17 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """The labels in effect.
+    """The labels in effect."""
 
-    Parameters
-    ----------
-    by_clip : dict of str to LabelRow
-        The last label of every clip, without those that were withdrawn.
-    n_damaged : int
-        Lines without a valid label, e.g. half written when a machine stopped.
-    """
-
-    by_clip: dict[str, LabelRow]
+    by_clip: dict[str, LabelRow]  # the last label of every clip, without those that were withdrawn
+    # Lines without a valid label, e.g. half written when a machine stopped.
     n_damaged: int
 
 
 def read_labels(uri: str) -> Labels:
     """Read a label file; the last line of a clip counts.
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no label.
+    `uri` is a local path or any fsspec URL. UsageError if it cannot be read or holds no label.
     """
     from syncaudit.readers.uris import open_file, resolve
 

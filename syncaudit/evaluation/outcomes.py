@@ -29,20 +29,8 @@ class Outcome(StrEnum):
 def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> Outcome | None:
     """Return the outcome for a variant.
 
-    Parameters
-    ----------
-    injected : Injected
-        What was moved.
-    variant : Judged
-        Verdict on it.
-    control : Judged, optional
-        Verdict on the same clip with nothing moved. Sources rejected there do not count as
-        detections of the change.
-
-    Returns
-    -------
-    Outcome or None
-        None if the moved source is already rejected in the control, or has no verdict.
+    None if the moved source has no verdict, or is already rejected in the control: the verdict on
+    the same clip with nothing moved, whose rejected sources do not count as found.
     """
     moved = set(injected.moved)
     before = frozenset[str]() if control is None else control.blamed

@@ -45,19 +45,11 @@ _PARTS = ("rotations", "image_motions", "flashes", "triggers", "taps")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewStamps:
-    """Timestamps of one source before and after a change, with lost samples.
+    """Timestamps of one source before and after a change, with lost samples."""
 
-    Parameters
-    ----------
-    old_ns, new_ns : ndarray of int64, shape (n,)
-        In file order.
-    is_kept : ndarray of bool, shape (n,)
-        Samples that are not lost.
-    """
-
-    old_ns: Ints
+    old_ns: Ints  # shape (n,): in file order
     new_ns: Ints
-    is_kept: Bools
+    is_kept: Bools  # shape (n,): samples that are not lost
 
     def nearest(self, times_ns: Ints) -> NDArray[np.intp]:
         """Return the sample whose timestamp is nearest to each time."""
@@ -96,16 +88,8 @@ def replayed_record(
 ) -> ClipRecord:
     """Return the measurements of a clip after changing the timestamps of some sources.
 
-    Parameters
-    ----------
-    seen : Examination
-        The clip, with all frames of its cameras tracked (`is_thorough`).
-    moved : collection of str
-        Sources that `can_replay` the change.
-    change : Change
-        The change.
-    rng : Generator
-        Draws jitter.
+    All frames of its cameras have been tracked (`is_thorough`), and the moved sources `can_replay`
+    the change; `rng` draws jitter.
     """
     record = seen.verdict.record
     if record is None:

@@ -14,12 +14,7 @@ __all__ = ["balanced_sample", "quotas", "weekly_sample"]
 def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
     """Return how many clips of each verdict to draw: equal shares, filled up from the others.
 
-    Parameters
-    ----------
-    counts : mapping of Verdict to int
-        Available clips.
-    number : int
-        Clips to draw in total; fewer if there are not enough.
+    There are fewer than `number` if there are not enough clips.
     """
     left = number
     found: dict[Verdict, int] = {}
@@ -34,15 +29,6 @@ def balanced_sample(verdicts: Mapping[str, Verdict], number: int, seed: int) -> 
     """Return clip ids, balanced over the verdicts, in an order that reveals nothing.
 
     The draw depends on the clip id, so clips added later change little of what was drawn before.
-
-    Parameters
-    ----------
-    verdicts : mapping of str to Verdict
-        The run, by clip.
-    number : int
-        Clips to draw.
-    seed : int
-        A different seed gives a different sample.
     """
     by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     for clip_id, verdict in verdicts.items():
@@ -62,16 +48,7 @@ def weekly_sample(
 ) -> Sequence[str]:
     """Return a balanced sample of each week in turn; clips without a week come last.
 
-    Parameters
-    ----------
-    verdicts : mapping of str to Verdict
-        The run, by clip.
-    weeks : mapping of str to str or None
-        Week of each clip.
-    number : int
-        Clips to draw per week.
-    seed : int
-        A different seed gives a different sample.
+    `number` is that per week.
     """
     by_week: dict[str, dict[str, Verdict]] = defaultdict(dict)
     for clip_id, verdict in verdicts.items():

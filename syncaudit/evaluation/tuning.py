@@ -37,40 +37,20 @@ Judge = Callable[[Mapping[str, float], Collection[str]], Mapping[str, Judged]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Requirements on a filter.
+    """Requirements on a filter."""
 
-    Parameters
-    ----------
-    max_false_reject : float
-        Largest fraction of good clips that may be rejected.
-    min_found : float
-        Smallest fraction of errors of `size_s` that must be found.
-    size_s : float
-        Size of these errors.
-    """
-
-    max_false_reject: float
-    min_found: float
+    max_false_reject: float  # largest fraction of good clips that may be rejected
+    min_found: float  # smallest fraction of errors of `size_s` that must be found
     size_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Evidence for one rate on recordings that the limits were not chosen on.
+    """Evidence for one rate on recordings that the limits were not chosen on."""
 
-    Parameters
-    ----------
-    rate : Rate
-        Clips that satisfy it, counted by recordings.
-    wanted : float
-        Required rate.
-    n_promises : int
-        Number of promises; all of them hold together with 95 % (Bonferroni).
-    """
-
-    rate: Rate
+    rate: Rate  # clips that satisfy it, counted by recordings
     wanted: float
-    n_promises: int = 1
+    n_promises: int = 1  # number of promises; all of them hold together with 95 % (Bonferroni)
 
     @property
     def level(self) -> float:
@@ -97,76 +77,37 @@ class Promise:
         """Number of further recordings, without a miss, that would prove it."""
         return self.rate.clips_to_promise(self.wanted, self.level)
 
-    def to_json(self) -> dict[str, object]:
-        """Return all fields as JSON values."""
-        return {
-            **self.rate.to_json(),
-            "wanted": self.wanted,
-            "low": self.low,
-            "is_kept": self.is_kept,
-            "more_recordings_needed": self.more_needed,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitTuning:
-    """The limit of one kind of source, or of one source.
+    """The limit of one kind of source, or of one source."""
 
-    Parameters
-    ----------
-    limit_s : float
-        Chosen on all recordings.
-    found : Promise
-        Errors of the required size that were found, by limits chosen without their recording.
-    let_through : Rate
-        Those of these errors that got into the passed clips; the rest was held back.
-    tried : mapping of float to Tried
-        Results of every limit tried, on the recordings it is chosen on: for display only.
-    """
-
-    limit_s: float
+    limit_s: float  # chosen on all recordings
+    # Errors of the required size that were found, by limits chosen without their recording.
     found: Promise
+    # Those of these errors that got into the passed clips; the rest was held back.
     let_through: Rate
+    # Results of every limit tried, on the recordings it is chosen on: for display only.
     tried: Mapping[float, Tried]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """Effect of a limit on errors of the required size, and on good sources.
+    """Effect of a limit on errors of the required size, and on good sources."""
 
-    Parameters
-    ----------
-    found, let_through : Rate
-        Errors; the rest is held back, or another source is blamed.
-    passed, rejected : Rate
-        Good sources; the rest is unverified.
-    """
-
-    found: Rate
+    found: Rate  # errors; the rest is held back, or another source is blamed
     let_through: Rate
-    passed: Rate
+    passed: Rate  # good sources; the rest is unverified
     rejected: Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Limits, and the evidence for them.
+    """Limits, and the evidence for them."""
 
-    Parameters
-    ----------
-    limits : mapping of str to LimitTuning
-        By kind of source, or by source.
-    kept : Promise
-        Good clips that were not rejected.
-    passed : Rate
-        Good clips that passed; the rest was held back.
-    n_recordings : int
-        Number of recordings.
-    """
-
-    limits: Mapping[str, LimitTuning]
-    kept: Promise
-    passed: Rate
+    limits: Mapping[str, LimitTuning]  # by kind of source, or by source
+    kept: Promise  # good clips that were not rejected
+    passed: Rate  # good clips that passed; the rest was held back
     n_recordings: int
 
     @property
@@ -211,25 +152,10 @@ def tune(
     chosen; of equal ones the largest. If none finds enough, it is the one that finds the most and
     lets the fewest through.
 
-    Parameters
-    ----------
-    truth : sequence of Injected
-        Variants in which one source was moved, and controls of the same clips.
-    recordings : mapping of str to str
-        Recording of each original clip.
-    judge : callable
-        Judges variants with given limits.
-    goal : Goal
-        The requirements.
-    is_by_source : bool
-        Whether each source gets its own limit.
-    seed : int
-        Determines which recordings are held out together.
-
-    Raises
-    ------
-    UsageError
-        If there are no errors of this size, no controls, or fewer than two recordings.
+    `truth` holds variants in which one source was moved, and controls of the same clips;
+    `recordings` the recording of each original clip. `seed` determines which recordings are held
+    out together. UsageError if there are no errors of this size, no controls, or fewer than two
+    recordings.
     """
     trial = _trial(truth, recordings, goal.size_s, is_by_source=is_by_source)
     groups = sorted({trial.group(row) for row in trial.variants})
@@ -303,7 +229,6 @@ def _trial(
 
 
 def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
-    """Return the limit to choose."""
     most = max((one.found for one in tried.values()), key=lambda rate: rate.share or 0.0)
     # Estimated with one more hit and one more miss, so that it is not zero without misses.
     n = min(most.n, most.n_clips)

@@ -40,20 +40,8 @@ def plot_tuning(
 ) -> list[Path]:
     """Plot the effect of each limit, and detection against size, and write both as PNG.
 
-    Parameters
-    ----------
-    found : Tuning
-        The chosen limits.
-    goal : Goal
-        The requirements.
-    truth : sequence of Injected
-        Variants of several sizes.
-    judged : mapping of str to Judged
-        Verdicts on them with the chosen limits.
-    folder : Path
-        Created if missing.
-    is_forced : bool
-        Also overwrite files that syncaudit did not write.
+    `truth` holds variants of several sizes, `judged` the verdicts on them with the chosen limits.
+    The folder is created if missing.
     """
     from matplotlib.figure import Figure
 

@@ -10,11 +10,10 @@ import numpy as np
 from syncaudit.batch import VerdictFile
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change, Quantity
-from syncaudit.evaluation.draw import Draw
+from syncaudit.evaluation.draw import Draw, movable_sources
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.labels import Labels, PersonSays
-from syncaudit.evaluation.movable import movable_sources
 from syncaudit.evaluation.replay import can_replay, first_stamp_ns, replayed_record
 from syncaudit.model import Clip, ClipRecord, PairMeasurement, Verdict, nanoseconds
 from syncaudit.pipeline import conclude, examine
@@ -53,24 +52,12 @@ def make_variants(
     Offsets are applied to the measurements; a clip for which another error is drawn is decoded
     once for all of its variants.
 
-    Parameters
-    ----------
-    measured : iterable of (Clip, ClipRecord)
-        Clips of a run, and their records.
-    changes : sequence of Change
-        Possible changes.
-    rng : Generator
-        Draws sources and changes.
-    n_variants : int
-        Variants per clip besides its control.
-    policy : Policy
-        Its search range applies where a clip is decoded.
-    patterns : sequence of str
-        Kinds or names of sources to move; if empty, all.
+    A clip gets `n_variants` besides its control. Patterns are as for `movable_sources`. The search
+    range of the policy applies where a clip is decoded.
     """
     draw = Draw(changes, rng)
     for clip, record in measured:
-        movable = movable_sources(clip, patterns).moved
+        movable, _ = movable_sources(clip, patterns)
         drawn = draw.of_clip(list(movable), n_variants)
         is_decoded = any(change.quantity is not Quantity.OFFSET for _, change in drawn)
         seen = examine(clip, policy, is_thorough=True) if is_decoded else None
@@ -104,14 +91,7 @@ def good_clips(
 ) -> Iterator[tuple[Clip, ClipRecord]]:
     """Yield the clips of a run that count as correct, with their measurements.
 
-    Parameters
-    ----------
-    clips : iterable of Clip
-        In any order.
-    known : VerdictFile
-        Their verdicts.
-    labels : Labels, optional
-        Clips that a person accepts are correct; without labels, those that passed.
+    These are the ones that a person accepts; without labels, those that passed.
     """
     for clip in clips:
         if labels is None:
@@ -129,10 +109,7 @@ def measured_variants(
 ) -> Iterator[Measured]:
     """Yield the measurements of the variants that `syncaudit inject` wrote.
 
-    Raises
-    ------
-    UsageError
-        If there are no measurements of one of them.
+    UsageError if there are no measurements of one of them.
     """
     for clip in clips:
         if clip.clip_id not in truth:
@@ -150,10 +127,7 @@ def measured_variants(
 class Judging:
     """Judges measured clips and variants by policies, once each.
 
-    Parameters
-    ----------
-    measured : iterable of Measured
-        Kept in memory without the curves behind the measurements.
+    They are kept in memory without the curves behind the measurements.
     """
 
     def __init__(self, measured: Iterable[Measured]) -> None:
@@ -170,14 +144,7 @@ class Judging:
     ) -> dict[str, Judged]:
         """Return the results of a policy on all or some of them, by clip or variant.
 
-        Parameters
-        ----------
-        policy : Policy
-            The policy to judge by.
-        key : hashable, optional
-            Identifies the policy.
-        wanted : collection of str, optional
-            The clips to judge.
+        `key` identifies the policy; `wanted` are the clips to judge.
         """
         for name in self._measured if wanted is None else sorted(wanted):
             if (key, name) not in self._known:
@@ -199,14 +166,8 @@ def moved_record(record: ClipRecord, moved: Collection[str], offset_s: float) ->
     Estimators do not depend on absolute time, so the offsets of pairs move and nothing else
     changes. What was refused stays refused; what leaves the search range is refused.
 
-    Parameters
-    ----------
-    record : ClipRecord
-        The measurements.
-    moved : collection of str
-        Sources whose timestamps move: all those of one clock.
-    offset_s : float
-        Value to add to the moved timestamps to undo the change.
+    `moved` names all sources of one clock, and `offset_s` is what to add to the moved timestamps to
+    undo the change.
     """
     early_ns = nanoseconds(offset_s)
     return replace(

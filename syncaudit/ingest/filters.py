@@ -51,11 +51,9 @@ class PassedDataset(Generic[_Sample]):
         """Indices of the remaining samples in the wrapped data set."""
 
     def __len__(self) -> int:
-        """Return the number of remaining samples."""
         return len(self.indices)
 
     def __getitem__(self, index: int) -> _Sample:
-        """Return a sample."""
         return self._dataset[self.indices[index]]
 
 
@@ -85,7 +83,6 @@ class PassedStream(Generic[_Sample]):
         self._clip_id_of = clip_id_of
 
     def __iter__(self) -> Iterator[_Sample]:
-        """Yield the admitted samples."""
         for sample in self._dataset:
             if self._verdicts.admits(self._clip_id_of(sample)):
                 yield sample
@@ -94,18 +91,9 @@ class PassedStream(Generic[_Sample]):
 def torch_stream(
     dataset: Iterable[Any], verdicts: VerdictIndex, clip_id_of: Callable[[Any], str]
 ) -> Any:
-    """Return an `IterableDataset` without clips that did not pass.
+    """Return an `IterableDataset` without clips that did not pass; arguments as for `PassedStream`.
 
-    The wrapped data set splits its work among the loader's workers as before.
-
-    Parameters
-    ----------
-    dataset : iterable
-        An `IterableDataset`.
-    verdicts : VerdictIndex
-        Decides which clips are admitted.
-    clip_id_of : callable
-        Clip id of a sample.
+    The wrapped `IterableDataset` splits its work among the loader's workers as before.
 
     Raises
     ------

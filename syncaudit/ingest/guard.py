@@ -157,7 +157,7 @@ def _breaks(function: Callable[[list[Any]], object], samples: list[Any]) -> bool
         result = function(samples)
     except Exception:  # noqa: BLE001  # any exception counts as breaking
         return True
-    return any(_is_bad_number(array) for _, array in _arrays(result))
+    return any(_count_bad(array) for _, array in _arrays(result))
 
 
 def _id(sample: Any, place: int) -> str:
@@ -227,7 +227,3 @@ def _arrays(value: Any, field: str = "") -> Iterator[tuple[str, np.ndarray[Any, 
 
 def _count_bad(array: np.ndarray[Any, Any]) -> int:
     return int(np.count_nonzero(~np.isfinite(array))) if array.dtype.kind in "fc" else 0
-
-
-def _is_bad_number(array: np.ndarray[Any, Any]) -> bool:
-    return array.size > 0 and _count_bad(array) > 0

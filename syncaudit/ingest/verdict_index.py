@@ -115,7 +115,6 @@ class VerdictIndex:
         return index
 
     def __len__(self) -> int:
-        """Return the number of clips that have a verdict."""
         return len(self._verdicts)
 
     def verdict(self, clip_id: str) -> Verdict | None:

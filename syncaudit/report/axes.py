@@ -30,11 +30,6 @@ class Scale:
         self._start_px = start_px
         self._factor = (stop_px - start_px) / (high_s - low_s)
 
-    @classmethod
-    def about_zero(cls, reach_s: float, start_px: float, stop_px: float) -> Scale:
-        """Return a scale from ``-reach_s`` to ``reach_s``."""
-        return cls(-reach_s, reach_s, start_px, stop_px)
-
     def px(self, seconds: float) -> float:
         """Return the position of a value."""
         return self._start_px + self._factor * (

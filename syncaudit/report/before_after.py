@@ -16,13 +16,7 @@ _ARROW = 6.0
 
 
 def before_after(clip: ClipVerdict) -> Markup | None:
-    """Return the drawing of the first rejected source whose measurement can be shown.
-
-    Parameters
-    ----------
-    clip : ClipVerdict
-        The verdict on the clip.
-    """
+    """Return the drawing of the first rejected source whose measurement can be shown."""
     rejected = {name for name, source in clip.sources.items() if source.verdict is Verdict.REJECT}
     named = [reason.source for reason in clip.reasons if reason.source in rejected]
     pairs = [pair for pair in clip.pairs if pair.accepted and (pair.excerpt or pair.evidence)]

@@ -26,10 +26,7 @@ _SURE = 1.96  # standard errors beyond which a drift is significant
 class PooledDrifts:
     """Drifts and steps of clocks over whole recordings, by source.
 
-    Parameters
-    ----------
-    recordings : iterable of mapping
-        Rows of ``recordings.jsonl``.
+    They are those in the rows of ``recordings.jsonl``.
     """
 
     def __init__(self, recordings: Iterable[Mapping[str, Any]]) -> None:

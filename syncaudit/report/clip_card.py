@@ -37,15 +37,7 @@ _LABELS = (90.0, 230.0)  # smallest and largest left margin
 
 
 def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str, Any]:
-    """Return the view of one clip.
-
-    Parameters
-    ----------
-    clip : ClipVerdict
-        The verdict on the clip.
-    tolerances_s : mapping of str to float
-        Tolerated offset by source.
-    """
+    """Return the view of one clip."""
     points = [
         Point(
             label=name,
@@ -168,28 +160,14 @@ def _pair(pair: PairMeasurement) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One estimate to draw.
+    """One estimate to draw."""
 
-    Parameters
-    ----------
-    label : str
-        Source or pair.
-    offset_s, std_s : float
-        Estimate and standard error.
-    verdict : str
-        Determines the colour.
-    tolerance_s : float, optional
-        Band of its own row.
-    is_reference : bool
-        Zero by definition.
-    """
-
-    label: str
-    offset_s: float
+    label: str  # source or pair
+    offset_s: float  # estimate and standard error
     std_s: float
-    verdict: str
-    tolerance_s: float | None = None
-    is_reference: bool = False
+    verdict: str  # determines the colour
+    tolerance_s: float | None = None  # band of its own row
+    is_reference: bool = False  # zero by definition
 
 
 def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
@@ -198,19 +176,14 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
     Left of zero the timestamps are late, right of zero early; the grey band is the tolerance; a
     bar extends one standard error to either side.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        At least one.
-    label : str
-        What the image shows, for screen readers.
+    There must be a point; `label` is for screen readers.
     """
     tolerances = [point.tolerance_s for point in points if point.tolerance_s is not None]
     ends = [abs(point.offset_s) + point.std_s for point in points]
     reach_s = 1.08 * max([*ends, *(1.6 * tolerance for tolerance in tolerances), 1e-4])
     margin = min(max(_LETTER * max(len(p.label) for p in points) + 12, _LABELS[0]), _LABELS[1])
     letters = int(_LABELS[1] / _LETTER)
-    scale = Scale.about_zero(reach_s, margin, _WIDTH - _WORDS)
+    scale = Scale(-reach_s, reach_s, margin, _WIDTH - _WORDS)
     bottom = _ROW * len(points)
     parts = bottom_axis(scale, 0.0, bottom)
     for index, point in enumerate(points):

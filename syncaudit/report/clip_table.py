@@ -51,12 +51,7 @@ class ClipTable:
     def add(self, clip: ClipVerdict, card: str | None) -> None:
         """Add the verdict on one clip.
 
-        Parameters
-        ----------
-        clip : ClipVerdict
-            The verdict.
-        card : str, optional
-            Name of the page element that shows the clip in full.
+        `card` names the page element that shows the clip in full.
         """
         verdict = clip.verdict
         if self._listed[verdict] >= MAX_LISTED[verdict]:
@@ -112,15 +107,7 @@ class ClipTable:
 
 
 def farthest_offset(clip: ClipVerdict, name: str) -> float | None:
-    """Return the largest offset of a source anywhere in a clip, including drift and steps.
-
-    Parameters
-    ----------
-    clip : ClipVerdict
-        The verdict on the clip.
-    name : str
-        Source.
-    """
+    """Return the largest offset of a source anywhere in a clip, including drift and steps."""
     source = clip.sources[name]
     middle_s = source.offset_s
     if middle_s is None:

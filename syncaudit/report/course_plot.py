@@ -24,28 +24,14 @@ _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoursePoint:
-    """The offset of a clock in one clip.
+    """The offset of a clock in one clip."""
 
-    Parameters
-    ----------
-    at_ns : int
-        Middle of the clip.
-    offset_s, std_s : float
-        Correction to add and its standard error.
-    verdict : str
-        Verdict on the source, for the colour.
-    is_measured : bool
-        Whether the clip measured it itself.
-    pooled_s : float, optional
-        Correction estimated from all clips of the recording.
-    """
-
-    at_ns: int
-    offset_s: float
+    at_ns: int  # middle of the clip
+    offset_s: float  # correction to add and its standard error
     std_s: float
-    verdict: str
-    is_measured: bool
-    pooled_s: float | None
+    verdict: str  # verdict on the source, for the colour
+    is_measured: bool  # whether the clip measured it itself
+    pooled_s: float | None  # correction estimated from all clips of the recording
 
 
 def course_plot(
@@ -58,18 +44,9 @@ def course_plot(
 ) -> Markup | None:
     """Return one lane per clock: marks of clips, the line of the recording, its steps.
 
-    Parameters
-    ----------
-    lanes : mapping of str to sequence of CoursePoint
-        In order of time, at least one each.
-    words : mapping of str to str
-        Text above a lane: its drift.
-    steps : mapping of str to sequence of mapping
-        Jumps between clips (``after_ns``, ``before_ns``, ``step_s``).
-    tolerances_s : mapping of str to float or None
-        Half width of the band about zero.
-    label : str
-        What the image shows, for screen readers.
+    Each lane has a point at least, and they are in order of time. `words` stand above a lane,
+    `steps` are jumps between clips (``after_ns``, ``before_ns``, ``step_s``), a tolerance is half
+    the width of the band about zero, and `label` is for screen readers.
     """
     if not lanes:
         return None

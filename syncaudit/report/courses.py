@@ -51,12 +51,7 @@ class _Series:
 class Courses:
     """Collects the offsets of the recordings that the page draws.
 
-    Parameters
-    ----------
-    recordings : iterable of mapping
-        Rows of ``recordings.jsonl``, the most urgent first.
-    tolerances_s : mapping of str to float
-        Tolerated offset by source.
+    Rows of ``recordings.jsonl`` are given with the most urgent first.
     """
 
     def __init__(
@@ -174,15 +169,7 @@ def _step_words(steps: list[Mapping[str, Any]]) -> str:
 
 
 def clip_course(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> Markup | None:
-    """Return the offsets of rejected clocks that drift or step; None without any.
-
-    Parameters
-    ----------
-    clip : ClipVerdict
-        The verdict on the clip.
-    tolerances_s : mapping of str to float
-        Tolerated offset by source.
-    """
+    """Return the offsets of rejected clocks that drift or step; None without any."""
     moved = dict.fromkeys(r.source for r in clip.reasons if r.code in _MOVES and r.source)
     pairs = {source: pair_to_show(clip.pairs, source, clip.reference, moved) for source in moved}
     shown = {source: pair for source, pair in pairs.items() if pair is not None}

@@ -5,25 +5,37 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.before_after import before_after
+from syncaudit.report.causes import WorstClips
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses, clip_course
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.strictness import Strictness
-from syncaudit.report.thumbnail import Thumbnail
 from syncaudit.report.trends import Trends
-from syncaudit.report.worst import WorstClips
 
-__all__ = ["CARDS", "ThumbnailMaker", "write_report"]
+__all__ = ["CARDS", "Thumbnail", "ThumbnailMaker", "write_report"]
 
 # Clips of each verdict that can be unfolded in the table: 180 cards take about 2 MB of the page.
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumbnail:
+    """One frame, reduced and compressed."""
+
+    source: str  # camera
+    jpeg: bytes
+    width_px: int  # its size
+    height_px: int
+    words: str  # which frame it is
+
 
 ThumbnailMaker = Callable[[str, Sequence[str]], Sequence[Thumbnail]]
 """Returns images of a clip from the sources named first; none if there are none."""
@@ -41,16 +53,9 @@ def write_report(
     Nothing is loaded from elsewhere, and all text from the data is escaped, as names are
     untrusted.
 
-    Parameters
-    ----------
-    verdicts : iterable of ClipVerdict
-        Read once; memory stays bounded.
-    summary : mapping
-        Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
-    path : str or Path
-        File to write; replaced in one step.
-    thumbnails : callable, optional
-        Called for images of the few worst clips.
+    `verdicts` are read once, and memory stays bounded; `summary` is the content of
+    ``summary.json``, whose ``tolerances_s`` draw the bands; `thumbnails` is called for images of
+    the few worst clips. The file is replaced in one step.
     """
     tolerances = summary.get("tolerances_s") or {}
     overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()

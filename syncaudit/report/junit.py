@@ -23,14 +23,7 @@ _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} |
 def write_junit(clips: Iterable[ClipVerdict], counts: Mapping[str, int], path: Path) -> None:
     """Write one test case per clip: rejected is failed, unverified is skipped.
 
-    Parameters
-    ----------
-    clips : iterable of ClipVerdict
-        In manifest order.
-    counts : mapping of str to int
-        Clips by verdict.
-    path : Path
-        XML file; replaced in one step.
+    The XML file is replaced in one step.
     """
     with replacing_text(path) as file:
         xml = XMLGenerator(file, encoding="utf-8", short_empty_elements=True)

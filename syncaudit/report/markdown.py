@@ -28,16 +28,7 @@ def write_markdown(
 ) -> None:
     """Write counts, causes by source, and the worst clips.
 
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Clips by verdict.
-    causes : sequence of mapping
-        From `Causes.to_view`.
-    worst : iterable of ClipVerdict
-        Clips to name.
-    path : Path
-        File to write; replaced in one step.
+    `causes` are those of `Causes.to_view`. The file is replaced in one step.
     """
     lines = [MARK, "## syncaudit", ""]
     lines += ["| " + " | ".join(map(str, Verdict)) + " |", "| --- " * len(Verdict) + "|"]
@@ -56,13 +47,11 @@ def write_markdown(
             lines.append("| " + " | ".join(cells) + " |")
         more = len(causes) - _MOST_CAUSES
         lines += [f"\n... and {more} more, see the report", ""] if more > 0 else [""]
-    lines += [f"- **{_plain(clip.clip_id)}**: {_plain(_first(clip))}" for clip in worst]
+    for clip in worst:
+        first = clip.reasons[0].message if clip.reasons else str(clip.verdict)
+        lines.append(f"- **{_plain(clip.clip_id)}**: {_plain(first)}")
     with replacing_text(path) as file:
         file.write("\n".join(lines).rstrip("\n") + "\n")
-
-
-def _first(clip: ClipVerdict) -> str:
-    return clip.reasons[0].message if clip.reasons else str(clip.verdict)
 
 
 def _plain(text: str) -> str:

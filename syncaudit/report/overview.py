@@ -36,13 +36,7 @@ _STAGES = {
 
 
 class Overview:
-    """Collects verdicts, one at a time.
-
-    Parameters
-    ----------
-    summary : mapping
-        Content of ``summary.json``.
-    """
+    """Collects verdicts, one at a time."""
 
     def __init__(self, summary: Mapping[str, Any]) -> None:
         self._summary = summary
@@ -69,7 +63,7 @@ class Overview:
             self._sources[name].add(clip, source)
         for reason in clip.reasons:
             if reason.code is ReasonCode.STEP and reason.source in self._sources:
-                self._sources[reason.source].add_step(reason.value)
+                self._sources[reason.source].steps_s.add(reason.value)
 
     def to_view(self) -> dict[str, Any]:
         """Return the view that the template shows."""

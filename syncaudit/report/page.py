@@ -20,17 +20,9 @@ def read_part(name: str) -> str:
 def write_page(template: str, path: Path, *, script: str, **content: object) -> None:
     """Write a page; all text from the data is escaped, as names are untrusted.
 
-    Parameters
-    ----------
-    template : str
-        Name of a template next to this module; it may include styles and scripts from here.
-    path : Path
-        File to write; replaced in one step.
-    script : str
-        Name of the only script, next to this module, that the page may run: any injected script
-        is blocked (Content Security Policy by its hash).
-    **content : object
-        Values for the template.
+    The template may include styles and scripts of this folder. `script` is the only one that the
+    page may run: any injected script is blocked (Content Security Policy by its hash). The file is
+    replaced in one step.
     """
     import jinja2
     from markupsafe import Markup

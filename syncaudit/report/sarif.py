@@ -22,16 +22,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def write_sarif(clips: Iterable[ClipVerdict], path: Path, *, version: str, manifest: str) -> None:
     """Write one result per reason (``error``) and warning (``warning``) of every clip.
 
-    Parameters
-    ----------
-    clips : iterable of ClipVerdict
-        In manifest order.
-    path : Path
-        JSON file; replaced in one step.
-    version : str
-        Version of syncaudit.
-    manifest : str
-        URI of the manifest that lists the clips.
+    `manifest` is the URI of the manifest that lists the clips. The file is replaced in one step.
     """
     driver = {
         "name": "syncaudit",

@@ -42,7 +42,7 @@ class SourceTally:
     stds_s: Distribution = field(default_factory=Distribution)
     drifts_ppm: Distribution = field(default_factory=Distribution)
     drift_stds_ppm: Distribution = field(default_factory=Distribution)
-    steps_s: Distribution = field(default_factory=Distribution)
+    steps_s: Distribution = field(default_factory=Distribution)  # of its clock
     worst_s: float = 0.0
     worst_std_s: float | None = None
     worst_clip: str | None = None
@@ -58,10 +58,6 @@ class SourceTally:
             self._add_content(clip.clip_id, source, source.offset_s)
         else:
             self.unmeasured[_word_tallied(source)] += 1
-
-    def add_step(self, seconds: float | None) -> None:
-        """Count a step of its clock that the content shows."""
-        self.steps_s.add(seconds)
 
     def _add_stamps(self, timing: StampAudit) -> None:
         self.audited += 1

@@ -122,7 +122,7 @@ def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
     if n and tally.tolerance_s is not None:
         beyond = offsets.beyond(tally.tolerance_s)
         share = f" ({word_share(beyond, n)})" if beyond and n > 1 else ""
-        lines.append(f"{beyond:,} of {n:,} beyond {_tolerance(tally)}{share}")
+        lines.append(f"{beyond:,} of {n:,} beyond ±{tally.tolerance_s * 1e3:g} ms{share}")
     drift = tally.drifts_ppm.extreme()
     if drift is not None:
         n_drifts = len(tally.drifts_ppm)
@@ -142,26 +142,16 @@ def _many(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _tolerance(tally: SourceTally) -> str:
-    return f"±{(tally.tolerance_s or 0.0) * 1e3:g} ms"
-
-
 def histogram(
     offsets_s: Mapping[str, Distribution], tolerance_s: float | None, *, label: str
 ) -> Markup:
     """Return a histogram of clips over their offset, each column split by the source's verdict.
 
-    Parameters
-    ----------
-    offsets_s : mapping of str to Distribution
-        Offsets by verdict; at least one value in total.
-    tolerance_s : float, optional
-        Half width of the band about zero.
-    label : str
-        What the image shows, for screen readers.
+    There must be an offset; the tolerance is half the width of the band about zero, and `label` is
+    for screen readers.
     """
     reach_s = _reach_s(offsets_s, tolerance_s)
-    scale = Scale.about_zero(reach_s, _SIDE, _WIDTH - _SIDE)
+    scale = Scale(-reach_s, reach_s, _SIDE, _WIDTH - _SIDE)
     bottom = _TOP + _BODY
     parts = bottom_axis(scale, _TOP, bottom)
     if tolerance_s is not None:

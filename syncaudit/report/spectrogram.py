@@ -62,12 +62,7 @@ def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
 def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
     """Return a wide-band spectrogram from 0 to 8 kHz as PNG: black ink, opacity is energy.
 
-    Parameters
-    ----------
-    samples : ndarray of float32, shape (n,)
-        Sound; NaN and infinite samples are drawn as silence.
-    rate_hz : float
-        Its sampling rate; nothing is drawn above half of it.
+    Samples and rate are as for `spectrogram_ink`.
     """
     import cv2
 
@@ -83,10 +78,7 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
 def waveform_path(samples: NDArray[np.float32]) -> str:
     """Return the envelope of a sound as an SVG path in a box of 1000 by 2, centred at 1.
 
-    Parameters
-    ----------
-    samples : ndarray of float32, shape (n,)
-        Sound, scaled here to its own peak.
+    The samples, shape (n,), are scaled here to their own peak.
     """
     x = np.nan_to_num(samples.astype(np.float64), posinf=0.0, neginf=0.0)
     if not x.size:

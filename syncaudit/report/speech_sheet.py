@@ -40,36 +40,19 @@ class TierRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Utterance:
-    """A stretch of speech to look at and listen to.
+    """A stretch of speech to look at and listen to."""
 
-    Parameters
-    ----------
-    clip_id, source, audio : str
-        Clip, its transcript source, and the sound that it belongs to.
-    start_s, end_s : float
-        Its bounds, in seconds after the start of the audio.
-    sound_start_s : float
-        Time of the first of `samples`, which begin with some margin before the utterance.
-    rate_hz : float
-        Sampling rate of `samples`.
-    samples : ndarray of float32, shape (n,)
-        Its sound.
-    tiers : tuple of TierRow
-        Coarse to fine; intervals in seconds after the start of the audio.
-    verdict, verdict_words : str, optional
-        Result of `syncaudit validate` for the tier.
-    """
-
-    clip_id: str
+    clip_id: str  # clip, its transcript source, and the sound that it belongs to
     source: str
     audio: str
-    start_s: float
+    start_s: float  # its bounds, in seconds after the start of the audio
     end_s: float
+    # Time of the first of `samples`, which begin with some margin before the utterance.
     sound_start_s: float
-    rate_hz: float
-    samples: NDArray[np.float32]
-    tiers: tuple[TierRow, ...]
-    verdict: str | None = None
+    rate_hz: float  # sampling rate of `samples`
+    samples: NDArray[np.float32]  # shape (n,): its sound
+    tiers: tuple[TierRow, ...]  # coarse to fine; intervals in seconds after the start of the audio
+    verdict: str | None = None  # result of `syncaudit validate` for the tier
     verdict_words: str | None = None
 
 
@@ -81,16 +64,8 @@ def write_speech_sheet(
     The sound is in the page as 16-bit samples: a page opened from disk may not fetch other files,
     and cutting a phone to the exact sample needs decoded samples. A second takes 43 kB.
 
-    Parameters
-    ----------
-    utterances : sequence of Utterance
-        In the order shown.
-    path : Path
-        File to write; replaced in one step.
-    about : str
-        Origin of the sample: manifest and seed.
-    problems : sequence of str
-        Clips and sources that could not be shown, in words.
+    `about` states the origin of the sample: manifest and seed; `problems` are the clips and sources
+    that could not be shown, in words. The file is replaced in one step.
     """
     views = [_view(utterance) for utterance in utterances]
     keys = "".join(f"{u.clip_id}|{u.source}|{u.start_s:.6f};" for u in utterances)

@@ -63,7 +63,10 @@ class Strictness:
         shown = [
             {
                 "condition": condition,
-                "lines": [self._line(name, n, self._sum(condition)) for name, n in classes.items()],
+                "lines": [
+                    self._line(name, n, sum(classes.values(), Counter()))
+                    for name, n in classes.items()
+                ],
             }
             for condition, classes in self._classes.items()
             if sum(counts.total() > 0 for counts in classes.values()) > 1
@@ -75,9 +78,6 @@ class Strictness:
         ]
         worst = sorted((one for one in whole if one["is_lost"]), key=lambda one: one["pass_share"])
         return {"conditions": shown, "recordings": worst[:_SHOWN], "n_recordings": len(worst)}
-
-    def _sum(self, condition: str) -> Counter[Verdict]:
-        return sum(self._classes[condition].values(), Counter())
 
     def _line(self, name: str, counts: Counter[Verdict], whole: Counter[Verdict]) -> dict[str, Any]:
         """Return a row of the table: verdicts, and the share before and after the filter."""

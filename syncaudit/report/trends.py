@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from syncaudit.dsp.change_point import ChangePoint, find_change, find_change_of_shares
@@ -100,13 +100,7 @@ class _Recording:
 
 
 class Trends:
-    """Collects verdicts one by one.
-
-    Parameters
-    ----------
-    tolerances_s : mapping of str to float
-        By source.
-    """
+    """Collects verdicts one by one."""
 
     def __init__(self, tolerances_s: Mapping[str, float]) -> None:
         self._tolerances_s = tolerances_s
@@ -224,9 +218,7 @@ class Trends:
         before, after = held[: found.index], held[found.index :]
         if isinstance(series, Verdict):
             what = f"share {_WORDS[series]}"
-            first, last = (
-                _mean([o.value(series) or 0.0 for o in part]) for part in (before, after)
-            )
+            first, last = (fmean(o.value(series) or 0.0 for o in part) for part in (before, after))
             figures = f"{100 * first:.0f} % → {100 * last:.0f} %"
         else:
             source, reference = series
@@ -285,7 +277,3 @@ def _word_rate(rate: Rate) -> dict[str, Any]:
 
 def _bytes(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

@@ -13,9 +13,8 @@ import soundfile
 
 from syncaudit.datasets import load_manifest
 from syncaudit.evaluation.change import Change, parse_changes
-from syncaudit.evaluation.draw import Draw
+from syncaudit.evaluation.draw import Draw, movable_sources
 from syncaudit.evaluation.injected import Injected, read_truth
-from syncaudit.evaluation.movable import movable_sources
 from syncaudit.model import ClockMap
 from syncaudit.readers import read_source
 from testkit.apply_clips import T0, S, manifest, verdict, verdicts
@@ -144,9 +143,9 @@ def test_what_cannot_be_moved_is_told_by_name_and_left_out(data: Path, tmp_path:
 
 def test_sound_with_nothing_but_its_words_cannot_be_moved(data: Path) -> None:
     (clip,) = load_manifest(one_clip(data, "mic", "words"))
-    found = movable_sources(clip, ())
-    assert found.moved == {"words": ("words",)}
-    assert found.refused == {"mic": "nothing else in the clip has another clock"}
+    moved, refused = movable_sources(clip, ())
+    assert moved == {"words": ("words",)}
+    assert refused == {"mic": "nothing else in the clip has another clock"}
 
 
 def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from syncaudit.decode.samples import SAMPLES
-from syncaudit.doctor import GROUPS, Status, Symptom, codecs, examine_machine, gpu, speech, viewer
-from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.gpu import probe_gpu
+from syncaudit.doctor import GROUPS, Status, Symptom, decoding, examine_machine, speech, viewer
+from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.isolated import Answer, ask_python
 from syncaudit.doctor.machine import probe_machine
 from syncaudit.doctor.packages import probe_extras, probe_versions
@@ -33,7 +32,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
         asked = code + str((environment or {}).get("QT_QPA_PLATFORM", ""))
         return next(known[key] for key in known if key in asked)
 
-    for module in (codecs, gpu, speech, viewer):
+    for module in (decoding, speech, viewer):
         monkeypatch.setattr(module, "ask_python", answer)
     return known
 

@@ -47,6 +47,7 @@ def pair(epoch_ns: int, *, target: str = "imu", offset_s: float = OFFSET_S) -> P
 def judgement(model, *pairs: PairMeasurement, offset_s: float = OFFSET_S) -> Judgement:
     sources = {
         name: SourceEstimate(
+            clock=name,
             verdict=Verdict.REJECT if name == "cam1" else Verdict.PASS,
             is_observable=True,
             offset_s=offset_s if name == "cam1" else 0.0,

@@ -37,6 +37,7 @@ def audited(window) -> AuditResult:
     """Return an audit of the open clip that rejects cam2 and, for a graver reason, cam4."""
     sources = {
         name: SourceEstimate(
+            clock=name,
             verdict=Verdict.REJECT if name in ("cam2", "cam4") else Verdict.PASS,
             is_observable=True,
             offset_s=0.0,
@@ -91,7 +92,7 @@ def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
 def test_click_elsewhere_ends_typing(qtbot, window, tmp_path):
     type_note(qtbot, window, "late ")
     left = QtCore.Qt.MouseButton.LeftButton
-    QtTest.QTest.mouseClick(window.panels.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
+    QtTest.QTest.mouseClick(window.panels.lanes.overlay, left, pos=QtCore.QPoint(400, 60))
     assert not isinstance(window.focusWidget(), QtWidgets.QLineEdit)
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "late ")]
     key(window, "Space")

@@ -13,8 +13,8 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.state_groups import MAX_CURVES, group_channels
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.lane_axis import LaneAxis
+from syncaudit_gui.widgets.lane_paint import curve_colors
 from syncaudit_gui.widgets.lane_tips import lane_words, tip_at
-from syncaudit_gui.widgets.legend import curve_colors
 
 from syncaudit.model import CanSpec, Channel, Clip, SignalStream, SourceKind
 from testkit.barcode_clips import START_NS, write_clip, write_manifest, write_stamps

@@ -40,6 +40,7 @@ def judged(window):
     offsets = {"cam1": 0.020, "imu": -0.005}
     sources = {
         name: SourceEstimate(
+            clock=name,
             verdict=Verdict.REJECT if name == "cam1" else Verdict.PASS,
             is_observable=True,
             offset_s=offsets.get(name, 0.0),

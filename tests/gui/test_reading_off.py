@@ -47,7 +47,7 @@ def test_no_value_is_said_where_there_are_no_samples(window):
 
 def test_values_are_written_beside_the_cursor(window):
     window.display.move_to(1.0)
-    overlay, room = window.panels.lanes._overlay, room_of(window, "gyro")
+    overlay, room = window.panels.lanes.overlay, room_of(window, "gyro")
     overlay.repaint()
     x = round(window.panels.lanes.scale().x_of(1.0))
     image = overlay.grab().toImage()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.collection import open_collection
-from syncaudit_gui.viewmodel.labels import Label, Labels
-from syncaudit_gui.viewmodel.nudges import Nudges
+from syncaudit_gui.viewmodel.labels import Label, Labels, Nudges
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 
 from syncaudit.errors import UsageError

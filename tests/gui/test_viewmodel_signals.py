@@ -51,7 +51,7 @@ def test_extremes_of_every_part_are_those_of_the_samples():
 def test_zoomed_in_the_samples_themselves_are_drawn():
     times_s, values = spiky()
     trace = MinMaxPyramid(times_s, values).trace(10.0, 10.1, 1000)
-    assert trace.is_exact
+    assert np.isin(trace.times_s, times_s).all()  # the samples themselves
     assert trace.times_s[0] < 10.0
     assert trace.times_s[-1] > 10.1
 

@@ -51,6 +51,7 @@ def judged(**offsets_s: float) -> Judgement:
         at_ns=1_767_225_601_500_000_000,
         sources={
             name: SourceEstimate(
+                clock=name,
                 verdict=Verdict.REJECT if abs(offset_s) > 0.01 else Verdict.PASS,
                 is_observable=True,
                 offset_s=offset_s,
@@ -163,14 +164,14 @@ def test_nudges_move_are_saved_and_undone(window, tmp_path):
 def drag(
     window, start: QtCore.QPoint, end: QtCore.QPoint, keys=QtCore.Qt.KeyboardModifier.NoModifier
 ):
-    overlay = window.panels.lanes._overlay
+    overlay = window.panels.lanes.overlay
     button = QtCore.Qt.MouseButton.LeftButton
     QtTest.QTest.mousePress(overlay, button, keys, start)
     kind = QtCore.QEvent.Type.MouseMove
     move = QtGui.QMouseEvent(
         kind, end.toPointF(), overlay.mapToGlobal(end).toPointF(), button, button, keys
     )
-    window.panels.lanes._overlay.mouseMoveEvent(move)
+    window.panels.lanes.overlay.mouseMoveEvent(move)
     QtTest.QTest.mouseRelease(overlay, button, keys, end)
 
 
@@ -198,7 +199,7 @@ def test_wheel_zooms_around_the_mouse(window):
         at, at, QtCore.QPoint(), QtCore.QPoint(0, 120), QtCore.Qt.MouseButton.NoButton, none,
         QtCore.Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
-    window.panels.lanes._overlay.wheelEvent(event)
+    window.panels.lanes.overlay.wheelEvent(event)
     assert window.panels.lanes.scale().x_of(1.5) == pytest.approx(at.x(), abs=0.1)
     assert window.session.timeline.visible.span_s < 3.0
     key(window, "0")
@@ -209,7 +210,7 @@ def test_clicking_a_title_selects_its_source(window):
     room = next(r for lane, r in window.panels.lanes.plots.rects() if lane.title == "accel")
     place = QtCore.QPoint(AXIS_PX // 3, round(room.center().y()))
     QtTest.QTest.mouseClick(
-        window.panels.lanes._overlay, QtCore.Qt.MouseButton.LeftButton, pos=place
+        window.panels.lanes.overlay, QtCore.Qt.MouseButton.LeftButton, pos=place
     )
     assert window.session.selected == "imu"
     key(window, "Up")
@@ -217,19 +218,22 @@ def test_clicking_a_title_selects_its_source(window):
 
 
 def test_moving_the_cursor_redraws_no_curve(qtbot, window):
-    window.panels.lanes._overlay.repaint()
-    refreshes, snapshots = window.panels.lanes.plots.n_refreshes, window.panels.lanes.n_snapshots
+    window.panels.lanes.overlay.repaint()
+    refreshes, snapshots = (
+        window.panels.lanes.plots.n_refreshes,
+        window.panels.lanes.overlay.n_snapshots,
+    )
     for k in range(20):
         window.display.move_to(1.0 + 0.01 * k)
-        window.panels.lanes._overlay.repaint()
+        window.panels.lanes.overlay.repaint()
     assert window.panels.lanes.plots.n_refreshes == refreshes
-    assert window.panels.lanes.n_snapshots == snapshots
+    assert window.panels.lanes.overlay.n_snapshots == snapshots
 
 
 def test_cursor_is_drawn_where_the_time_is(window):
     for time_s in (0.7, 2.2):
         window.display.move_to(time_s)
-        grey = grey_of(window.panels.lanes._overlay)
+        grey = grey_of(window.panels.lanes.overlay)
         x = round(window.panels.lanes.scale().x_of(time_s))
         brightest = int(np.argmax(grey[30:].mean(axis=0)[AXIS_PX:])) + AXIS_PX
         assert abs(brightest - x) <= 1
@@ -238,7 +242,7 @@ def test_cursor_is_drawn_where_the_time_is(window):
 @pytest.mark.parametrize("time_s", [0.0, 1.5, 3.05])
 def test_moving_cursor_wipes_its_old_place(window, monkeypatch, time_s):
     window.display.move_to(time_s)
-    overlay = window.panels.lanes._overlay
+    overlay = window.panels.lanes.overlay
     before, wiped = grey_of(overlay), np.zeros((overlay.height(), overlay.width()), dtype=bool)
 
     def collect(*place) -> None:
@@ -385,10 +389,10 @@ def test_theme_and_key_sheet(window):
 
 def test_spectrogram_replaces_the_waveform(qtbot, window):
     room = next(r for lane, r in window.panels.lanes.plots.rects() if lane.title == "mic").toRect()
-    before = grey_of(window.panels.lanes._overlay)
+    before = grey_of(window.panels.lanes.overlay)
     key(window, "S")
-    window.panels.lanes._overlay.repaint()
+    window.panels.lanes.overlay.repaint()
     qtbot.waitUntil(lambda: bool(window.panels.lanes.spectrograms._done), timeout=WAIT_MS)
-    after = grey_of(window.panels.lanes._overlay)
+    after = grey_of(window.panels.lanes.overlay)
     part = np.s_[room.top() + 2 : room.bottom() - 2, room.center().x() : room.right()]
     assert (np.abs(after[part].astype(int) - before[part]) > 20).mean() > 0.05

@@ -89,7 +89,7 @@ def test_narrow_pane_puts_the_short_name_over_the_frame_number(qtbot):
 
 def test_narrow_table_leaves_out_what_all_names_begin_with(qtbot):
     table = CellTable(("source",))
-    view = plain_table(table, "sources")
+    view = plain_table(table, "sources", lambda _: None)
     qtbot.addWidget(view)
     option = QtWidgets.QStyleOptionViewItem()
 

@@ -6,13 +6,12 @@ import pytest
 
 from syncaudit.formatting import signed_ms, word_ms, word_share, word_span
 from syncaudit.model import ClipVerdict, Verdict
-from syncaudit.report.causes import Causes
+from syncaudit.report.causes import MAX_SHOWN, Causes, WorstClips
 from syncaudit.report.clip_table import MAX_LISTED, ClipTable, farthest_offset
 from syncaudit.report.courses import Courses
 from syncaudit.report.overview import MAX_SOURCES, Overview
 from syncaudit.report.reasons import CURES, REASONS
 from syncaudit.report.source_view import histogram
-from syncaudit.report.worst import MAX_SHOWN, WorstClips
 from testkit.fake_audits import AT_NS
 from testkit.made_rows import TOLERANCES_S, drifting, measured, recording, row, summary_of
 

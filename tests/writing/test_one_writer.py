@@ -21,7 +21,7 @@ SPARED = {
     "syncaudit/speech/aligners/mfa/aligner.py": "input of a program, in a private temporary folder",
     "syncaudit/simulate/packet_faults.py": "a video within a folder of 'simulate', claimed",
     "syncaudit/cli/app.py": "the trace of a defect, beside the temporary files",
-    "gui/syncaudit_gui/viewmodel/json_log.py": "labels, appended to and never replaced",
+    "gui/syncaudit_gui/viewmodel/labels.py": "labels, appended to and never replaced",
 }
 
 

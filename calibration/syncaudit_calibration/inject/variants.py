@@ -12,9 +12,8 @@ from typing import Any, TextIO
 from syncaudit.datasets import write_manifest
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change
-from syncaudit.evaluation.draw import Draw
+from syncaudit.evaluation.draw import Draw, movable_sources
 from syncaudit.evaluation.injected import TRUTH, Injected
-from syncaudit.evaluation.movable import movable_sources
 from syncaudit.model import Clip, ClockMap
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
@@ -139,18 +138,18 @@ def _variants(
 ) -> Iterator[_Variant]:
     taken: set[str] = set()
     for place, clip in enumerate(clips):
-        movable = movable_sources(clip, patterns)
-        injection.left_out.update(movable.refused.items())
-        if not movable.moved:
+        movable, refused = movable_sources(clip, patterns)
+        injection.left_out.update(refused.items())
+        if not movable:
             continue
         yield _Variant(clip_id=_name(clip, "control", taken), place=place)
-        for source, change in draw.of_clip(list(movable.moved), n_variants):
+        for source, change in draw.of_clip(list(movable), n_variants):
             yield _Variant(
                 clip_id=_name(clip, f"{source}~{change.name}", taken),
                 place=place,
                 source=source,
                 change=change,
-                moved=movable.moved[source],
+                moved=movable[source],
             )
 
 

@@ -6,37 +6,65 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 from syncaudit.errors import SyncAuditError
-from syncaudit.model import Clip
+from syncaudit.model import Clip, RotationIncrements, TranscriptStream
 from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots, hold_process_to, process_roots
-from syncaudit_gui.audits.result import AuditFailed, AuditMessage, AuditProgress
+from syncaudit_gui.viewmodel.events import Event
+from syncaudit_gui.viewmodel.judgement import Judgement
 
-__all__ = ["AuditProcess"]
+__all__ = ["AuditFailed", "AuditMessage", "AuditProcess", "AuditProgress", "AuditResult"]
 
 _REPORT_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditProgress:
+    """Progress of an audit."""
+
+    stage: str  # ``read``, ``stamps``, ``decode``, ``detect``, ``estimate`` or ``solve``
+    n_frames: int  # frames decoded, of `n_all` to decode
+    n_all: int
+
+    @property
+    def share(self) -> float:
+        """Fraction of the frames that is done, in [0, 1]."""
+        return min(1.0, self.n_frames / self.n_all) if self.n_all else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFailed:
+    """An audit that ended without a result, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditResult:
+    """Results of a completed audit that the window draws."""
+
+    judgement: Judgement  # verdict, estimates, measurements
+    row: Mapping[str, object]  # the row of ``verdicts.jsonl``
+    events: tuple[Event, ...] = ()  # flashes, knocks and clicks
+    # Camera motion measured from the frames.
+    rotations: Mapping[str, RotationIncrements] = field(default_factory=dict)
+    # Transcripts aligned by the aligner.
+    aligned: Mapping[str, TranscriptStream] = field(default_factory=dict)
+
+
+AuditMessage = AuditProgress | AuditFailed | AuditResult
 
 
 class AuditProcess:
     """One running audit.
 
-    Parameters
-    ----------
-    clip : Clip
-        The clip to audit.
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    epoch_ns : int
-        Zero of the window's timeline.
-    n_frames : int
-        Number of frames of the clip.
-    on_message : callable
-        Receives every message, on a thread of this object; the last one is a result or a failure,
-        unless the audit was cancelled.
+    `on_message` receives every message, on a thread of this object; the last one is a result or a
+    failure, unless the audit was cancelled.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from syncaudit.model import Clip, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy, load_policy
-from syncaudit_gui.audits.result import AuditProgress, AuditResult
+from syncaudit_gui.audits.process import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
 
@@ -23,23 +23,8 @@ def run_audit(
 ) -> AuditResult:
     """Audit a clip as `syncaudit validate` does, with identical results.
 
-    Parameters
-    ----------
-    clip : Clip
-        From the manifest.
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    epoch_ns : int
-        Zero of the window's timeline.
-    n_frames : int
-        Number of frames of the clip, for the progress.
-    on_progress : callable
-        Called at every stage and every frame.
-
-    Raises
-    ------
-    SyncAuditError
-        If the clip cannot be audited at all.
+    Without a policy it is judged by the profile ``driving``. `on_progress` is called at every stage
+    and at every frame. SyncAuditError if the clip cannot be audited at all.
     """
     n_done = 0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,32 +24,13 @@ T = TypeVar("T")
 CAPACITY_BYTES = 64 << 20
 
 
-class _Frames(Protocol):
-    """Interface to a file or folder of frames."""
-
-    @property
-    def n_frames(self) -> int | None: ...
-
-    def key_of(self, index: int) -> int: ...
-
-    def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Any]]: ...
-
-    def size_of(self, frame: Any) -> int: ...
-
-    def scaled(self, frame: Any, width_px: int, height_px: int) -> NDArray[np.uint8]: ...
-
-    def close(self) -> None: ...
+_Frames = ImageFrames | VideoFrames
 
 
 class CameraThread:
     """Decodes, scales and delivers the frames of one camera.
 
-    Parameters
-    ----------
-    files : FrameFiles
-        Location of its frames.
-    deliver : callable
-        Receives every `FrameImage`, on this thread.
+    `deliver` receives every `FrameImage`, on this thread.
     """
 
     def __init__(self, files: FrameFiles, deliver: Callable[[FrameImage], None]) -> None:
@@ -86,7 +67,8 @@ class CameraThread:
             while (request := self._next_request()) is not None:
                 try:
                     if frames is None:
-                        frames = _open(self._files)
+                        files = self._files
+                        frames = ImageFrames(files.paths) if files.is_images else VideoFrames(files)
                     self._serve(frames, request)
                 except (SyncAuditError, OSError, ValueError, MemoryError) as error:
                     self._hand_over(request, None, request.index, error=str(error))
@@ -105,19 +87,19 @@ class CameraThread:
         return self._wanted is not None or self._is_closing
 
     def _serve(self, frames: _Frames, request: FrameRequest) -> None:
-        frame = self._cache.get(request.index)
+        frame, size_px = self._cache.get(request.index), (request.width_px, request.height_px)
         if frame is None and request.is_hasty:
             key = frames.key_of(request.index)
             if key != request.index:
                 near = self._decoded(frames, key)
                 if near is not None:
-                    self._hand_over(request, self._scaled(frames, near, request), key)
+                    self._hand_over(request, frames.scaled(near, *size_px), key)
                 if self._has_newer():
                     return
         if frame is None:
             frame = self._decoded(frames, request.index)
         if frame is not None:
-            self._hand_over(request, self._scaled(frames, frame, request), request.index)
+            self._hand_over(request, frames.scaled(frame, *size_px), request.index)
         elif not self._has_newer():
             why = f"frame {request.index} cannot be decoded"
             n_frames = frames.n_frames
@@ -130,6 +112,7 @@ class CameraThread:
         frame = self._cache.get(index)
         if frame is not None:
             return frame
+        found: Any
         for rank, found in frames.until(index, self._has_newer):
             if rank >= 0:
                 self._cache.put(rank, found, frames.size_of(found))
@@ -144,9 +127,6 @@ class CameraThread:
                 return
             self._decoded(frames, index)
 
-    def _scaled(self, frames: _Frames, frame: Any, request: FrameRequest) -> NDArray[np.uint8]:
-        return frames.scaled(frame, request.width_px, request.height_px)
-
     def _hand_over(
         self,
         request: FrameRequest,
@@ -159,27 +139,14 @@ class CameraThread:
             return
         self.n_served += 1
         self._deliver(
-            FrameImage(
-                index=request.index,
-                pixels=pixels,
-                shown_index=shown_index,
-                is_coarse=shown_index != request.index,
-                error=error,
-            )
+            FrameImage(index=request.index, pixels=pixels, shown_index=shown_index, error=error)
         )
-
-
-def _open(files: FrameFiles) -> _Frames:
-    return ImageFrames(files.paths) if files.is_images else VideoFrames(files)
 
 
 class FrameCache(Generic[T]):
     """Recently used frames by index.
 
-    Parameters
-    ----------
-    capacity : int
-        Limit in bytes; the newest frame is kept even if it is larger.
+    `capacity` is a limit in bytes; the newest frame is kept even if it is larger.
     """
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
@@ -191,7 +158,6 @@ class FrameCache(Generic[T]):
         return index in self._frames
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return len(self._frames)
 
     def get(self, index: int) -> T | None:

@@ -12,50 +12,30 @@ __all__ = ["FrameImage", "FrameRequest", "fitted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRequest:
-    """Request for one frame at a size.
-
-    Parameters
-    ----------
-    index : int
-        Index among the camera's frames.
-    width_px, height_px : int
-        Largest size wanted; the image keeps its aspect ratio.
-    is_hasty : bool
-        Whether a nearby key frame may be shown until the frame itself is decoded.
-    n_ahead : int
-        Frames to decode next while there is no other request.
-    """
+    """Request for one frame at a size."""
 
     index: int
-    width_px: int
+    width_px: int  # largest size wanted; the image keeps its aspect ratio
     height_px: int
+    # Whether a nearby key frame may be shown until the frame itself is decoded.
     is_hasty: bool = False
-    n_ahead: int = 0
+    n_ahead: int = 0  # frames to decode next while there is no other request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrameImage:
-    """One frame, ready to draw.
+    """One frame, ready to draw."""
 
-    Parameters
-    ----------
-    index : int
-        The requested frame.
-    pixels : ndarray of uint8, shape (height, width, 4), optional
-        Blue, green, red, 255. None if it is not available.
-    shown_index : int
-        The frame that `pixels` show: a different one if `is_coarse`.
-    is_coarse : bool
-        Whether it is a stand-in until the frame itself is decoded.
-    error : str
-        Why it is not available.
-    """
-
-    index: int
+    index: int  # the requested frame
+    # shape (height, width, 4): blue, green, red, 255. None if it is not available.
     pixels: NDArray[np.uint8] | None
-    shown_index: int
-    is_coarse: bool = False
-    error: str = ""
+    shown_index: int  # the frame that `pixels` show: a different one if `is_coarse`
+    error: str = ""  # why it is not available
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether it is a stand-in until the frame itself is decoded."""
+        return self.shown_index != self.index
 
 
 def fitted(width_px: int, height_px: int, box_width_px: int, box_height_px: int) -> tuple[int, int]:

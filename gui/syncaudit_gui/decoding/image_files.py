@@ -18,13 +18,7 @@ Pixels = NDArray[np.uint8]
 
 
 class ImageFrames:
-    """Images of a folder, a glob or a table, by their position in the list.
-
-    Parameters
-    ----------
-    paths : tuple of str
-        Local files in frame order.
-    """
+    """Images of a folder, a glob or a table, by their position in the list."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         self._paths = paths
@@ -41,10 +35,7 @@ class ImageFrames:
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Pixels]]:
         """Yield the single requested frame.
 
-        Raises
-        ------
-        StreamReadError
-            If the file holds no image.
+        StreamReadError if the file holds no image.
         """
         if is_stopped():
             return

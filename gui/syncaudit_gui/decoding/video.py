@@ -30,17 +30,7 @@ class VideoFrames:
     The index of a frame is its rank among the presentation times of the packets, as the readers
     count them. A seek aims half a frame past the key frame: its exact time would land a whole GOP
     too early if there are B-frames. Without presentation times (raw streams) frames are counted
-    from the beginning.
-
-    Parameters
-    ----------
-    files : FrameFiles
-        One video.
-
-    Raises
-    ------
-    StreamReadError
-        If it cannot be opened as video.
+    from the beginning. StreamReadError if it cannot be opened as video.
     """
 
     def __init__(self, files: FrameFiles) -> None:
@@ -49,7 +39,7 @@ class VideoFrames:
         self._files = files
         self._path = files.paths[0]
         self._pts, self._keys, self._half = _packet_times(files)
-        self._open: ExitStack | None = None
+        self._open = ExitStack()
         self._container: InputContainer
         self._stream: VideoStream
         self._frames: Iterator[VideoFrame] = iter(())
@@ -104,13 +94,10 @@ class VideoFrames:
     def close(self) -> None:
         """Close the file."""
         self._frames = iter(())
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        self._open.close()
 
     def _start(self) -> None:
         self.close()
-        self._open = ExitStack()
         self._container = self._open.enter_context(open_container(self._path))
         self._stream = video_stream(self._container, self._files.stream, self._path)
         self._stream.codec_context.thread_type = "NONE"

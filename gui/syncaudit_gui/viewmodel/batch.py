@@ -44,21 +44,13 @@ _SLICE = 4_000
 
 
 class BatchList:
-    """A filtered and sorted view of a hundred thousand clips and more.
-
-    Parameters
-    ----------
-    rows : sequence of ClipRow
-        In the order of the file.
-    label_of : callable
-        Label of a clip id, None if there is none.
-    """
+    """A filtered and sorted view of a hundred thousand clips and more."""
 
     def __init__(self, rows: Sequence[ClipRow], label_of: Callable[[str], str | None]) -> None:
         self._rows = list(rows)
         self._label_of = label_of
         self._ids = [row.clip_id.casefold() for row in self._rows]
-        self._words = [_words(row) for row in self._rows]
+        self._words = [row.headline.casefold() for row in self._rows]
         self._ranks = np.array([_RANKS.get(row.verdict, 3) for row in self._rows], dtype=np.int8)
         self._worst = np.array([row.worst_s for row in self._rows], dtype=np.float64)
         self._place = {row.clip_id: k for k, row in enumerate(self._rows)}
@@ -108,7 +100,7 @@ class BatchList:
         """Replace the row of a clip with new results."""
         place = self._place[row.clip_id]
         self._rows[place] = row
-        self._words[place] = _words(row)
+        self._words[place] = row.headline.casefold()
         self._ranks[place] = _RANKS.get(row.verdict, 3)
         self._worst[place] = row.worst_s
         self._by_worst = np.argsort(-self._worst, kind="stable")
@@ -177,10 +169,6 @@ class BatchList:
             ],
             dtype=np.intp,
         )
-
-
-def _words(row: ClipRow) -> str:
-    return row.headline.casefold()
 
 
 def _order_of(names: Sequence[str]) -> NDArray[np.intp]:

@@ -63,20 +63,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Keys that belong together on the key sheet.
+    """Keys that belong together on the key sheet."""
 
-    Parameters
-    ----------
-    group, keys, text : str
-        Text for people.
-    actions : dict of str to Action
-        By key in Qt's portable notation (``Shift+Right``).
-    """
-
-    group: str
+    group: str  # text for people
     keys: str
     text: str
-    actions: dict[str, Action]
+    actions: dict[str, Action]  # by key in Qt's portable notation (``Shift+Right``)
 
 
 def _b(group: str, keys: str, text: str, **actions: str) -> Binding:
@@ -151,10 +143,7 @@ _SHIFTED = {"<": "Shift+,", ";": "Shift+,", ">": "Shift+.", ":": "Shift+."}
 def action_of(key: str) -> Action | None:
     """Return the action of a key, None if it has none.
 
-    Parameters
-    ----------
-    key : str
-        In Qt's portable notation, with the character typed: ``Shift+>``, ``Shift++``.
+    The key is in Qt's portable notation, with the character typed: ``Shift+>``, ``Shift++``.
     """
     found = _ACTIONS.get(key)
     if found is not None:

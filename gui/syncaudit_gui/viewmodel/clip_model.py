@@ -30,47 +30,21 @@ MARGIN = 0.02
 
 @dataclass(slots=True, kw_only=True)
 class ClipModel:
-    """Everything that the window draws of a clip.
+    """Everything that the window draws of a clip."""
 
-    Parameters
-    ----------
-    clip : Clip
-        Its row of the manifest.
-    epoch_ns : int
-        Zero of the timeline.
-    limits : TimeRange
-        Visible range.
-    streams : mapping of str to Stream
-        The readable streams.
-    problems : mapping of str to tuple of str
-        Problems of a source, in sentences; also for unreadable sources.
-    lanes : tuple of Lane
-        From top to bottom.
-    events : Events
-        Landmarks.
-    turning : dict of str to MinMaxPyramid
-        Turn rate by source.
-    judgement : Judgement, optional
-        None until there is an audit or a verdict.
-    nudges_s : dict of str to float
-        Offsets added by hand, by source.
-    is_corrected : bool
-        Whether everything is drawn with corrected clocks.
-    spells : dict of str to tuple of Spell
-        Frame faults by camera, as far as they are shown.
-    """
-
-    clip: Clip
-    epoch_ns: int
-    limits: TimeRange
-    streams: Mapping[str, Stream]
+    clip: Clip  # its row of the manifest
+    epoch_ns: int  # zero of the timeline
+    limits: TimeRange  # visible range
+    streams: Mapping[str, Stream]  # the readable streams
+    # Problems of a source, in sentences; also for unreadable sources.
     problems: Mapping[str, tuple[str, ...]]
-    lanes: tuple[Lane, ...]
+    lanes: tuple[Lane, ...]  # from top to bottom
     events: Events
-    turning: dict[str, MinMaxPyramid]
-    judgement: Judgement | None = None
-    nudges_s: dict[str, float] = field(default_factory=dict)
-    is_corrected: bool = False
+    turning: dict[str, MinMaxPyramid]  # turn rate by source
+    judgement: Judgement | None = None  # None until there is an audit or a verdict
+    nudges_s: dict[str, float] = field(default_factory=dict)  # offsets added by hand, by source
+    is_corrected: bool = False  # whether everything is drawn with corrected clocks
+    # Frame faults by camera, as far as they are shown.
     spells: dict[str, tuple[Spell, ...]] = field(default_factory=dict)
     _frames: dict[str, FrameTable] = field(default_factory=dict)
     _shown: Judgement | None = None
@@ -86,7 +60,7 @@ class ClipModel:
         judged = self.judgement
         if judged is None or source not in judged.sources:
             return DrawnClock(nudge_s=nudge_s)
-        found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
+        found = judged.sources[source].map_since(self.epoch_ns, judged.at_ns)
         return DrawnClock(clock=found, nudge_s=nudge_s)
 
     def map_of(self, source: str | None) -> DrawnClock:
@@ -120,10 +94,7 @@ class ClipModel:
     def show_findings(self, *, is_shown: bool) -> bool:
         """Show the frame and clock faults found, or hide them during blind labelling.
 
-        Returns
-        -------
-        bool
-            Whether the lanes have changed.
+        Return whether the lanes have changed.
         """
         judged = self.judgement if is_shown else None
         if judged is self._shown:
@@ -177,15 +148,7 @@ def _flashes(judged: Judgement, epoch_ns: int) -> list[Event]:
 
 
 def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
-    """Build the model of a clip that was read, on one time axis.
-
-    Parameters
-    ----------
-    clip : Clip
-        From the manifest.
-    read : ReadClip
-        Its streams and their problems.
-    """
+    """Build the model of a clip that was read, on one time axis."""
     streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in read.streams.items()}
     problems: dict[str, list[str]] = {}
     for finding in read.findings:

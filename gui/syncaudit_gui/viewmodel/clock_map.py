@@ -19,18 +19,11 @@ N_INVERSE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnClock:
-    """Correction of one source in seconds since the clip's epoch (formats, section 1).
+    """Correction of one source in seconds since the clip's epoch (formats, section 1)."""
 
-    Parameters
-    ----------
-    clock : ClockMap
-        The estimate, with timestamps counted from the epoch; empty for raw timestamps.
-    nudge_s : float
-        Added by hand.
-    """
-
+    # The estimate, with timestamps counted from the epoch; empty for raw timestamps.
     clock: ClockMap = field(default_factory=ClockMap)
-    nudge_s: float = 0.0
+    nudge_s: float = 0.0  # added by hand
 
     @property
     def is_nothing(self) -> bool:

@@ -28,40 +28,20 @@ _TOLD_CLIPS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Clips to look at.
+    """Clips to look at."""
 
-    Parameters
-    ----------
-    name : str
-        Name for the title.
-    clips : sequence of Clip
-        In any order.
-    places : mapping of str to int
-        Position of each clip.
-    rows : sequence of ClipRow
-        Lines of the list.
-    verdicts : Path, optional
-        ``verdicts.jsonl`` that the rows were read from.
-    labels_path, nudges_path : Path
-        Where labels and nudges are saved.
-    is_apart : bool
-        Whether that is the user's own folder, because the opened location is not writable.
-    labels_before, nudges_before : Path, optional
-        Read-only files at the opened location that are read first.
-    limits_s : mapping of str to float
-        Offset tolerance of each source in the run; empty without a finished run.
-    """
-
-    name: str
-    clips: Sequence[Clip]
-    places: Mapping[str, int]
-    rows: Sequence[ClipRow]
-    verdicts: Path | None
-    labels_path: Path
+    name: str  # name for the title
+    clips: Sequence[Clip]  # in any order
+    places: Mapping[str, int]  # position of each clip
+    rows: Sequence[ClipRow]  # lines of the list
+    verdicts: Path | None  # ``verdicts.jsonl`` that the rows were read from
+    labels_path: Path  # where labels and nudges are saved
     nudges_path: Path
+    # Whether that is the user's own folder, because the opened location is not writable.
     is_apart: bool = False
-    labels_before: Path | None = None
+    labels_before: Path | None = None  # read-only files at the opened location that are read first
     nudges_before: Path | None = None
+    # Offset tolerance of each source in the run; empty without a finished run.
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     def clip(self, clip_id: str) -> Clip | None:
@@ -93,24 +73,10 @@ def open_collection(
 ) -> Collection:
     """Open a manifest, a data set or the output folder of `syncaudit validate`.
 
-    Parameters
-    ----------
-    source : str
-        A manifest, a data set, an output folder or its ``verdicts.jsonl``.
-    rules : mapping, optional
-        Rules of a data set, as for `import_dataset`.
-    verdicts : Path, optional
-        Output folder whose verdicts belong to the manifest.
-    labels : Path, optional
-        Label file; by default beside the opened location, or in the user's own folder if that is
-        not writable.
-    on_progress : callable
-        Called periodically with the progress.
-
-    Raises
-    ------
-    UsageError, ManifestError
-        If it is none of these, or broken.
+    `source` may also be the ``verdicts.jsonl`` of an output folder; `verdicts` is an output folder
+    whose verdicts belong to the manifest. Labels are kept beside the opened location by default, or
+    in the user's own folder if that is not writable. `rules` are as for `import_dataset`.
+    UsageError, ManifestError if it is none of these, or broken.
     """
     folder = None if "://" in source else _run_folder(Path(source))
     if folder is not None and not rules:

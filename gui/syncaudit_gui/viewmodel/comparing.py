@@ -13,19 +13,7 @@ __all__ = ["compare"]
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
     """Return the comparison that best shows a source's offset, and the offset's error.
 
-    Parameters
-    ----------
-    model : ClipModel
-        The clip, with its judgement; nudges are included.
-    source : str
-        Source.
-
-    Returns
-    -------
-    found : Comparison or None
-        None if none was kept.
-    std_s : float or None
-        Standard error of its offset, if known.
+    The comparison is None if none was kept, the standard error if it is unknown.
     """
     judged = model.judgement
     if judged is None:
@@ -45,5 +33,5 @@ def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | N
     estimate = judged.sources.get(source)
     if found is None or estimate is None:
         return found, None
-    clock = estimate.clock_map(judged.at_ns, model.epoch_ns)
+    clock = estimate.map_since(model.epoch_ns, judged.at_ns)
     return found, float(estimate.std_at(clock, np.array([found.peak_s - found.offset_s]))[0])

@@ -20,40 +20,22 @@ CHANGE_Z = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OffsetCourse:
-    """Offset of a source over the time of a clip.
+    """Offset of a source over the time of a clip."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Seconds since the clip's epoch.
-    offset_s, std_s : ndarray, shape (n,)
-        Offset to add to timestamps, and its standard error.
-    limit_s : float, optional
-        Tolerance in either direction, if known.
-    """
-
-    times_s: Floats
-    offset_s: Floats
+    times_s: Floats  # shape (n,): seconds since the clip's epoch
+    offset_s: Floats  # shape (n,): offset to add to timestamps, and its standard error
     std_s: Floats
-    limit_s: float | None
+    limit_s: float | None  # tolerance in either direction, if known
 
 
 def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
-    """Return the course of an offset that drifts or steps; None if it is constant.
-
-    Parameters
-    ----------
-    model : ClipModel
-        The clip, with its judgement.
-    source : str
-        Source.
-    """
+    """Return the course of an offset that drifts or steps; None if it is constant."""
     judged = model.judgement
     found = None if judged is None else judged.sources.get(source)
     if judged is None or found is None or found.offset_std_s is None:
         return None
     times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
-    clock = found.clock_map(judged.at_ns, model.epoch_ns)
+    clock = found.map_since(model.epoch_ns, judged.at_ns)
     offset_s = clock.change_s(times_s)
     std_s = found.std_at(clock, times_s)
     drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * float(np.ptp(times_s))

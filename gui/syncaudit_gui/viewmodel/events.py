@@ -80,13 +80,7 @@ class Event:
 
 
 class Events:
-    """Events in chronological order.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        In any order.
-    """
+    """Events in chronological order."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events = tuple(events)
@@ -105,7 +99,6 @@ class Events:
         self._in_order = tuple(self._events[k] for k in order)
 
     def __len__(self) -> int:
-        """Return the number of events."""
         return len(self._events)
 
     def __iter__(self) -> Iterator[tuple[float, Event]]:
@@ -146,17 +139,15 @@ def motion_events(streams: Mapping[str, Stream], epoch_ns: int) -> list[Event]:
         by_quantity: dict[Quantity, Activity] = {}
         for activity in detect_motion(stream):
             by_quantity.setdefault(activity.quantity, activity)
-        own: list[Event] = []
         for quantity, find, kind in _FINDERS:
-            activity_or_none = by_quantity.get(quantity)
-            if activity_or_none is None or any(e.kind is kind for e in (*found, *own)):
+            shown = by_quantity.get(quantity)
+            if shown is None or any(event.kind is kind for event in found):
                 continue
-            base_s = (activity_or_none.epoch_ns - epoch_ns) * 1e-9
-            own += [
+            base_s = (shown.epoch_ns - epoch_ns) * 1e-9
+            found += [
                 Event(kind=kind, source=stream.name, stamp_s=base_s + float(time_s))
-                for time_s in find(activity_or_none)
+                for time_s in find(shown)
             ]
-        found += own
     return found
 
 

@@ -18,30 +18,17 @@ STAMP_S = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFrame:
-    """The frame that is shown at a time.
+    """The frame that is shown at a time."""
 
-    Parameters
-    ----------
-    index : int
-        Position in presentation order: the row of the timestamp table.
-    age_s : float
-        Time since its timestamp.
-    is_stale : bool
-        Whether the camera should have delivered the next frame by then.
-    """
-
-    index: int
-    age_s: float
-    is_stale: bool
+    index: int  # position in presentation order: the row of the timestamp table
+    age_s: float  # time since its timestamp
+    is_stale: bool  # whether the camera should have delivered the next frame by then
 
 
 class FrameTable:
     """Frames of one camera by time: the last one stamped at or before the cursor is shown.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps in file order, on the axis of the cursor.
+    `times_s`, shape (n,), holds timestamps in file order, on the axis of the cursor.
     """
 
     def __init__(self, times_s: Floats) -> None:
@@ -51,7 +38,6 @@ class FrameTable:
         self.period_s = float(np.median(steps)) if steps.size else 0.0
 
     def __len__(self) -> int:
-        """Return the number of frames."""
         return int(self._times_s.size)
 
     @property

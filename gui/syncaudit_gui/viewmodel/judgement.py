@@ -12,6 +12,7 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Clip,
     ClipVerdict,
+    ClockEstimate,
     ClockJump,
     ClockMap,
     ClockSolution,
@@ -29,23 +30,14 @@ __all__ = ["Judgement", "SourceEstimate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceEstimate:
-    """Estimate of one source as the panel shows it; fields as in `SourceVerdict`.
+class SourceEstimate(ClockEstimate):
+    """Estimate of one source as the panel shows it.
 
     The step is that of the source's own clock (`ClockJump`), also for the reference: everything is
     drawn over the time that the reference would have shown without the step.
     """
 
     verdict: Verdict
-    is_observable: bool
-    offset_s: float | None = None
-    offset_std_s: float | None = None
-    drift_ppm: float | None = None
-    drift_std_ppm: float | None = None
-    step_s: float | None = None
-    step_std_s: float | None = None
-    step_at_ns: int | None = None
-    is_step_past: bool = False
     why_unmeasured: str | None = None
 
     def std_at(self, clock: ClockMap, times_s: Floats) -> Floats:
@@ -58,52 +50,27 @@ class SourceEstimate:
         std_s: Floats = np.sqrt((self.offset_std_s or 0.0) ** 2 + drift_s**2 + step_s**2)
         return std_s
 
-    def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
+    def map_since(self, epoch_ns: int, at_ns: int) -> ClockMap:
         """Return the correction for timestamps counted from the clip's epoch."""
         if not self.is_observable or self.offset_s is None:
             return ClockMap()
-        return ClockMap(
-            offset_s=self.offset_s,
-            drift_ppm=self.drift_ppm,
-            at_ns=at_ns,
-            step_s=self.step_s or 0.0,
-            step_at_ns=self.step_at_ns,
-            is_step_past=self.is_step_past,
-        ).since(epoch_ns)
+        return self.clock_map(at_ns).since(epoch_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Conclusions of an audit of a clip.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        Verdict on the clip.
-    reference : str, optional
-        Clock used as reference time.
-    at_ns : int
-        Time at which the offsets hold.
-    sources : mapping of str to SourceEstimate
-        By source.
-    pairs : tuple of PairMeasurement
-        Accepted and refused.
-    reasons, warnings : tuple of Finding
-        Decisive and other findings.
-    frame_audits : mapping of str to ImageAudit
-        Faults of the frames of each camera.
-    limits_s : mapping of str to float
-        Offset tolerance of each source, if known.
-    """
+    """Conclusions of an audit of a clip."""
 
     verdict: Verdict
-    reference: str | None
-    at_ns: int
+    reference: str | None  # clock used as reference time
+    at_ns: int  # time at which the offsets hold
     sources: Mapping[str, SourceEstimate]
-    pairs: tuple[PairMeasurement, ...] = ()
-    reasons: tuple[Finding, ...] = ()
+    pairs: tuple[PairMeasurement, ...] = ()  # accepted and refused
+    reasons: tuple[Finding, ...] = ()  # decisive and other findings
     warnings: tuple[Finding, ...] = field(default=())
+    # Faults of the frames of each camera.
     frame_audits: Mapping[str, ImageAudit] = field(default_factory=dict)
+    # Offset tolerance of each source, if known.
     limits_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -135,14 +102,7 @@ class Judgement:
     ) -> Judgement | None:
         """Return the judgement in a row of ``verdicts.jsonl``; None if it is not a verdict row.
 
-        Parameters
-        ----------
-        row : mapping
-            The row.
-        clip : Clip, optional
-            Its row of the manifest, which states which sources share a clock.
-        limits_s : mapping of str to float, optional
-            Offset tolerance of each source in the run.
+        The clip's row of the manifest states which sources share a clock.
         """
         try:
             verdict = ClipVerdict.from_row(row)
@@ -179,6 +139,7 @@ class Judgement:
 def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
     step = solution.jumps.get(source.clock)
     return SourceEstimate(
+        clock=source.clock,
         verdict=source.verdict,
         is_observable=source.is_observable,
         offset_s=source.offset_s,
@@ -186,19 +147,11 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
         why_unmeasured=source.why_unmeasured,
-        **_step_fields(step),
+        step_s=None if step is None else step.step_s,
+        step_std_s=None if step is None else step.step_std_s,
+        step_at_ns=None if step is None else step.at_ns,
+        is_step_past=step is not None and step.is_past,
     )
-
-
-def _step_fields(step: ClockJump | None) -> dict[str, Any]:
-    if step is None:
-        return {}
-    return {
-        "step_s": step.step_s,
-        "step_std_s": step.step_std_s,
-        "step_at_ns": step.at_ns,
-        "is_step_past": step.is_past,
-    }
 
 
 def _solution_of(verdict: ClipVerdict, clip: Clip | None) -> ClockSolution:

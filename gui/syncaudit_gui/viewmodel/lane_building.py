@@ -30,9 +30,9 @@ from syncaudit_gui.viewmodel.lanes import (
     SoundLane,
     TierLane,
     TurningLane,
+    sample_times,
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.seconds import sample_times
 from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 __all__ = ["build_lanes"]
@@ -63,16 +63,7 @@ def build_lanes(
 ) -> tuple[Lane, ...]:
     """Return the lanes of a clip: events, frames, then its sources in manifest order.
 
-    Parameters
-    ----------
-    clip : Clip
-        Its sources.
-    streams : mapping of str to Stream
-        The readable streams.
-    why_missing : mapping of str to str
-        Reason for each source that could not be read.
-    epoch_ns : int
-        Zero of the timeline.
+    `why_missing` gives the reason for each source that could not be read.
     """
     lanes: list[Lane] = [EventsLane(source=None, title="events")]
     cameras = tuple(name for name, stream in streams.items() if isinstance(stream, CameraStream))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import AudioStream
 from syncaudit.model.arrays import Floats
+from syncaudit.model.time import seconds_after
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "SoundLane",
     "TierLane",
     "TurningLane",
+    "sample_times",
 ]
 
 
@@ -30,35 +32,19 @@ NO_AUDIO = "? no audio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """A strip of the timeline.
+    """A strip of the timeline."""
 
-    Parameters
-    ----------
-    source : str, optional
-        Source whose clock it is drawn with.
-    title, unit : str
-        Text on its left.
-    """
-
-    source: str | None
-    title: str
+    source: str | None  # source whose clock it is drawn with
+    title: str  # text on its left
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveLane(Lane):
-    """Curves of one channel of a source, or of similar channels, on one axis.
-
-    Parameters
-    ----------
-    pyramid : MinMaxPyramid
-        The curves.
-    names : tuple of str
-        Name of each curve, if there are several.
-    """
+    """Curves of one channel of a source, or of similar channels, on one axis."""
 
     pyramid: MinMaxPyramid
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # name of each curve, if there are several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,21 +57,12 @@ class SoundLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TierLane(Lane):
-    """Words or phones.
+    """Words or phones."""
 
-    Parameters
-    ----------
-    start_s, stop_s : ndarray, shape (n,)
-        In order of their start.
-    labels : tuple of str, length n
-        The words.
-    rows : ndarray of int, shape (n,)
-        Row of each interval from 0; overlapping intervals are in different rows.
-    """
-
-    start_s: Floats
+    start_s: Floats  # shape (n,): in order of their start
     stop_s: Floats
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # length n: the words
+    # shape (n,): row of each interval from 0; overlapping intervals are in different rows.
     rows: NDArray[np.intp]
 
     @property
@@ -96,18 +73,10 @@ class TierLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesLane(Lane):
-    """Times at which each camera took frames.
+    """Times at which each camera took frames."""
 
-    Parameters
-    ----------
-    cameras : tuple of str
-        One row each.
-    faulty : frozenset of str
-        Cameras with frame faults, whose rows have room for text.
-    """
-
-    cameras: tuple[str, ...]
-    faulty: frozenset[str] = frozenset()
+    cameras: tuple[str, ...]  # one row each
+    faulty: frozenset[str] = frozenset()  # cameras with frame faults, whose rows have room for text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,4 +94,21 @@ class MissingLane(Lane):
     """A source in the manifest that has nothing to show, and why."""
 
     why: str
-    notes: tuple[str, ...] = field(default=())
+
+
+def sample_times(audio: AudioStream, epoch_ns: int, index: Floats) -> Floats:
+    """Return the times of samples of a sound in seconds since the epoch, shape as `index`.
+
+    From its timestamp table if there is one; beyond its ends, or without one, by the nominal rate.
+    """
+    anchors_s = seconds_after(audio.time_ns, epoch_ns)
+    samples = audio.anchor_samples.astype(np.float64)
+    if anchors_s.size == 0:
+        return index / audio.rate_hz
+    order = np.argsort(samples, kind="stable")
+    anchors_s, samples = anchors_s[order], samples[order]
+    times_s = np.interp(index, samples, anchors_s)
+    before, after = index < samples[0], index > samples[-1]
+    times_s[before] = anchors_s[0] + (index[before] - samples[0]) / audio.rate_hz
+    times_s[after] = anchors_s[-1] + (index[after] - samples[-1]) / audio.rate_hz
+    return np.asarray(times_s)

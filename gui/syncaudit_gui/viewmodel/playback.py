@@ -12,10 +12,7 @@ SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 class PlayClock:
     """Position during playback.
 
-    Parameters
-    ----------
-    speed : float
-        Seconds of the clip per second, one of `SPEEDS`.
+    `speed` is in seconds of the clip per second, one of `SPEEDS`.
     """
 
     def __init__(self, speed: float = 1.0) -> None:

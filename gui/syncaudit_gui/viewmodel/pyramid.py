@@ -23,21 +23,10 @@ OUTLIER_SHARE, OUTLIER_ROOM = 0.005, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """Points to draw.
+    """Points to draw."""
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps.
-    values : ndarray of float32, shape (n, d)
-        NaN breaks the line.
-    is_exact : bool
-        Whether these are the samples themselves, not extremes of buckets.
-    """
-
-    times_s: Floats
-    values: NDArray[np.float32]
-    is_exact: bool
+    times_s: Floats  # shape (n,): timestamps
+    values: NDArray[np.float32]  # shape (n, d): NaN breaks the line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,12 +41,8 @@ class _Level:
 class MinMaxPyramid:
     """Extremes of a signal in buckets of 4, 16, 64 ... samples.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Timestamps; drawn in chronological order, whatever the order of the file.
-    values : ndarray, shape (n, d)
-        Samples; values that are not finite are drawn as a gap.
+    Samples, shape (n, d), are drawn in chronological order, whatever the order of the file; values
+    that are not finite are drawn as a gap.
     """
 
     def __init__(self, times_s: Floats, values: NDArray[np.floating]) -> None:
@@ -108,17 +93,14 @@ class MinMaxPyramid:
     def trace(self, start_s: float, stop_s: float, n_points: int) -> Trace:
         """Return at most about `n_points` points per channel between two timestamps.
 
-        Parameters
-        ----------
-        start_s, stop_s : float
-            The points just outside are included, so that lines extend beyond the view.
-        n_points : int
-            Twice the number of pixels is enough.
+        The points just outside are included, so that lines extend beyond the view. Twice the number
+        of pixels is enough for `n_points`.
         """
         first = max(0, int(np.searchsorted(self._times_s, start_s, side="left")) - 1)
         stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
         if stop - first <= n_points:
-            return self._exact(first, stop)
+            gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
+            return _broken(self._times_s[first:stop], self._values[first:stop], gaps)
         # The finest level that is quickly reduced to two points per bucket.
         most = FACTOR * n_points
         level = next((x for x in self._levels if stop - first <= most * x.size), self._levels[-1])
@@ -137,11 +119,7 @@ class MinMaxPyramid:
         middle_s[gaps] = first_s[gaps]  # buckets that span a gap are drawn at their start
         values = np.empty((2 * starts.size, self.n_channels), dtype=np.float32)
         values[0::2], values[1::2] = low, high
-        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2, is_exact=False)
-
-    def _exact(self, first: int, stop: int) -> Trace:
-        gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
-        return _broken(self._times_s[first:stop], self._values[first:stop], gaps, is_exact=True)
+        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2)
 
     def _build(self) -> list[_Level]:
         low = high = self._values
@@ -162,10 +140,7 @@ class MinMaxPyramid:
 def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
     """Return the range of values for an axis: all of them, except for a few far outliers.
 
-    Parameters
-    ----------
-    values : ndarray, any shape
-        Values to draw; None is returned if none is finite.
+    None is returned if no value is finite.
     """
     known = values[np.isfinite(values)]
     if not known.size:
@@ -181,12 +156,10 @@ def seen_ends(values: NDArray[np.float32]) -> tuple[float, float] | None:
     return low, high
 
 
-def _broken(
-    times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp], *, is_exact: bool
-) -> Trace:
+def _broken(times_s: Floats, values: NDArray[np.float32], at: NDArray[np.intp]) -> Trace:
     """Return a trace with NaN inserted before the points `at`."""
     at = at[at < times_s.size]
     if at.size:
         values = np.insert(values, at, np.float32(np.nan), axis=0)
         times_s = np.insert(times_s, at, times_s[at - 1])
-    return Trace(times_s=times_s, values=values, is_exact=is_exact)
+    return Trace(times_s=times_s, values=values)

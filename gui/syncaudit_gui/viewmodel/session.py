@@ -1,10 +1,10 @@
-"""User actions in the window: choose, nudge, label, compare; no drawing."""
+"""The state of the window, and user actions on it: choose, nudge, label, undo; no drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
@@ -12,36 +12,70 @@ from syncaudit_gui.viewmodel.batch import BatchList, SortBy
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.labels import Label, Labels
-from syncaudit_gui.viewmodel.nudges import Nudges
+from syncaudit_gui.viewmodel.labels import Label, Labels, Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.viewmodel.undo import UndoStack
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, summarise
+from syncaudit_gui.viewmodel.verdict_rows import summarise
 
-__all__ = ["Session"]
+__all__ = ["OpenClip", "Session", "Workspace"]
+
+_DEPTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    text: str
+    do: Callable[[], None]
+    undo: Callable[[], None]
+
+
+class UndoStack:
+    """Steps that were done, and those that were undone."""
+
+    def __init__(self) -> None:
+        self._done: list[_Step] = []
+        self._undone: list[_Step] = []
+
+    def do(self, text: str, do: Callable[[], None], undo: Callable[[], None]) -> None:
+        """Do something that can be undone; this clears the redo steps."""
+        do()
+        self._done = [*self._done[1 - _DEPTH :], _Step(text, do, undo)]
+        self._undone.clear()
+
+    def undo(self) -> str | None:
+        """Undo the last step and return its text; None if there is none."""
+        if not self._done:
+            return None
+        step = self._done.pop()
+        step.undo()
+        self._undone.append(step)
+        return step.text
+
+    def redo(self) -> str | None:
+        """Redo the last undone step and return its text; None if there is none."""
+        if not self._undone:
+            return None
+        step = self._undone.pop()
+        step.do()
+        self._done.append(step)
+        return step.text
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._done.clear()
+        self._undone.clear()
 
 
 class Session:
     """The open collection, the open clip and all actions on it.
 
-    Parameters
-    ----------
-    collection : Collection
-        What was opened.
-    is_blind : bool
-        Whether verdicts are hidden initially.
-
-    Raises
-    ------
-    UsageError
-        If its label or nudge file cannot be read.
+    UsageError if its label or nudge file cannot be read.
     """
 
     def __init__(self, collection: Collection, *, is_blind: bool = False) -> None:
         self.collection = collection
         self.labels = Labels(collection.labels_path, collection.labels_before)
         self.nudges = Nudges(collection.nudges_path, collection.nudges_before)
-        self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
+        self.batch = BatchList(collection.rows, self._label_of)
         self.batch.is_blind = is_blind
         if collection.verdicts is not None:
             self.batch.sort_by = SortBy.VERDICT
@@ -56,18 +90,13 @@ class Session:
         """Whether a person has selected a source of the open clip."""
 
     @property
-    def is_blind(self) -> bool:
-        """Whether verdicts are hidden until their clips are labelled."""
-        return self.batch.is_blind
-
-    @is_blind.setter
-    def is_blind(self, is_blind: bool) -> None:
-        self.batch.is_blind = is_blind
-
-    @property
     def clip_id(self) -> str:
         """Clip that is open; empty without one."""
         return "" if self.model is None else self.model.clip.clip_id
+
+    def _label_of(self, clip_id: str) -> str | None:
+        row = self.labels.of(clip_id)
+        return None if row is None else row.label
 
     def first_clip_id(self) -> str | None:
         """Return the first clip of the list."""
@@ -116,10 +145,7 @@ class Session:
     def show_findings(self) -> bool:
         """Show the findings on the open clip, unless hidden for blind labelling.
 
-        Returns
-        -------
-        bool
-            Whether the lanes have changed.
+        Return whether the lanes have changed.
         """
         model = self.model
         return model is not None and model.show_findings(is_shown=not self.is_hidden(self.clip_id))
@@ -149,7 +175,7 @@ class Session:
 
     def is_hidden(self, clip_id: str) -> bool:
         """Return whether the verdict on a clip is hidden from the user."""
-        return self.is_blind and self.labels.of(clip_id) is None
+        return self.batch.is_blind and self.labels.of(clip_id) is None
 
     def select_neighbour(self, by: int) -> str:
         """Select the source `by` lines further, and return it."""
@@ -171,12 +197,8 @@ class Session:
     def nudge(self, source: str, by_s: float) -> None:
         """Move a source by hand, and with it all sources that share its clock.
 
-        This switches to corrected clocks, as the nudge would not be visible otherwise.
-
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        This switches to corrected clocks, as the nudge would not be visible otherwise. UsageError
+        if it cannot be saved.
         """
         model = self.model
         if model is None or not source:
@@ -214,10 +236,7 @@ class Session:
     def label(self, label: Label, note: str) -> Label | None:
         """Label the open clip; giving its current label again withdraws it.
 
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        UsageError if it cannot be saved.
         """
         if self.model is None:
             return None
@@ -241,10 +260,7 @@ class Session:
     def write_note(self, note: str) -> None:
         """Save a note on the open clip.
 
-        Raises
-        ------
-        UsageError
-            If it cannot be saved.
+        UsageError if it cannot be saved.
         """
         if self.model is None or note == self.labels.note_of(self.clip_id):
             return
@@ -265,11 +281,35 @@ class Session:
         )
         self.batch.relabel(self.clip_id)
 
-    def neighbour(self, by: int) -> ClipRow | None:
-        """Return the clip `by` lines further than the one that is open or being read."""
-        return self.batch.neighbour(self.wanted_id, by)
+
+class OpenClip(NamedTuple):
+    """A clip that was read, and the visible part of it."""
+
+    session: Session
+    model: ClipModel
+    timeline: Timeline
 
 
-def _label_name(labels: Labels, clip_id: str) -> str | None:
-    row = labels.of(clip_id)
-    return None if row is None else row.label
+class Workspace:
+    """Holds the session; there is none until a collection is opened."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+
+    @property
+    def opened(self) -> OpenClip | None:
+        """The open clip; None if there is none."""
+        session = self.session
+        if session is None or session.model is None or session.timeline is None:
+            return None
+        return OpenClip(session, session.model, session.timeline)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """Cursor and range of the open clip."""
+        return None if self.session is None else self.session.timeline
+
+    @property
+    def clip_id(self) -> str:
+        """Clip that is open; empty if there is none."""
+        return "" if self.session is None else self.session.clip_id

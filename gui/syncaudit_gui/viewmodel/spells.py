@@ -29,28 +29,15 @@ FAULT_SIGNS: Mapping[ImageFault, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:
-    """A run of frames with one fault.
-
-    Parameters
-    ----------
-    camera : str
-        Source.
-    fault : ImageFault
-        The fault.
-    first, last : int
-        Frames, by their position in the file.
-    n_frames : int
-        Number of these frames that show it.
-    start_s, stop_s : float
-        From the timestamp of the first frame to a period after that of the last, raw, in seconds
-        since the clip's epoch.
-    """
+    """A run of frames with one fault."""
 
     camera: str
     fault: ImageFault
-    first: int
+    first: int  # frames, by their position in the file
     last: int
-    n_frames: int
+    n_frames: int  # number of these frames that show it
+    # From the timestamp of the first frame to a period after that of the last, raw, in seconds
+    # since the clip's epoch.
     start_s: float
     stop_s: float
 
@@ -72,14 +59,7 @@ def find_spells(
 ) -> dict[str, tuple[Spell, ...]]:
     """Return the spells of every camera that has some, in chronological order.
 
-    Parameters
-    ----------
-    audits : mapping of str to ImageAudit
-        By camera.
-    streams : mapping of str to Stream
-        Their timestamps; cameras without timestamps are skipped.
-    epoch_ns : int
-        Zero of the timeline.
+    Cameras without timestamps are skipped.
     """
     found = {}
     for camera, audit in audits.items():

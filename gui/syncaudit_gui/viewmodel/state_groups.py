@@ -29,27 +29,13 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChannelGroup:
-    """Channels that are drawn on one axis.
-
-    Parameters
-    ----------
-    title : str
-        Name of the group.
-    names : tuple of str, length d
-        Distinguishing parts of their names.
-    unit : str
-        Common unit.
-    time_ns : ndarray of int64, shape (n,)
-        Timestamps.
-    values : ndarray, shape (n, d)
-        Samples.
-    """
+    """Channels that are drawn on one axis."""
 
     title: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # length d: distinguishing parts of their names
     unit: str
-    time_ns: Ints
-    values: Floats
+    time_ns: Ints  # shape (n,): timestamps
+    values: Floats  # shape (n, d): samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +63,6 @@ def group_channels(stream: SignalStream) -> list[ChannelGroup]:
     """Return the channels of a stream in groups of similar ones, in table order.
 
     A group holds at most seven; a channel a dozen times larger than the others has its own.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        A robot's state.
     """
     by_key: dict[tuple[str, ...], list[_Column]] = {}
     for column in _columns(stream):
@@ -95,7 +76,6 @@ def group_channels(stream: SignalStream) -> list[ChannelGroup]:
             for first, stop in pairwise(edges.tolist()):
                 part = like[first:stop]
                 names = _short([column.name for column in part], stem)
-                common = "" if stem else _stem(part)
                 common = "" if stem else _stem(part)
                 words = " ".join(dict.fromkeys(x for x in (stem, side, kind or common) if x))
                 span = names[0] if len(names) == 1 else f"{names[0]}–{names[-1]}"

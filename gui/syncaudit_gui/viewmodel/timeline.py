@@ -55,13 +55,7 @@ class TimeRange:
 
 @dataclass(slots=True)
 class Timeline:
-    """The range on screen, the cursor, two measuring marks and the loop.
-
-    Parameters
-    ----------
-    limits : TimeRange
-        The full range.
-    """
+    """The range on screen, the cursor, two measuring marks and the loop."""
 
     limits: TimeRange
     visible: TimeRange = field(init=False)

@@ -23,30 +23,14 @@ _SIGNED, _DURATIONS = ("offset", "step"), ("jitter", "gap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipRow:
-    """One line of the list.
-
-    Parameters
-    ----------
-    clip_id : str
-        Clip.
-    verdict : str, optional
-        None if not judged.
-    headline : str
-        First reason, or its worst part.
-    brief : str
-        The same for narrow places: ``cam_rear +34.9 ms``.
-    worst_s : float
-        Largest known offset of any source; 0 if there is none.
-    place : tuple of int, optional
-        First byte and length of its line in ``verdicts.jsonl``.
-    """
+    """One line of the list."""
 
     clip_id: str
-    verdict: str | None = None
-    headline: str = ""
-    brief: str = ""
-    worst_s: float = 0.0
-    place: tuple[int, int] | None = None
+    verdict: str | None = None  # None if not judged
+    headline: str = ""  # first reason, or its worst part
+    brief: str = ""  # the same for narrow places: ``cam_rear +34.9 ms``
+    worst_s: float = 0.0  # largest known offset of any source; 0 if there is none
+    place: tuple[int, int] | None = None  # first byte and length of its line in ``verdicts.jsonl``
 
 
 def ignore_progress(_: str) -> None:
@@ -58,17 +42,7 @@ def read_verdict_rows(
 ) -> list[ClipRow]:
     """Return the lines of a ``verdicts.jsonl``; the last line of a clip counts.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    on_progress : callable
-        Called periodically with the progress.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no verdict.
+    UsageError if it cannot be read or holds no verdict.
     """
     rows: dict[str, ClipRow] = {}
     start = 0

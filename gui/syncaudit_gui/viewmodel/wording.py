@@ -84,12 +84,7 @@ def word_residuals(found: EventResiduals) -> str:
 def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
     """Explain why nothing can be plotted for a measurement.
 
-    Parameters
-    ----------
-    pair : PairMeasurement
-        The measurement.
-    can_audit : bool
-        Whether evidence may be missing because an older version judged the clip.
+    With `can_audit`, evidence may be missing because an older version judged the clip.
     """
     if can_audit:
         return "Audit the clip to see the curve behind these figures."

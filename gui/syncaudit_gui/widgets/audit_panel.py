@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit_gui.audits import AuditProgress
+from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import Panel
 
 __all__ = ["AuditPanel"]
@@ -27,14 +28,11 @@ class AuditPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("AUDITING")
-        self.words = QtWidgets.QLabel("")
-        self.words.setProperty("role", "dim")
+        self.words = dim_label()
         self.bar = QtWidgets.QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
-        self.stop = QtWidgets.QPushButton("cancel")
-        self.stop.setToolTip("stop the audit (Esc)")
-        self.stop.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.stop = button("cancel", "stop the audit (Esc)")
         self.stop.clicked.connect(self.cancelled)
         self.head.addWidget(self.stop)
         self.body.addWidget(self.bar)

@@ -10,13 +10,13 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit_gui.viewmodel.batch import Arranging, BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow
+from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.tables import Cell, CellModel, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
-__all__ = ["LABEL_GLYPHS", "ClipsPanel"]
+__all__ = ["ClipsPanel"]
 
-LABEL_GLYPHS = {"accept": "✓", "reject": "✕", "unsure": "?"}
-# The verdict whose colour each label uses.
+# The verdict whose glyph and colour each label uses.
 LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
 LEAST_PX = 130
@@ -39,14 +39,13 @@ class _ClipTable(CellModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.batch: BatchList | None = None
+        self.batch = BatchList((), lambda _: None)
         self.labels: Labels | None = None
         self.theme: Theme = DARK
         self.is_hidden: Callable[[str], bool] = lambda _: False
 
     def rowCount(self, parent: QtCore.QModelIndex | None = None) -> int:
-        is_child = parent is not None and parent.isValid()
-        return 0 if is_child or self.batch is None else len(self.batch)
+        return 0 if parent is not None and parent.isValid() else len(self.batch)
 
     def columnCount(self, parent: QtCore.QModelIndex | None = None) -> int:
         return len(_TITLES)
@@ -55,10 +54,9 @@ class _ClipTable(CellModel):
         if orientation is not QtCore.Qt.Orientation.Horizontal:
             return None
         if role == QtCore.Qt.ItemDataRole.DisplayRole:
-            batch = self.batch
-            if batch is None or batch.sort_by is not _SORTS[section]:
+            if self.batch.sort_by is not _SORTS[section]:
                 return _TITLES[section]
-            return f"{_TITLES[section]} {'▾' if batch.is_descending else '▴'}".strip()
+            return f"{_TITLES[section]} {'▾' if self.batch.is_descending else '▴'}".strip()
         if role == QtCore.Qt.ItemDataRole.ToolTipRole:
             return f"Sort by {_SORT_WORDS[section]}; again: reversed, then as in the file."
         if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
@@ -66,13 +64,11 @@ class _ClipTable(CellModel):
         return None
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
-        if role == QtCore.Qt.ItemDataRole.ToolTipRole and self.batch is not None:
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
             return self.words_on(self.batch[index.row()], sign=False)
         return super().data(index, role)
 
     def cell(self, row: int, column: int) -> Cell:
-        if self.batch is None:
-            return Cell("")
         clip, theme = self.batch[row], self.theme
         if column == 1:
             return Cell(clip.clip_id, theme.text)
@@ -80,7 +76,8 @@ class _ClipTable(CellModel):
             given = None if self.labels is None else self.labels.of(clip.clip_id)
             if given is None or given.label is None:
                 return Cell("")
-            return Cell(LABEL_GLYPHS[given.label], theme.verdict(LABEL_VERDICTS[given.label]))
+            verdict: str | None = LABEL_VERDICTS[given.label]
+            return Cell(GLYPHS[verdict], theme.verdict(verdict))
         is_hidden = self.is_hidden(clip.clip_id)
         if column == 2:
             return Cell("" if is_hidden else clip.brief, theme.dim)
@@ -102,8 +99,7 @@ class ClipsPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("CLIPS")
-        self.count = QtWidgets.QLabel("")
-        self.count.setProperty("role", "dim")
+        self.count = dim_label()
         self.head.addWidget(self.count)
         self.show_which = QtWidgets.QComboBox()
         self.show_which.setView(QtWidgets.QListView())  # the default one ignores the style sheet
@@ -120,7 +116,7 @@ class ClipsPanel(Panel):
         line.addWidget(self.filter, 1)
         self.body.addLayout(line)
         self.table = _ClipTable()
-        self.view = plain_table(self.table, "clips", middle=1)
+        self.view = plain_table(self.table, "clips", self._click, middle=1)
         header = self.view.horizontalHeader()
         if header is not None:
             mode = QtWidgets.QHeaderView.ResizeMode
@@ -138,38 +134,30 @@ class ClipsPanel(Panel):
             QtWidgets.QSizePolicy.Policy.Expanding, QtWidgets.QSizePolicy.Policy.Ignored
         )
         self.body.addWidget(self.view, 1)
-        self.empty = QtWidgets.QLabel("no clip is listed: change the filter")
-        self.empty.setProperty("role", "dim")
+        self.empty = dim_label("no clip is listed: change the filter")
         self.empty.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self.empty.setMinimumHeight(LEAST_PX)
         self.empty.hide()
         self.body.addWidget(self.empty, 1)
-        self.view.clicked.connect(lambda index: self._click(index.row()))
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())
         self.filter.textChanged.connect(lambda _: self.arrange())
         self._current = ""
         self._steps: Arranging | None = None
-        self._next_slice = QtCore.QTimer(self)
-        self._next_slice.setSingleShot(True)
-        self._next_slice.timeout.connect(self._go_on)
+        self._next_slice = QtCore.QTimer(self, singleShot=True, timeout=self._go_on)
 
-    def set_batch(self, batch: BatchList | None, labels: Labels | None) -> None:
-        """Show other clips."""
+    def set_batch(self, batch: BatchList, labels: Labels) -> None:
         self.table.beginResetModel()
         self.table.batch, self.table.labels = batch, labels
         self.table.endResetModel()
         self.arrange()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.table.theme = theme
 
     def arrange(self) -> None:
         """Update filter and order; long lists in slices, between which input is handled."""
         batch = self.table.batch
-        if batch is None:
-            self._steps = None
-            self.count.setText("")
+        if not batch.n_all:
             return
         batch.show = _SHOWN[self.show_which.currentIndex()][1]
         batch.text = self.filter.text()
@@ -183,7 +171,7 @@ class ClipsPanel(Panel):
 
     def _go_on(self) -> None:
         batch, steps = self.table.batch, self._steps
-        if batch is None or steps is None:
+        if steps is None:
             return
         try:
             next(steps)
@@ -208,10 +196,8 @@ class ClipsPanel(Panel):
         self.view.setVisible(bool(len(batch)))
 
     def mark(self, clip_id: str) -> None:
-        """Mark the clip that is open."""
         self._current = clip_id
-        batch = self.table.batch
-        line = None if batch is None else batch.line_of(clip_id)
+        line = self.table.batch.line_of(clip_id)
         if line is None:
             self.view.clearSelection()
             return
@@ -220,23 +206,23 @@ class ClipsPanel(Panel):
 
     def headline_of(self, clip_id: str) -> str:
         """Return the verdict on a clip and its first reason in a line."""
-        batch = self.table.batch
-        row = None if batch is None else batch.find(clip_id)
+        row = self.table.batch.find(clip_id)
         return "" if row is None else self.table.words_on(row).replace("\n", ": ")
 
     def refresh(self) -> None:
         """Redraw the line of the open clip after a new verdict or label."""
-        batch = self.table.batch
-        line = None if batch is None else batch.line_of(self._current)
+        line = self.table.batch.line_of(self._current)
         if line is not None:
             ends = self.table.index(line, 0), self.table.index(line, len(_TITLES) - 1)
             self.table.dataChanged.emit(*ends)
 
+    def _click(self, row: int) -> None:
+        self.clip_selected.emit(self.table.batch[row].clip_id)
+
     def _sort(self, section: int) -> None:
-        batch = self.table.batch
-        if batch is None:
+        batch, wanted = self.table.batch, _SORTS[section]
+        if not batch.n_all:
             return
-        wanted = _SORTS[section]
         if batch.sort_by is wanted and batch.is_descending:
             batch.sort_by, batch.is_descending = SortBy.FILE, False
         elif batch.sort_by is wanted:
@@ -244,7 +230,3 @@ class ClipsPanel(Panel):
         else:
             batch.sort_by, batch.is_descending = wanted, False
         self.arrange()
-
-    def _click(self, row: int) -> None:
-        if self.table.batch is not None:
-            self.clip_selected.emit(self.table.batch[row].clip_id)

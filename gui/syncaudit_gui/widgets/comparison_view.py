@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import Comparison
 from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_time
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, ThemedWidget, sized
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["ComparisonView", "comparison_height"]
@@ -31,7 +31,7 @@ def comparison_height(room_px: int) -> int:
     return max(LEAST_PX, round(SHARE * room_px))
 
 
-class ComparisonView(QtWidgets.QWidget):
+class ComparisonView(ThemedWidget):
     """A source's curve over its target's in the most informative second, raw or corrected."""
 
     time_wanted = QtCore.Signal(float)
@@ -39,11 +39,12 @@ class ComparisonView(QtWidgets.QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._theme: Theme = DARK
-        self._shown: Comparison | None = None
+        self.shown: Comparison | None = None
+        """The comparison on screen."""
+        self.place = 0.0
+        """How far the source has moved from its raw (0) to its corrected timestamps (1)."""
         self._std_s: float | None = None
         self._is_corrected = False
-        self._place = 0.0
         self._slide = QtCore.QVariantAnimation(self)
         self._slide.setDuration(SLIDE_MS)
         self._slide.setEasingCurve(QtCore.QEasingCurve.Type.InOutCubic)
@@ -52,49 +53,27 @@ class ComparisonView(QtWidgets.QWidget):
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
         self.hide()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
-        self._theme = theme
-        self.update()
-
-    @property
-    def shown(self) -> Comparison | None:
-        """The comparison on screen."""
-        return self._shown
-
-    @property
-    def place(self) -> float:
-        """How far the source has moved from its raw (0) to its corrected timestamps (1)."""
-        return self._place
-
     def show_comparison(
         self, found: Comparison | None, std_s: float | None = None, *, is_corrected: bool
     ) -> None:
         """Show a comparison; the source slides if only its clock has changed.
 
-        Parameters
-        ----------
-        found : Comparison, optional
-            None to show nothing.
-        std_s : float, optional
-            Standard error of the source's offset.
-        is_corrected : bool
-            Whether clocks are drawn corrected.
+        None shows nothing; `std_s` is the standard error of the source's offset.
         """
-        before = self._shown
+        before = self.shown
         is_same = before is not None and found is not None and before.source == found.source
-        self._shown, self._std_s = found, std_s
+        self.shown, self._std_s = found, std_s
         self.setVisible(found is not None)
         if found is None:
             return
         wanted = 1.0 if is_corrected or not found.is_seen_raw else 0.0
         if is_same and self.isVisible() and is_corrected is not self._is_corrected:
             self._slide.stop()
-            self._slide.setStartValue(self._place)
+            self._slide.setStartValue(self.place)
             self._slide.setEndValue(wanted)
             self._slide.start()
         elif self._slide.state() is not QtCore.QAbstractAnimation.State.Running:
-            self._place = wanted
+            self.place = wanted
         self._is_corrected = is_corrected
         words = self.words()
         self.setAccessibleName(words)
@@ -103,7 +82,7 @@ class ComparisonView(QtWidgets.QWidget):
 
     def words(self) -> str:
         """Return a sentence that describes the image."""
-        found = self._shown
+        found = self.shown
         if found is None:
             return ""
         offset = word_correction(found.offset_s, self._std_s)
@@ -116,15 +95,15 @@ class ComparisonView(QtWidgets.QWidget):
 
     def put(self, place: float) -> None:
         """Draw the source between its raw (0) and its corrected timestamps (1)."""
-        self._place = float(place)
+        self.place = float(place)
         self.update()
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
-        if self._shown is not None:
-            self.time_wanted.emit(self._shown.peak_s)
+        if self.shown is not None:
+            self.time_wanted.emit(self.shown.peak_s)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        found, theme = self._shown, self._theme
+        found, theme = self.shown, self._theme
         painter = QtGui.QPainter(self)
         painter.fillRect(self.rect(), theme.color("panel"))
         if found is None:
@@ -137,9 +116,9 @@ class ComparisonView(QtWidgets.QWidget):
         self._paint_scale(painter, scale, room)
         painter.save()
         painter.setClipRect(room)
-        moved_s = self._place * found.offset_s
+        moved_s = self.place * found.offset_s
         colors = theme.color(theme.axes[1]), theme.color(theme.axes[0])
-        if found.is_seen_raw and self._place > 0.0:
+        if found.is_seen_raw and self.place > 0.0:
             ghost = theme.color(theme.axes[0], 110)
             self._paint_side(painter, scale, room, 0, found.source_s, ghost, is_ghost=True)
         self._paint_side(painter, scale, room, 1, found.target_s, colors[0])
@@ -150,16 +129,15 @@ class ComparisonView(QtWidgets.QWidget):
 
     def _paint_head(self, painter: QtGui.QPainter, found: Comparison) -> None:
         theme, left = self._theme, float(SIDE_PX)
-        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
         metrics = painter.fontMetrics()
         for name, axis in ((found.source, 0), (found.target, 1)):
             painter.setPen(QtGui.QPen(theme.color(theme.axes[axis]), LINE_PX + 1.0))
             middle = 0.5 * HEAD_PX + 1.0
             painter.drawLine(QtCore.QLineF(left, middle, left + 16, middle))
             painter.setPen(theme.color("text"))
-            painter.drawText(QtCore.QRectF(left + 22, 2, self.width(), HEAD_PX), flags, name)
+            painter.drawText(QtCore.QRectF(left + 22, 2, self.width(), HEAD_PX), ALIGN_LEFT, name)
             left += 22 + metrics.horizontalAdvance(name) + 16
-        state = "corrected" if self._place >= 0.5 else "as timestamped"
+        state = "corrected" if self.place >= 0.5 else "as timestamped"
         if not found.is_seen_raw:
             state = f"corrected; the raw one is {word_duration(abs(found.offset_s))} away"
         painter.setPen(theme.color("dim"))
@@ -167,18 +145,17 @@ class ComparisonView(QtWidgets.QWidget):
         elided = metrics.elidedText(
             f"{found.quantity}, {state} (C)", QtCore.Qt.TextElideMode.ElideRight, int(room.width())
         )
-        painter.drawText(room, flags, elided)
+        painter.drawText(room, ALIGN_LEFT, elided)
 
     def _paint_scale(self, painter: QtGui.QPainter, scale: TimeScale, room: QtCore.QRectF) -> None:
         theme = self._theme
-        flags = int(QtCore.Qt.AlignmentFlag.AlignCenter)
         ticks, digits = scale.ticks()
         for time_s in ticks:
             x = round(scale.x_of(time_s)) + 0.5
             painter.fillRect(QtCore.QRectF(x, room.top(), 1, room.height()), theme.color("raised"))
             painter.setPen(theme.color("dim"))
             box = QtCore.QRectF(x - 50, room.bottom(), 100, FOOT_PX)
-            painter.drawText(box, flags, word_time(time_s, digits=digits))
+            painter.drawText(box, ALIGN_CENTER, word_time(time_s, digits=digits))
 
     def _paint_side(
         self,
@@ -191,7 +168,7 @@ class ComparisonView(QtWidgets.QWidget):
         *,
         is_ghost: bool = False,
     ) -> None:
-        found = self._shown
+        found = self.shown
         if found is None:
             return
         pen = QtGui.QPen(color, LINE_PX)
@@ -215,7 +192,7 @@ class ComparisonView(QtWidgets.QWidget):
 
     def _heights(self, side: int, room: QtCore.QRectF) -> Floats | None:
         """Return the heights of the samples of a side, on a scale common to both."""
-        found = self._shown
+        found = self.shown
         if found is None or found.values is None:
             return None
         low, high = found.extremes()
@@ -226,7 +203,7 @@ class ComparisonView(QtWidgets.QWidget):
 
     def _height_at(self, side: int, time_s: float, room: QtCore.QRectF) -> float:
         """Return the height of a side's curve at a time; the bottom of the room for events."""
-        found, heights = self._shown, self._heights(side, room)
+        found, heights = self.shown, self._heights(side, room)
         if found is None or heights is None:
             return room.bottom()
         times_s = found.target_s if side else found.source_s
@@ -270,8 +247,7 @@ class ComparisonView(QtWidgets.QWidget):
                     ]
                 )
             )
-        font = QtGui.QFont(painter.font())
-        font.setPixelSize(15)
+        font = sized(painter.font(), 15)
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(color)
@@ -280,5 +256,4 @@ class ComparisonView(QtWidgets.QWidget):
         left = max(begin, end, tail) + 10.0
         if left + width > room.right():
             left = max(min(begin, end, tail) - 10.0 - width, room.left())
-        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
-        painter.drawText(QtCore.QRectF(left, y - 10, width, 20), flags, words)
+        painter.drawText(QtCore.QRectF(left, y - 10, width, 20), ALIGN_LEFT, words)

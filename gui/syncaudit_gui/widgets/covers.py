@@ -8,43 +8,26 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import BINDINGS, Binding
 from syncaudit_gui.widgets.elided import breakable, wrapped_tip
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ThemedWidget, sized
 
 __all__ = ["KeySheet", "Message"]
 
 LINE_PX, COLUMN_PX, KEYS_PX, N_COLUMNS = 22, 350, 96, 3
 
 
-class Message(QtWidgets.QWidget):
+class Message(ThemedWidget):
     """A few centred words in place of content."""
 
-    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme: Theme = DARK
-        self._sign, self._title, self._text = "", "", ""
-
-    def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
-        self._theme = theme
-        self.update()
+    def __init__(self) -> None:
+        super().__init__()
+        self._sign, self.title, self.text = "", "", ""
 
     def show_words(self, sign: str, title: str, text: str = "") -> None:
-        """Show a symbol, a title and a text."""
-        self._sign, self._title, self._text = sign, title, text
+        self._sign, self.title, self.text = sign, title, text
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
         self.setToolTip(wrapped_tip(f"{title}\n{text}") if sign == "✕" else "")
         self.update()
-
-    @property
-    def title(self) -> str:
-        """The title that is shown."""
-        return self._title
-
-    @property
-    def text(self) -> str:
-        """The text that is shown."""
-        return self._text
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)
@@ -61,41 +44,32 @@ class Message(QtWidgets.QWidget):
         # Between words, and only for words longer than any line.
         wrapping = QtGui.QTextOption(QtCore.Qt.AlignmentFlag.AlignHCenter)
         wrapping.setWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        font = QtGui.QFont(self.font())
         top = box.top() + 34
         for text, size, color, room in (
             (self._sign, 30, "dim", 48),
-            (self._title, 17, "text", 34),
-            (self._text, 12, "dim", 130),
+            (self.title, 17, "text", 34),
+            (self.text, 12, "dim", 130),
         ):
-            font.setPixelSize(size)
-            painter.setFont(font)
+            painter.setFont(sized(self.font(), size))
             painter.setPen(theme.color(color))
             place = QtCore.QRect(box.left() + 24, top, box.width() - 48, room)
-            if text is self._title:
+            if text is self.title:
                 middle = QtCore.Qt.TextElideMode.ElideMiddle
                 text = painter.fontMetrics().elidedText(text, middle, place.width())
             painter.drawText(place.toRectF(), breakable(text), wrapping)
             top += room
 
 
-class KeySheet(QtWidgets.QWidget):
+class KeySheet(ThemedWidget):
     """All keys, shown over the window until any key is pressed."""
 
     def __init__(self, parent: QtWidgets.QWidget) -> None:
         super().__init__(parent)
-        self._theme: Theme = DARK
         self.setAccessibleName("keys")
         self.setAccessibleDescription("; ".join(f"{b.keys}: {b.text}" for b in BINDINGS))
         self.hide()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
-        self._theme = theme
-        self.update()
-
     def toggle(self) -> None:
-        """Show or hide it."""
         parent = self.parentWidget()
         if parent is not None:
             self.setGeometry(parent.rect())

@@ -1,4 +1,4 @@
-"""Text that may not fit: elided in the middle, shown in full on hovering."""
+"""Labels and buttons of panels; text that may not fit is shown in full on hovering."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ import re
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
+__all__ = ["ElidedLabel", "breakable", "button", "dim_label", "heading", "wrapped_tip"]
 
 
 class ElidedLabel(QtWidgets.QLabel):
     """A line that never requests more room than there is and shows the rest on hovering.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    elided : Qt.TextElideMode
-        Part to omit: the middle of names, which differ at their ends, and the end of sentences.
-    least_px : int
-        Smallest font size to try before anything is omitted; 0 keeps the font.
+    What is omitted is the middle of names, which differ at their ends, and the end of sentences.
+    Fonts down to `least_px` are tried before; 0 keeps the font.
     """
 
     def __init__(
@@ -39,7 +33,6 @@ class ElidedLabel(QtWidgets.QLabel):
 
     @property
     def shown_text(self) -> str:
-        """The visible text."""
         metrics = QtGui.QFontMetrics(self._fitting_font())
         return metrics.elidedText(self.text(), self._elided, self.contentsRect().width())
 
@@ -76,6 +69,22 @@ def heading(text: str) -> ElidedLabel:
     label = ElidedLabel(text)
     label.setProperty("role", "heading")
     return label
+
+
+def dim_label(text: str = "") -> QtWidgets.QLabel:
+    """Return a label in the colour of remarks."""
+    label = QtWidgets.QLabel(text)
+    label.setProperty("role", "dim")
+    return label
+
+
+def button(words: str, tip: str, *, is_checkable: bool = False) -> QtWidgets.QPushButton:
+    """Return a button that never takes the focus, as keys have actions of their own."""
+    found = QtWidgets.QPushButton(words)
+    found.setToolTip(tip)
+    found.setCheckable(is_checkable)
+    found.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+    return found
 
 
 def wrapped_tip(text: str) -> str:

@@ -28,13 +28,11 @@ class EventsPanel(Panel):
         self.counts = QtWidgets.QLabel("")
         self.head.addWidget(self.counts)
         self.table = CellTable(("event", "at", "source"))
-        self.view = plain_table(self.table, "events")
-        self.view.clicked.connect(lambda index: self._go(index.row()))
+        self.view = plain_table(self.table, "events", self._go)
         self.body.addWidget(self.view)
         self.hide()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme, self._shown = theme, None
 
     def show_model(self, model: ClipModel | None) -> None:

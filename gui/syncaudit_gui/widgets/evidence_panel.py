@@ -18,9 +18,9 @@ from syncaudit_gui.viewmodel.wording import (
     word_residuals,
     word_time,
 )
+from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
-from syncaudit_gui.widgets.lane_axis import SignedAxis
-from syncaudit_gui.widgets.plain_plot import adopt_menus
+from syncaudit_gui.widgets.lane_axis import SignedAxis, adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -59,19 +59,14 @@ class EvidencePanel(Panel):
         self.plot.getPlotItem().layout.setContentsMargins(0, 6, 2, 0)
         adopt_menus(self.plot.getPlotItem(), self)
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
-        self.words = QtWidgets.QLabel("")
+        self.words = dim_label()
         self.words.setWordWrap(True)
-        self.words.setProperty("role", "dim")
-        self.measure = QtWidgets.QPushButton("audit")
-        self.measure.setToolTip(
-            "audit this clip: it also draws flashes and the turn rates of cameras"
-        )
-        self.measure.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        tip = "audit this clip: it also draws flashes and the turn rates of cameras"
+        self.measure = button("audit", tip)
         self.measure.clicked.connect(self.audit_wanted)
         tips = ("", "", f"Add this to the source's timestamps; {PLUS_MINUS}.", "")
         self.table = CellTable(("against", "method", "pair offset ms", ""), tips)
-        self.view = plain_table(self.table, "measurements")
-        self.view.clicked.connect(lambda index: self._choose(index.row()))
+        self.view = plain_table(self.table, "measurements", self._choose)
         self.faults = FaultsTable()
         self.faults.time_wanted.connect(self.time_wanted)
         self.faults.hide()
@@ -80,7 +75,6 @@ class EvidencePanel(Panel):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         self.plot.setBackground(theme.panel)
         self._draw()
@@ -90,16 +84,8 @@ class EvidencePanel(Panel):
     ) -> None:
         """Show the measurements of a source.
 
-        Parameters
-        ----------
-        model : ClipModel, optional
-            The clip.
-        source : str
-            The source.
-        is_hidden : bool
-            Whether the user labels blindly.
-        can_audit : bool
-            Whether an audit would provide more.
+        They are hidden while the user labels blindly; `can_audit` tells whether an audit would
+        provide more.
         """
         judged = None if model is None or is_hidden else model.judgement
         if source != self._source:
@@ -200,8 +186,7 @@ class FaultsTable(QtWidgets.QWidget):
         self._spells: tuple[Spell, ...] = ()
         self._model: ClipModel | None = None
         self.table = CellTable(("fault", "frames", "from", "to"))
-        self.view = plain_table(self.table, "frame faults")
-        self.view.clicked.connect(lambda index: self._go(index.row()))
+        self.view = plain_table(self.table, "frame faults", self._go)
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.view)

@@ -31,18 +31,7 @@ def draw_agreement(
 ) -> None:
     """Draw agreement over pair offsets, with the estimate ± one standard error.
 
-    Parameters
-    ----------
-    plot : PlotWidget
-        Empty.
-    theme : Theme
-        Colours.
-    pair : PairMeasurement
-        The measurement.
-    found : AgreementCurve
-        Its curve.
-    tolerated_s : tuple of float, optional
-        Pair offsets between which the source would not be rejected.
+    `tolerated_s` are the pair offsets between which the source would not be rejected.
     """
     middle_s = pair.offset_s if pair.offset_s is not None else found.peak_s
     std_s = pair.offset_std_s or 0.0
@@ -63,8 +52,9 @@ def draw_agreement(
         low_s, high_s = max(low_s, centre_s - reach_s), min(high_s, centre_s + reach_s)
     if pair.offset_s is not None:
         _band(plot, theme, middle_s - std_s, middle_s + std_s, "accent", ERROR_ALPHA, 160)
-    is_dotted = not pair.accepted
-    pen = pg.mkPen(theme.axes[1], width=_point(plot), style=_style(is_dotted=is_dotted))
+    styles = QtCore.Qt.PenStyle
+    style = styles.SolidLine if pair.accepted else styles.DotLine
+    pen = pg.mkPen(theme.axes[1], width=_point(plot), style=style)
     plot.plot(1e3 * offsets_s, found.agreement, pen=pen, connect="finite")
     plot.addItem(pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line)))
     plot.setXRange(1e3 * low_s, 1e3 * high_s, padding=0)
@@ -84,16 +74,7 @@ def draw_residuals(
 ) -> None:
     """Draw the residual of every event.
 
-    Parameters
-    ----------
-    plot : PlotWidget
-        Empty.
-    theme : Theme
-        Colours.
-    found : EventResiduals
-        The residuals.
-    start_s : float
-        Origin of their times, in seconds since the clip's epoch.
+    Their times count from `start_s`, in seconds since the clip's epoch.
     """
     dots = pg.ScatterPlotItem(
         start_s + found.times_s,
@@ -157,7 +138,3 @@ def _band(
 
 def _point(plot: pg.PlotWidget) -> int:
     return max(1, round(plot.devicePixelRatioF()))  # screen pixels
-
-
-def _style(*, is_dotted: bool) -> QtCore.Qt.PenStyle:
-    return QtCore.Qt.PenStyle.DotLine if is_dotted else QtCore.Qt.PenStyle.SolidLine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 
@@ -13,6 +12,7 @@ from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import ShownFrame
 from syncaudit_gui.viewmodel.wording import short_names, word_age
+from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.pane import CAPTION_PX, LINE_PX, CameraPane
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -39,8 +39,8 @@ class Filmstrip(QtWidgets.QWidget):
     camera_enlarged = QtCore.Signal(str)
     _delivered = QtCore.Signal(object, object)
 
-    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.arrangement = Arrangement.STRIP
         self.panes: dict[str, CameraPane] = {}
         self._threads: dict[str, CameraThread] = {}
@@ -51,8 +51,8 @@ class Filmstrip(QtWidgets.QWidget):
         self._selected = ""
         self._time_s = 0.0
         self._is_hasty, self._n_ahead = False, 0
-        self._words = QtWidgets.QLabel("", self)
-        self._words.setProperty("role", "dim")
+        self._words = dim_label()
+        self._words.setParent(self)
         self._words.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self._delivered.connect(self._take)
 
@@ -74,7 +74,10 @@ class Filmstrip(QtWidgets.QWidget):
             pane.enlarged.connect(self.camera_enlarged)
             pane.resized.connect(partial(self._ask, camera))
             self.panes[camera] = pane
-            self._start(camera, model)
+            stream = None if model is None else model.streams.get(camera)
+            if isinstance(stream, CameraStream) and stream.files.paths:
+                deliver = partial(self._delivered.emit, pane)
+                self._threads[camera] = CameraThread(stream.files, deliver)
             pane.show()
         self._words.setText("" if self.panes or model is None else "no cameras in this clip")
         self._words.setVisible(not self.panes)
@@ -88,25 +91,11 @@ class Filmstrip(QtWidgets.QWidget):
             thread.close()
         self._threads = {}
 
-    def _start(self, camera: str, model: ClipModel | None) -> None:
-        stream = None if model is None else model.streams.get(camera)
-        if isinstance(stream, CameraStream) and stream.files.paths:
-            token = self.panes[camera]
-            self._threads[camera] = CameraThread(
-                stream.files, lambda frame: self._delivered.emit(token, frame)
-            )
-
     def show_time(self, time_s: float, *, is_hasty: bool = False, n_ahead: int = 0) -> None:
         """Show every camera as it was at a time.
 
-        Parameters
-        ----------
-        time_s : float
-            On the axis of the timeline.
-        is_hasty : bool
-            Whether a nearby key frame may be shown for a moment.
-        n_ahead : int
-            Number of frames to decode ahead.
+        With `is_hasty` a nearby key frame may be shown for a moment; `n_ahead` frames are decoded
+        ahead.
         """
         self._time_s, self._is_hasty, self._n_ahead = time_s, is_hasty, n_ahead
         for camera in self.panes:
@@ -193,12 +182,10 @@ class Filmstrip(QtWidgets.QWidget):
             self._arrange()
 
     def set_arrangement(self, arrangement: Arrangement) -> None:
-        """Change the layout of the panes."""
         self.arrangement = arrangement
         self._arrange()
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         for pane in self.panes.values():
             pane.set_theme(theme)
@@ -259,7 +246,3 @@ class Filmstrip(QtWidgets.QWidget):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._arrange()
-
-    def frames(self) -> Mapping[str, FrameImage | None]:
-        """Return what each pane shows."""
-        return {camera: pane.frame for camera, pane in self.panes.items()}

@@ -7,6 +7,7 @@ from functools import partial
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit_gui.viewmodel.labels import Label, LabelRow
+from syncaudit_gui.widgets.elided import button
 from syncaudit_gui.widgets.tables import Panel
 
 __all__ = ["LabelBar"]
@@ -23,23 +24,18 @@ class LabelBar(Panel):
 
     def __init__(self) -> None:
         super().__init__("YOUR LABEL")
-        self.blind = QtWidgets.QPushButton("blind")
-        self.blind.setCheckable(True)
-        self.blind.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.blind.setToolTip("Hide the verdict on a clip until you have labelled it (B)")
+        tip = "Hide the verdict on a clip until you have labelled it (B)"
+        self.blind = button("blind", tip, is_checkable=True)
         self.blind.clicked.connect(self.blind_toggled)
         self.head.addWidget(self.blind)
         self.buttons: dict[Label, QtWidgets.QPushButton] = {}
         line = QtWidgets.QHBoxLayout()
         line.setSpacing(6)
         for label, words in _WORDS.items():
-            button = QtWidgets.QPushButton(words)
-            button.setCheckable(True)
-            button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-            button.setToolTip(f"{label} ({label[0].upper()}); again removes it")
-            button.clicked.connect(partial(self._give, label))
-            line.addWidget(button, 1)
-            self.buttons[label] = button
+            tip = f"{label} ({label[0].upper()}); again removes it"
+            self.buttons[label] = button(words, tip, is_checkable=True)
+            self.buttons[label].clicked.connect(partial(self._give, label))
+            line.addWidget(self.buttons[label], 1)
         self.body.addLayout(line)
         self.note = QtWidgets.QLineEdit()
         self.note.setPlaceholderText("note (I)")
@@ -48,9 +44,8 @@ class LabelBar(Panel):
         self.body.addWidget(self.note)
 
     def show_label(self, row: LabelRow | None, note: str, *, is_blind: bool) -> None:
-        """Show the label of the clip."""
-        for label, button in self.buttons.items():
-            button.setChecked(row is not None and row.label is label)
+        for label, own in self.buttons.items():
+            own.setChecked(row is not None and row.label is label)
         if not self.note.isModified():  # otherwise the user is typing
             self.note.setText(note)
         self.blind.setChecked(is_blind)

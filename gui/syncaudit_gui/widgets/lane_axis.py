@@ -1,20 +1,21 @@
-"""The left end of a lane: its title, its source, and its scale."""
+"""The plot of a lane without pyqtgraph's mouse interaction, and its left end: title and scale."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pyqtgraph as pg
-from pyqtgraph.Qt import QtCore, QtGui
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.lanes import CurveLane, FramesLane, Lane, TurningLane
 from syncaudit_gui.widgets.frames_paint import frame_rows
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.theme import ALIGN_LEFT, Theme, sized
 
-__all__ = ["AXIS_PX", "LaneAxis", "NoAxis", "SignedAxis"]
+__all__ = ["AXIS_PX", "RIGHT_PX", "LaneAxis", "SignedAxis", "adopt_menus", "make_plot"]
 
 # The same width for all, so that lanes line up.
 AXIS_PX = 132
+RIGHT_PX = 6
 TITLE_PX = 88
 LINE_PX = 15.0
 # Lower lanes have one line of text.
@@ -25,7 +26,7 @@ CAMERA_PX = 64.0
 MIDDLE = QtCore.Qt.TextElideMode.ElideMiddle
 
 
-class NoAxis(pg.AxisItem):
+class _NoAxis(pg.AxisItem):
     """A side of a plot without a scale: pyqtgraph updates hidden ones too, which costs time."""
 
     def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
@@ -36,20 +37,11 @@ class SignedAxis(pg.AxisItem):
     """A scale with the same minus sign as in the tables."""
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        """Return the tick labels."""
         return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
 
 
 class LaneAxis(SignedAxis):
-    """A scale of fixed width with a title on its left.
-
-    Parameters
-    ----------
-    lane : Lane
-        The lane to describe.
-    theme : Theme
-        Colours.
-    """
+    """A scale of fixed width with a title on its left."""
 
     def __init__(self, lane: Lane, theme: Theme) -> None:
         super().__init__("left", maxTickLength=-3)
@@ -65,16 +57,12 @@ class LaneAxis(SignedAxis):
             hideOverlappingLabels=True,
             maxTickLevel=0,
         )
-        font = QtGui.QFont()
-        font.setPixelSize(10)
-        self.setTickFont(font)
+        self.setTickFont(sized(QtGui.QFont(), 10))
 
     def set_lane(self, lane: Lane) -> None:
-        """Describe another lane."""
         self._lane = lane
 
     def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
-        """Change the colours."""
         self._theme, self._is_selected = theme, is_selected
         has_scale = isinstance(self._lane, CurveLane | TurningLane) and not self._is_empty
         self.setPen(pg.mkPen(theme.line))
@@ -145,9 +133,7 @@ class LaneAxis(SignedAxis):
 
     @staticmethod
     def _width(p: QtGui.QPainter, words: str, size_px: int) -> float:
-        font = QtGui.QFont(p.font())
-        font.setPixelSize(size_px)
-        return float(QtGui.QFontMetricsF(font).horizontalAdvance(words))
+        return float(QtGui.QFontMetricsF(sized(p.font(), size_px)).horizontalAdvance(words))
 
     @staticmethod
     def _words(
@@ -161,11 +147,40 @@ class LaneAxis(SignedAxis):
         elided: QtCore.Qt.TextElideMode = QtCore.Qt.TextElideMode.ElideRight,
     ) -> float:
         """Draw text as far as there is room, and return the width used."""
-        font = QtGui.QFont(p.font())
-        font.setPixelSize(size_px)
-        p.setFont(font)
+        p.setFont(sized(p.font(), size_px))
         p.setPen(QtGui.QColor(color))
-        flags = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
         shown = p.fontMetrics().elidedText(words, elided, int(room_px))
-        p.drawText(QtCore.QRectF(left, top, room_px, LINE_PX), int(flags), shown)
+        p.drawText(QtCore.QRectF(left, top, room_px, LINE_PX), ALIGN_LEFT, shown)
         return float(p.fontMetrics().horizontalAdvance(shown))
+
+
+def make_plot(lane: Lane, theme: Theme, parent: QtWidgets.QWidget) -> tuple[pg.PlotItem, LaneAxis]:
+    """Return a plot for lanes and its axis.
+
+    Objects of the plot that are in no scene belong to `parent`, and end with it.
+    """
+    axis = LaneAxis(lane, theme)
+    axes = {side: _NoAxis(side) for side in ("right", "top", "bottom")}
+    plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
+    for side in axes:
+        plot.hideAxis(side)  # custom axes are shown by default
+    plot.hideButtons()
+    plot.setMenuEnabled(False)
+    plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
+    plot.layout.setSpacing(0)
+    box = plot.vb
+    box.setMouseEnabled(False, False)
+    box.setDefaultPadding(0)
+    box.disableAutoRange()
+    box.setBorder(None)
+    adopt_menus(plot, parent)
+    return plot, axis
+
+
+def adopt_menus(plot: pg.PlotItem, parent: QtWidgets.QWidget) -> None:
+    """Make a widget the parent of the menu that every pyqtgraph plot has.
+
+    It has no parent otherwise, and PyQt may crash on such objects when Python exits.
+    """
+    plot.ctrlMenu.setParent(parent, plot.ctrlMenu.windowFlags())
+    plot.stateGroup.setParent(parent)

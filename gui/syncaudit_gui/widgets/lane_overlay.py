@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import Lane
-from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.wording import word_span, word_time
-from syncaudit_gui.widgets.lane_paint import LanePainter
-from syncaudit_gui.widgets.lane_plots import AXIS_PX, LanePlots
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, RIGHT_PX
+from syncaudit_gui.widgets.lane_paint import LEGEND_PX, LanePainter, has_legend
 from syncaudit_gui.widgets.lane_tips import tip_at
-from syncaudit_gui.widgets.legend import LEGEND_PX, has_legend
-from syncaudit_gui.widgets.plain_plot import RIGHT_PX
-from syncaudit_gui.widgets.spectrogram import SpectrogramCache
-from syncaudit_gui.widgets.theme import Theme
-from syncaudit_gui.widgets.time_scale import TimeScale
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, sized
+
+if TYPE_CHECKING:
+    from syncaudit_gui.widgets.lane_view import LaneView
 
 __all__ = ["LaneOverlay"]
 
@@ -26,32 +23,8 @@ VALUES_PX, VALUE_PX = 76, 12  # width of the values beside it, and height of eac
 ZOOM_STEP = 1.25
 
 
-class LaneScene(Protocol):
-    """The content: plots of a clip over a range of time."""
-
-    model: ClipModel | None
-    timeline: Timeline | None
-    theme: Theme
-    plots: LanePlots
-    spectrograms: SpectrogramCache
-
-    def scale(self) -> TimeScale:
-        """Return the time scale."""
-
-    def lane_at(self, y_px: float) -> Lane | None:
-        """Return the lane at a height."""
-
-
 class LaneOverlay(QtWidgets.QWidget):
-    """A snapshot of the plots, overlaid with cursor, marks and loop.
-
-    Parameters
-    ----------
-    scene : LaneScene
-        The content.
-    parent : QWidget
-        The widget to cover.
-    """
+    """A snapshot of the plots of a view, which it covers, with cursor, marks and loop."""
 
     scrubbed = QtCore.Signal(float, bool)
     """Time, and whether the mouse is still down."""
@@ -60,8 +33,8 @@ class LaneOverlay(QtWidgets.QWidget):
     nudge_dragged = QtCore.Signal(str, float, bool)
     """Source, seconds since the drag began, and whether it is over."""
 
-    def __init__(self, scene: LaneScene, parent: QtWidgets.QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, scene: LaneView) -> None:
+        super().__init__(scene)
         self._scene = scene
         self._snapshot: QtGui.QPixmap | None = None
         self.n_snapshots = 0
@@ -73,10 +46,12 @@ class LaneOverlay(QtWidgets.QWidget):
         self.setMouseTracking(False)
 
     def invalidate(self) -> None:
+        """Take a new snapshot at the next paint."""
         self._snapshot = None
         self.update()
 
     def move_cursor(self) -> None:
+        """Redraw the cursor at its new position: two strips."""
         timeline = self._scene.timeline
         if timeline is None:
             return
@@ -150,17 +125,14 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.drawRoundedRect(box, 3, 3)
         painter.setPen(scene.theme.color("surface"))
         words = word_time(scene.timeline.cursor_s)
-        painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+        painter.drawText(box, ALIGN_CENTER, words)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
 
     def _paint_values(self, painter: QtGui.QPainter, at_px: float) -> None:
         """Write the value of every curve beside the cursor, as far as its lane has room."""
         scene = self._scene
-        font = QtGui.QFont(self.font())
-        font.setPixelSize(10)
-        painter.setFont(font)
+        painter.setFont(sized(self.font(), 10))
         metrics = painter.fontMetrics()
-        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
         time_s = 0.0 if scene.timeline is None else scene.timeline.cursor_s
         for lane, room in self._rooms:
             values = scene.plots.values_at(lane, time_s)
@@ -177,7 +149,7 @@ class LaneOverlay(QtWidgets.QWidget):
             box.setHeight(VALUE_PX)
             for color, words in values:
                 painter.setPen(scene.theme.color(color))
-                painter.drawText(box.adjusted(4, 0, 0, 0), flags, words)
+                painter.drawText(box.adjusted(4, 0, 0, 0), ALIGN_LEFT, words)
                 box.translate(0, VALUE_PX)
         painter.setFont(self.font())
 
@@ -212,7 +184,7 @@ class LaneOverlay(QtWidgets.QWidget):
             box = QtCore.QRectF(left, y - 9, width, 18)
             painter.fillRect(box, scene.theme.color("raised"))
             painter.setPen(scene.theme.color("unverified"))
-            painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+            painter.drawText(box, ALIGN_CENTER, words)
         painter.restore()
 
     def event(self, event: QtCore.QEvent) -> bool:

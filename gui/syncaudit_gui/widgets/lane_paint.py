@@ -1,4 +1,4 @@
-"""Lanes without curves: events, frames, words, missing sources."""
+"""Everything in lanes except their curves: events, frames, words, legends, missing sources."""
 
 from __future__ import annotations
 
@@ -20,35 +20,22 @@ from syncaudit_gui.viewmodel.lanes import (
     TierLane,
     TurningLane,
 )
-from syncaudit_gui.widgets.frames_paint import paint_frames
-from syncaudit_gui.widgets.legend import has_legend, paint_legend
-from syncaudit_gui.widgets.theme import Theme
-from syncaudit_gui.widgets.tier_paint import paint_tier
-from syncaudit_gui.widgets.time_scale import TimeScale
+from syncaudit_gui.widgets.frames_paint import FramesPainter
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, Theme, sized
 
-__all__ = ["LanePainter"]
+__all__ = ["LEGEND_PX", "TIER_ROW_PX", "LanePainter", "curve_colors", "has_legend"]
+
+LEGEND_PX, DASH_PX, GAP_PX = 13, 10, 10
+TIER_ROW_PX = 20
+# Narrower intervals of a tier are not drawn separately.
+LEAST_PX = 2.0
+# Longer words are cut to the room available; nothing is written if it is below this.
+LEAST_WORDS_PX = 16.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanePainter:
-    """Paints lanes into a snapshot.
-
-    Parameters
-    ----------
-    painter : QPainter
-        Painter on the snapshot.
-    theme : Theme
-        Colours.
-    model : ClipModel
-        The clip to paint.
-    scale : TimeScale
-        The time scale.
-    """
-
-    painter: QtGui.QPainter
-    theme: Theme
-    model: ClipModel
-    scale: TimeScale
+class LanePainter(FramesPainter):
+    """Paints lanes into a snapshot."""
 
     def paint(self, lane: Lane, room: QtCore.QRectF) -> None:
         """Paint a lane, unless it has curves."""
@@ -60,9 +47,9 @@ class LanePainter:
                 # Next to the time above the cursor at the beginning.
                 self._words("nothing to jump to yet", room.adjusted(90, 0, 0, 0), "dim")
         elif isinstance(lane, FramesLane):
-            paint_frames(self.painter, lane, room, self.model, self.scale, self.theme)
+            self.frames(lane, room)
         elif isinstance(lane, TierLane):
-            paint_tier(self.painter, lane, room, self.model, self.scale, self.theme)
+            self._tier(lane, room)
             self._words(self._where_it_is(lane), room, "unverified")
         elif isinstance(lane, MissingLane):
             self._words(f"✕ {lane.why}", room, "rejected")
@@ -70,7 +57,7 @@ class LanePainter:
             self._words(_why_no_turning(self.model), room, "dim")
         elif isinstance(lane, CurveLane | SoundLane):
             if isinstance(lane, CurveLane) and has_legend(lane):
-                paint_legend(self.painter, lane, room, self.theme)
+                self._legend(lane, room)
             self._words(self._where_it_is(lane), room, "unverified")
         self.painter.restore()
 
@@ -83,9 +70,7 @@ class LanePainter:
             self.painter.fillRect(round(self.scale.x_of(time_s)), top, 1, height, color)
 
     def _events(self, room: QtCore.QRectF) -> None:
-        font = QtGui.QFont(self.painter.font())
-        font.setPixelSize(12)
-        self.painter.setFont(font)
+        self.painter.setFont(sized(self.painter.font(), 12))
         for kind, (glyph, color) in EVENT_GLYPHS.items():
             self.painter.setPen(self.theme.color(self.theme.axes[color]))
             last = -np.inf
@@ -95,7 +80,70 @@ class LanePainter:
                     continue
                 last = x
                 box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
-                self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
+                self.painter.drawText(box, ALIGN_CENTER, glyph)
+
+    def _legend(self, lane: CurveLane, room: QtCore.QRectF) -> None:
+        """Paint the legend at the top of a lane; names that do not fit are counted."""
+        painter, theme = self.painter, self.theme
+        painter.setFont(sized(painter.font(), 10))
+        metrics, left = painter.fontMetrics(), room.left() + 6.0
+        middle = room.top() + 2 + 0.5 * LEGEND_PX
+        for k, (name, color) in enumerate(zip(lane.names, curve_colors(lane, theme), strict=False)):
+            rest = f"+{len(lane.names) - k}"
+            is_last = k + 1 == len(lane.names)
+            own_px = DASH_PX + 4 + metrics.horizontalAdvance(name)
+            rest_px = 0 if is_last else GAP_PX + metrics.horizontalAdvance(rest)
+            box = QtCore.QRectF(left, room.top() + 2, room.right() - left, LEGEND_PX)
+            if left + own_px + rest_px > room.right():
+                painter.setPen(theme.color("dim"))
+                painter.drawText(box, ALIGN_LEFT, rest)
+                return
+            painter.setPen(QtGui.QPen(theme.color(color), 2))
+            painter.drawLine(QtCore.QLineF(left, middle, left + DASH_PX, middle))
+            painter.setPen(theme.color("dim"))
+            painter.drawText(box.adjusted(DASH_PX + 4, 0, 0, 0), ALIGN_LEFT, name)
+            left += own_px + GAP_PX
+
+    def _tier(self, lane: TierLane, room: QtCore.QRectF) -> None:
+        """Paint words in their intervals, overlapping ones in rows."""
+        clock, theme, visible = self.model.map_of(lane.source), self.theme, self.scale.visible
+        start_s, stop_s = clock.apply(lane.start_s), clock.apply(lane.stop_s)
+        shown = np.flatnonzero((stop_s >= visible.start_s) & (start_s <= visible.stop_s))
+        height = (room.height() - 6.0) / lane.n_rows
+        is_instants = bool(np.all(lane.start_s == lane.stop_s))
+        border = theme.color(theme.axes[0]) if is_instants else theme.color("dim", 150)
+        last = np.full(lane.n_rows, -np.inf)
+        for k in shown:
+            left, right = (self.scale.x_of(float(ends_s[k])) for ends_s in (start_s, stop_s))
+            row = int(lane.rows[k])
+            if left - last[row] < LEAST_PX and right - left < LEAST_PX:
+                continue
+            last[row] = left
+            top = room.top() + 3.0 + row * height
+            box = QtCore.QRectF(left, top, right - left, height - (1.0 if lane.n_rows > 1 else 0.0))
+            words = lane.labels[k].strip()
+            if words and not is_instants:
+                self.painter.fillRect(box.adjusted(1, 0, 0, 0), theme.color("raised"))
+            self.painter.setPen(QtGui.QPen(border, 1))
+            for x in {round(left), round(left if is_instants else right)}:
+                line = QtCore.QLineF(x + 0.5, box.top() + 1, x + 0.5, box.bottom() - 1)
+                self.painter.drawLine(line)
+            if words:
+                self._label(words, box.intersected(room))
+
+    def _label(self, words: str, box: QtCore.QRectF) -> None:
+        """Write words in the visible part of their interval, cut if they are too long."""
+        metrics = self.painter.fontMetrics()
+        room_px = box.width() - 4.0
+        if metrics.horizontalAdvance(words) > room_px:
+            if room_px < LEAST_WORDS_PX:
+                return
+            # Qt also cuts the end of right-to-left text, which is then at the left.
+            words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, int(room_px))
+            if words == "…":
+                return
+        self.painter.setPen(self.theme.color("text"))
+        self.painter.drawText(box, ALIGN_CENTER, words)
 
     def _where_it_is(self, lane: CurveLane | SoundLane | TierLane) -> str:
         """Describe how far a lane lies from the clip; empty if part of it is inside."""
@@ -122,8 +170,7 @@ class LanePainter:
         self.painter.setPen(self.theme.color(color))
         right = QtCore.Qt.TextElideMode.ElideRight
         shown = self.painter.fontMetrics().elidedText(words, right, int(room.width()) - 12)
-        flags = QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft
-        self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), shown)
+        self.painter.drawText(room.adjusted(6, 0, -6, 0), ALIGN_LEFT, shown)
 
 
 def _why_no_turning(model: ClipModel) -> str:
@@ -133,3 +180,17 @@ def _why_no_turning(model: ClipModel) -> str:
     if model.judgement is None:
         return "no gyroscope; the turn rates of cameras are known after an audit"
     return "no source measures the turn rate"
+
+
+def curve_colors(lane: CurveLane, theme: Theme) -> tuple[str, ...]:
+    """Return the colour of every curve of a lane."""
+    n = lane.pyramid.n_channels
+    if n == 1:
+        return (theme.axes[1],)
+    palette = (*theme.axes, theme.text)
+    return tuple(palette[k % len(palette)] for k in range(n))
+
+
+def has_legend(lane: object) -> bool:
+    """Return whether a lane has curves that need names."""
+    return isinstance(lane, CurveLane) and len(lane.names) > 1

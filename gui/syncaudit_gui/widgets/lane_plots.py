@@ -28,14 +28,12 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.frames_paint import frames_height
-from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
-from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
-from syncaudit_gui.widgets.plain_plot import make_plot
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, make_plot
+from syncaudit_gui.widgets.lane_paint import LEGEND_PX, TIER_ROW_PX, curve_colors, has_legend
 from syncaudit_gui.widgets.spectrogram import SHARE
 from syncaudit_gui.widgets.theme import ANY_PX, DARK, Theme
-from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
-__all__ = ["AXIS_PX", "LanePlots"]
+__all__ = ["LanePlots"]
 
 CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
 GHOST_ALPHA = 170
@@ -45,25 +43,6 @@ GHOST_LEAST_S = 2e-4
 LEAST_FILLED = 0.6
 # Longer curve names are not repeated beside their values.
 SHORT_NAME = 2
-
-
-def _height_of(
-    lane: Lane, *, has_turning: bool = True, has_spectrograms: bool = False
-) -> tuple[int, bool]:
-    """Return the minimum height of a lane in pixels, and whether it may grow."""
-    if isinstance(lane, EventsLane):
-        return 24, False
-    if isinstance(lane, FramesLane):
-        return frames_height(lane), False
-    if isinstance(lane, TierLane):
-        return TIER_PX + TIER_ROW_PX * (lane.n_rows - 1), False
-    if isinstance(lane, SoundLane) and has_spectrograms:
-        return SPEECH_PX, True
-    if isinstance(lane, TurningLane) and not has_turning:
-        return 26, False
-    if isinstance(lane, CurveLane | SoundLane | TurningLane):
-        return CURVE_PX + (LEGEND_PX if has_legend(lane) else 0), True
-    return 26, False
 
 
 @dataclass(slots=True)
@@ -103,7 +82,6 @@ class LanePlots(pg.GraphicsLayoutWidget):
 
     @property
     def lanes(self) -> Sequence[Lane]:
-        """The lanes, from top to bottom."""
         return [row.lane for row in self._rows]
 
     def least_height(self) -> int:
@@ -118,17 +96,26 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return sum(least_px for least_px, _ in heights)
 
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
-        model = self._model
-        has_turning = model is not None and bool(model.turning)
-        return _height_of(lane, has_turning=has_turning, has_spectrograms=self.has_spectrograms)
+        """Return the minimum height of a lane in pixels, and whether it may grow."""
+        if isinstance(lane, EventsLane):
+            return 24, False
+        if isinstance(lane, FramesLane):
+            return frames_height(lane), False
+        if isinstance(lane, TierLane):
+            return TIER_PX + TIER_ROW_PX * (lane.n_rows - 1), False
+        if isinstance(lane, SoundLane) and self.has_spectrograms:
+            return SPEECH_PX, True
+        has_turning = self._model is not None and bool(self._model.turning)
+        if isinstance(lane, CurveLane | SoundLane) or (
+            isinstance(lane, TurningLane) and has_turning
+        ):
+            return CURVE_PX + (LEGEND_PX if has_legend(lane) else 0), True
+        return 26, False
 
     def set_model(self, model: ClipModel | None) -> bool:
         """Show the lanes of a clip, reusing the plots of the previous one.
 
-        Returns
-        -------
-        bool
-            Whether the layout has changed.
+        Return whether the layout has changed.
         """
         self._model = model
         lanes = () if model is None else model.lanes
@@ -181,12 +168,10 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._spare.append((row.plot, row.axis))
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
         self.select(self.selected)
 
     def select(self, source: str) -> None:
-        """Mark the lanes of a source."""
         self.selected = source
         for row in self._rows:
             row.axis.set_theme(self._theme, is_selected=row.lane.source == source)

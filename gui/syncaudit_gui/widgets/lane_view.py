@@ -8,9 +8,9 @@ from syncaudit.model import TranscriptStream
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import Lane
 from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, RIGHT_PX
 from syncaudit_gui.widgets.lane_overlay import LaneOverlay
-from syncaudit_gui.widgets.lane_plots import AXIS_PX, LanePlots
-from syncaudit_gui.widgets.plain_plot import RIGHT_PX
+from syncaudit_gui.widgets.lane_plots import LanePlots
 from syncaudit_gui.widgets.spectrogram import SpectrogramCache
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
@@ -24,37 +24,24 @@ class LaneView(QtWidgets.QWidget):
     The plots lie beneath and are never visible: this widget is opaque and shows a snapshot of them.
     """
 
-    scrubbed = QtCore.Signal(float, bool)
-    """Time, and whether the mouse is still down."""
-    range_changed = QtCore.Signal(object)
-    source_selected = QtCore.Signal(str)
     rebuilt = QtCore.Signal(int)
     """The lanes have changed, and can use this height."""
     refreshed = QtCore.Signal()
     """The lanes were redrawn, perhaps over a different time."""
-    nudge_dragged = QtCore.Signal(str, float, bool)
-    """Source, seconds since the drag began, and whether it is over."""
 
-    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.plots = LanePlots(self)
-        self._overlay = overlay = LaneOverlay(self, self)
-        overlay.raise_()
-        overlay.scrubbed.connect(self.scrubbed)
-        overlay.range_changed.connect(self.range_changed)
-        overlay.source_selected.connect(self.source_selected)
-        overlay.nudge_dragged.connect(self.nudge_dragged)
+        self.overlay = LaneOverlay(self)
+        self.overlay.raise_()
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
         self.theme: Theme = DARK
-        self.spectrograms = SpectrogramCache(self.invalidate, self)
-        self._settle = QtCore.QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.timeout.connect(self.refresh)
+        self.spectrograms = SpectrogramCache(self.overlay.invalidate, self)
+        self._settle = QtCore.QTimer(self, singleShot=True, timeout=self.refresh)
         self.setAccessibleName("timeline")
 
     def set_model(self, model: ClipModel | None, timeline: Timeline | None) -> None:
-        """Show a clip."""
         self.model, self.timeline = model, timeline
         self.spectrograms.clear()
         streams = () if model is None else model.streams.values()
@@ -73,13 +60,11 @@ class LaneView(QtWidgets.QWidget):
             self._settle.start(0)  # the layout of the plots is settled by then
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.theme = theme
         self.plots.set_theme(theme)
         self.refresh()
 
     def select(self, source: str) -> None:
-        """Mark the lanes of a source."""
         self.plots.select(source)
         self.refresh()
 
@@ -87,33 +72,14 @@ class LaneView(QtWidgets.QWidget):
         """Redraw the curves after a change of range, clocks or data."""
         if self.timeline is not None:
             self.plots.refresh(self.timeline.visible)
-        self.invalidate()
+        self.overlay.invalidate()
         self.refreshed.emit()
 
     def toggle_spectrograms(self) -> None:
-        """Toggle spectrograms beneath waveforms."""
         self.spectrograms.is_wanted = not self.spectrograms.is_wanted
         self.rebuild()
 
-    def invalidate(self) -> None:
-        """Take a new snapshot at the next paint."""
-        self._overlay.invalidate()
-
-    def cursor_moved(self) -> None:
-        """Redraw the cursor at its new position: two strips."""
-        self._overlay.move_cursor()
-
-    def marks_changed(self) -> None:
-        """Redraw marks and loop."""
-        self._overlay.update()
-
-    @property
-    def n_snapshots(self) -> int:
-        """Number of snapshots of the plots so far."""
-        return self._overlay.n_snapshots
-
     def scale(self) -> TimeScale:
-        """Return the time scale."""
         visible = TimeRange(start_s=0.0, stop_s=1.0)
         if self.timeline is not None:
             visible = self.timeline.visible
@@ -122,7 +88,6 @@ class LaneView(QtWidgets.QWidget):
         )
 
     def lane_at(self, y_px: float) -> Lane | None:
-        """Return the lane at a height."""
         for lane, room in self.plots.rects():
             if room.top() <= y_px < room.bottom():
                 return lane
@@ -130,6 +95,6 @@ class LaneView(QtWidgets.QWidget):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self.plots.setGeometry(self.rect())
-        self._overlay.setGeometry(self.rect())
+        self.overlay.setGeometry(self.rect())
         self.refresh()
         self._settle.start(0)

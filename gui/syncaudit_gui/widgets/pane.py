@@ -6,7 +6,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.decoding import FrameImage
 from syncaudit_gui.widgets.elided import breakable, wrapped_tip
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, ThemedWidget, sized
 
 __all__ = ["CameraPane"]
 
@@ -17,15 +17,10 @@ NAME_FONT_PX, FIGURES_FONT_PX, SMALL_FONT_PX = 11, 10, 9
 NUMBER_PX, MARGIN_PX = 36, 6
 
 
-class CameraPane(QtWidgets.QWidget):
+class CameraPane(ThemedWidget):
     """An image over a caption.
 
-    Parameters
-    ----------
-    camera : str
-        Source name.
-    short_name : str
-        Name for narrow panes: without the prefix shared by all cameras.
+    `short_name` is for narrow panes: without the prefix shared by all cameras.
     """
 
     selected = QtCore.Signal(str)
@@ -40,14 +35,13 @@ class CameraPane(QtWidgets.QWidget):
         self._short_name = short_name or camera
         self.has_two_lines = False
         """Whether the name is above the frame number, not beside it."""
-        self._theme: Theme = DARK
-        self._frame: FrameImage | None = None
+        self.frame: FrameImage | None = None
+        self.words, self.caption, self.fault = "", "", ""
+        """Text instead of the image, beneath it, and over it."""
         self._image: QtGui.QImage | None = None
-        self._words = ""
-        self._caption = ""
         self._is_stale = False
         self._is_selected = False
-        self._fault, self._description = "", ""
+        self._description = ""
         self.n_paints = 0
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(f"camera {camera}")
@@ -55,13 +49,10 @@ class CameraPane(QtWidgets.QWidget):
 
     def needs_two_lines(self, width_px: int) -> bool:
         """Return whether the name does not fit beside the frame number."""
-        name = QtGui.QFontMetrics(self._font_of(NAME_FONT_PX)).horizontalAdvance(self._short_name)
+        name = QtGui.QFontMetrics(sized(self.font(), NAME_FONT_PX)).horizontalAdvance(
+            self._short_name
+        )
         return name + NUMBER_PX + 2 * MARGIN_PX > width_px
-
-    def _font_of(self, size_px: int) -> QtGui.QFont:
-        font = QtGui.QFont(self.font())
-        font.setPixelSize(size_px)
-        return font
 
     def _caption_px(self) -> int:
         return CAPTION_PX + LINE_PX * self.has_two_lines
@@ -74,75 +65,48 @@ class CameraPane(QtWidgets.QWidget):
             max(1, round((self.height() - self._caption_px() - 1) * ratio)),
         )
 
-    def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
-        self._theme = theme
-        self.update()
-
     def set_selected(self, is_selected: bool) -> None:
-        """Mark the pane as the selected source."""
         if is_selected != self._is_selected:
             self._is_selected = is_selected
             self.update()
 
     def show_frame(self, frame: FrameImage, caption: str, *, is_stale: bool) -> None:
-        """Show a frame."""
-        self._frame = frame
-        self._words = frame.error
+        self.frame = frame
+        self.words = frame.error
         if frame.pixels is None:
             self._image = None
         else:
             height, width, _ = frame.pixels.shape
-            # The image is a view: `_frame` keeps its memory.
+            # The image is a view: `frame` keeps its memory.
             self._image = QtGui.QImage(
                 frame.pixels.data, width, height, 4 * width, QtGui.QImage.Format.Format_RGB32
             )
             self._image.setDevicePixelRatio(self.devicePixelRatioF())
-        self._caption, self._is_stale = caption, is_stale
-        self._update(f"{caption} {self._words}")
+        self.caption, self._is_stale = caption, is_stale
+        self._update(f"{caption} {self.words}")
 
     def show_fault(self, words: str) -> None:
         """Show a fault over the image; nothing if `words` is empty."""
-        if words != self._fault:
-            self._fault = words
+        if words != self.fault:
+            self.fault = words
             self._update(self._description)
-
-    @property
-    def fault(self) -> str:
-        """The fault shown over the image."""
-        return self._fault
 
     def show_words(self, words: str, caption: str = "") -> None:
         """Show text instead of an image."""
-        if self._frame is None and words == self._words and caption == self._caption:
+        if self.frame is None and words == self.words and caption == self.caption:
             return
-        self._frame, self._image = None, None
-        self._words, self._caption, self._is_stale = words, caption, False
+        self.frame, self._image = None, None
+        self.words, self.caption, self._is_stale = words, caption, False
         self._update(f"{words} {caption}")
-
-    @property
-    def frame(self) -> FrameImage | None:
-        """The frame on screen."""
-        return self._frame
-
-    @property
-    def words(self) -> str:
-        """The text shown instead of an image."""
-        return self._words
-
-    @property
-    def caption(self) -> str:
-        """The text beneath the image."""
-        return self._caption
 
     def _update(self, description: str) -> None:
         self._description = description
-        self.setAccessibleDescription(f"{self._fault} {description}".strip())
+        self.setAccessibleDescription(f"{self.fault} {description}".strip())
         self.update()
 
     def event(self, event: QtCore.QEvent) -> bool:
         if event.type() == QtCore.QEvent.Type.ToolTip:  # names, ages and words may be cut
-            lines = (self.camera, self._caption, self._words)
+            lines = (self.camera, self.caption, self.words)
             self.setToolTip(wrapped_tip("\n".join(line for line in lines if line)))
         return super().event(event)
 
@@ -157,13 +121,13 @@ class CameraPane(QtWidgets.QWidget):
             left = room.left() + int((room.width() - size.width()) / 2)
             top = room.top() + int((room.height() - size.height()) / 2)
             painter.drawImage(QtCore.QPointF(left, top), self._image)
-            if self._frame is not None and self._frame.is_coarse:
+            if self.frame is not None and self.frame.is_coarse:
                 self._tag(painter, room, "≈ key frame", is_left=False)
-        elif self._words:
+        elif self.words:
             painter.setPen(theme.color("dim"))
             self._paint_words(painter, room.adjusted(8, 4, -8, -4))
-        if self._fault:
-            self._tag(painter, room, self._fault, is_left=True)
+        if self.fault:
+            self._tag(painter, room, self.fault, is_left=True)
         self._paint_caption(painter)
         if self._is_selected:
             painter.setPen(QtGui.QPen(theme.color("accent"), 1))
@@ -177,7 +141,7 @@ class CameraPane(QtWidgets.QWidget):
         def fits(words: str) -> bool:
             return metrics.boundingRect(room, middle, words).height() <= room.height()
 
-        words = breakable(self._words)
+        words = breakable(self.words)
         if not fits(words):
             words = words.partition(": ")[2] or words  # the problem without the file name
         if fits(words):
@@ -200,16 +164,16 @@ class CameraPane(QtWidgets.QWidget):
         box = QtCore.QRect(left, top, width, 18)
         painter.fillRect(box, QtGui.QColor(0, 0, 0, 170))
         painter.setPen(QtGui.QColor("#f0e442"))
-        painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+        painter.drawText(box, ALIGN_CENTER, words)
 
     def _paint_caption(self, painter: QtGui.QPainter) -> None:
         theme, flags = self._theme, QtCore.Qt.AlignmentFlag
         margin_px = MARGIN_PX // 2 if self.has_two_lines else MARGIN_PX
         below_px = self.height() - CAPTION_PX
         box = QtCore.QRect(margin_px, below_px, self.width() - 2 * margin_px, CAPTION_PX)
-        painter.setFont(self._font_of(FIGURES_FONT_PX))
+        painter.setFont(sized(self.font(), FIGURES_FONT_PX))
         painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
-        caption, metrics = self._caption, painter.fontMetrics()
+        caption, metrics = self.caption, painter.fontMetrics()
         share = 1.0 if self.has_two_lines else 0.55
         if metrics.horizontalAdvance(caption) > share * box.width():
             caption = caption.partition(" ")[0]  # the frame number; its age is in the description
@@ -233,7 +197,7 @@ class CameraPane(QtWidgets.QWidget):
             (self._short_name, SMALL_FONT_PX),
         )
         for name, size_px in ways:
-            font = self._font_of(size_px)
+            font = sized(self.font(), size_px)
             metrics = QtGui.QFontMetrics(font)
             if metrics.horizontalAdvance(name) <= room_px:
                 break

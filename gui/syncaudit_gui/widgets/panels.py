@@ -27,13 +27,7 @@ SIDE_PX, SIDE_SHARE, LEAST_SIDE_PX = 400, 0.38, 220
 
 
 class WindowPanels:
-    """The panels of a window, laid out in it; signals are not connected yet.
-
-    Parameters
-    ----------
-    window : QWidget
-        The window to fill.
-    """
+    """The panels of a window, laid out in it; signals are not connected yet."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         self.films, self.lanes = Filmstrip(), LaneView()
@@ -44,10 +38,7 @@ class WindowPanels:
         self.scroller = _scrolled(self.lanes)
         self.down = QtWidgets.QSplitter(QtCore.Qt.Orientation.Vertical)
         self.ruler = Ruler(self.lanes)
-        timeline = QtWidgets.QWidget()
-        over_ruler = QtWidgets.QVBoxLayout(timeline)
-        over_ruler.setContentsMargins(0, 0, 0, 0)
-        over_ruler.setSpacing(0)
+        timeline, over_ruler = _column(0)
         self.comparison = ComparisonView()
         over_ruler.addWidget(self.comparison)
         over_ruler.addSpacing(4)
@@ -62,28 +53,19 @@ class WindowPanels:
         self.message = Message()
         self.headline = ElidedLabel(elided=QtCore.Qt.TextElideMode.ElideRight, least_px=11)
         self.headline.setProperty("role", "headline")
-        clip = QtWidgets.QWidget()
-        under_headline = QtWidgets.QVBoxLayout(clip)
-        under_headline.setContentsMargins(0, 0, 0, 0)
-        under_headline.setSpacing(2)
+        clip, under_headline = _column(2)
         under_headline.addWidget(self.headline)
         under_headline.addWidget(self.down, 1)
         self.left = QtWidgets.QStackedWidget()
         self.left.addWidget(clip)
         self.left.addWidget(self.message)
-        side = QtWidgets.QWidget()
-        column = QtWidgets.QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
+        side, column = _column(6)
         for panel in (self.sources, self.progress, self.evidence, self.events):
             column.addWidget(panel)
         column.addWidget(self.clips, 1)
         # As wide as the available room, however long a name is.
         side.setMinimumWidth(1)
-        right = QtWidgets.QWidget()
-        over_labels = QtWidgets.QVBoxLayout(right)
-        over_labels.setContentsMargins(0, 0, 0, 0)
-        over_labels.setSpacing(6)
+        right, over_labels = _column(6)
         over_labels.addWidget(_scrolled(side), 1)
         over_labels.addWidget(self.labels)
         self.across = QtWidgets.QSplitter(QtCore.Qt.Orientation.Horizontal)
@@ -94,10 +76,8 @@ class WindowPanels:
         self.across.setSizes([1000, SIDE_PX])
         self.across.setHandleWidth(6)
         self.down.setHandleWidth(6)
-        content = QtWidgets.QWidget()
-        rows = QtWidgets.QVBoxLayout(content)
+        content, rows = _column(2)
         rows.setContentsMargins(6, 6, 6, 2)
-        rows.setSpacing(2)
         rows.addWidget(self.across, 1)
         rows.addWidget(self.transport)
         self.start = StartPage()
@@ -108,7 +88,6 @@ class WindowPanels:
         self.sheet = KeySheet(window)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         for part in (
             self.films,
             self.lanes,
@@ -148,6 +127,15 @@ class WindowPanels:
         self.comparison.setFixedHeight(comparison_height(room))
         wanted = self.films.wanted_height(self.down.width(), room)
         self.down.setSizes([wanted, max(1, room - wanted)])
+
+
+def _column(spacing_px: int) -> tuple[QtWidgets.QWidget, QtWidgets.QVBoxLayout]:
+    """Return a widget, and its layout from top to bottom."""
+    widget = QtWidgets.QWidget()
+    column = QtWidgets.QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(spacing_px)
+    return widget, column
 
 
 def _scrolled(content: QtWidgets.QWidget) -> QtWidgets.QScrollArea:

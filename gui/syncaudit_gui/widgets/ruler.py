@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit_gui.viewmodel.events import EVENT_GLYPHS
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_time
-from syncaudit_gui.widgets.lane_axis import AXIS_PX
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, RIGHT_PX
 from syncaudit_gui.widgets.lane_view import LaneView
-from syncaudit_gui.widgets.plain_plot import RIGHT_PX
-from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.theme import ThemedWidget
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["Ruler"]
@@ -21,15 +20,10 @@ LABEL_PX = 90
 LEAST_THUMB_PX = 8.0
 
 
-class Ruler(QtWidgets.QWidget):
+class Ruler(ThemedWidget):
     """Round times under the grid lines of the lanes, above a bar of the whole clip.
 
     Dragging along the bar moves the visible part.
-
-    Parameters
-    ----------
-    lanes : LaneView
-        Lanes that share its time scale.
     """
 
     range_changed = QtCore.Signal(object)
@@ -37,16 +31,10 @@ class Ruler(QtWidgets.QWidget):
     def __init__(self, lanes: LaneView) -> None:
         super().__init__()
         self._lanes = lanes
-        self._theme: Theme = DARK
         self._held_s: float | None = None
         self.setFixedHeight(TIMES_PX + OVERVIEW_PX)
         self.setToolTip("the whole clip, its events and the visible part: drag it")
         lanes.refreshed.connect(self.update)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
-        self._theme = theme
-        self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore
 
 from syncaudit.formatting import PLUS_MINUS
 from syncaudit.formatting import word_drift as word_drift_fully
@@ -10,6 +10,7 @@ from syncaudit.formatting import word_offset as word_offset_fully
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.viewmodel.wording import short_names, word_drift, word_nudge, word_offset
+from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
@@ -34,35 +35,23 @@ class SourcesPanel(Panel):
         super().__init__("SOURCES")
         self._theme: Theme = DARK
         self._model: ClipModel | None = None
-        self.corrected = QtWidgets.QPushButton("correct (C)")
-        self.corrected.setCheckable(True)
-        self.corrected.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.corrected.setToolTip("Draw everything on corrected clocks (C; hold for a glance)")
+        tip = "Draw everything on corrected clocks (C; hold for a glance)"
+        self.corrected = button("correct (C)", tip, is_checkable=True)
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
-        self.ghost = QtWidgets.QLabel("dotted: raw")
-        self.ghost.setProperty("role", "dim")
+        self.ghost = dim_label("dotted: raw")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
         self.table = CellTable(("source", "offset ± 1 se, ms", "drift, ppm", "nudge"), _TIPS)
-        self.view = plain_table(self.table, "sources", middle=0)
-        self.view.clicked.connect(lambda index: self._click(index.row()))
+        self.view = plain_table(self.table, "sources", self._click, middle=0)
         self.body.addWidget(self.view)
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self._theme = theme
 
     def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:
         """Show the sources of a clip.
 
-        Parameters
-        ----------
-        model : ClipModel, optional
-            None to show nothing.
-        selected : str
-            Source that is selected.
-        is_hidden : bool
-            Whether estimates are hidden for blind labelling.
+        Estimates can be hidden for blind labelling.
         """
         self._model = model
         names = model.selectable if model is not None else ()
@@ -103,30 +92,33 @@ class SourcesPanel(Panel):
                 dict.fromkeys((*problems, *(f.message for f in judged.reasons_of(name))))
             )
         tip = "\n".join(problems)
-        words, drift = self._figures(model, name, estimate, judged)
         glyph, color = GLYPHS[verdict], theme.verdict(verdict) if verdict else None
         return (
             Cell(f"{glyph} {name}", color, tip, short=f"{glyph} {short_name}"),
-            Cell(words.text, words.color, words.tip, is_number=True),
-            Cell(drift.text, drift.color, drift.tip, is_number=True),
+            *self._figures(model, name, estimate, judged),
             Cell(word_nudge(model.nudges_s.get(name, 0.0)), is_number=True),
         )
 
     def _figures(
         self, model: ClipModel, name: str, estimate: SourceEstimate | None, judged: Judgement | None
     ) -> tuple[Cell, Cell]:
+        """Return the offset of a source and its drift."""
         dim = self._theme.dim
+
+        def cells(text: str, color: str, tip: str = "") -> tuple[Cell, Cell]:
+            return Cell(text, color, tip, is_number=True), Cell("")
+
         if name not in model.streams:
-            return Cell("not read", self._theme.rejected), Cell("")
+            return cells("not read", self._theme.rejected)
         if estimate is None or judged is None:
-            return Cell("–", dim), Cell("")
+            return cells("–", dim)
         stream = model.streams[name]
         if judged.reference is not None and stream.clock == judged.reference:
-            tip = f"This clock gives reference time.{_word_step(estimate)[1]}"
-            return Cell(f"reference{_word_step(estimate)[0]}", dim, tip), Cell("")
+            step, step_tip = _word_step(estimate)
+            return cells(f"reference{step}", dim, f"This clock gives reference time.{step_tip}")
         if not estimate.is_observable or estimate.offset_s is None:
             tip = estimate.why_unmeasured or "nothing to measure it against"
-            return Cell("unobservable", dim, f"{name}: {tip}."), Cell("")
+            return cells("unobservable", dim, f"{name}: {tip}.")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)
@@ -135,8 +127,10 @@ class SourcesPanel(Panel):
         drift_tip = ""
         if estimate.drift_ppm is not None:
             drift_tip = word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)
-        return Cell(words, color, tip), Cell(
-            word_drift(estimate.drift_ppm, estimate.drift_std_ppm), dim, drift_tip
+        drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
+        return (
+            Cell(words, color, tip, is_number=True),
+            Cell(drift, dim, drift_tip, is_number=True),
         )
 
 

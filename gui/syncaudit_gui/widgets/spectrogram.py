@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.lanes import Lane, SoundLane
-from syncaudit_gui.viewmodel.seconds import sample_times
-from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.viewmodel.lanes import Lane, SoundLane, sample_times
+from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["SpectrogramCache"]
@@ -28,12 +27,7 @@ MAX_KHZ = 8.0
 class SpectrogramCache(QtCore.QObject):
     """The last spectrogram of each sound.
 
-    Parameters
-    ----------
-    on_made : callable
-        Called when a new one is ready.
-    parent : QObject, optional
-        Its owner.
+    `on_made` is called when a new one is ready.
     """
 
     _made = QtCore.Signal(str, object, object)
@@ -75,7 +69,7 @@ class SpectrogramCache(QtCore.QObject):
         if wanted is None:
             painter.setPen(theme.color("dim"))
             words = f"zoom in to {MAX_SPAN_S:.0f} s or less for a spectrogram"
-            painter.drawText(room, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+            painter.drawText(room, ALIGN_CENTER, words)
             return
         found = self._done.get(lane.source)
         if found is None or found[0] != wanted:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.widgets.elided import heading, wrapped_tip
+from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT
 
 __all__ = ["Cell", "CellDelegate", "CellModel", "CellTable", "Panel", "plain_table", "tip_of"]
 
 # Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
-# Plain integers: Qt's flags are slow to combine.
-_VERTICAL = QtCore.Qt.AlignmentFlag.AlignVCenter
-ALIGN_LEFT = int(QtCore.Qt.AlignmentFlag.AlignLeft | _VERTICAL)
-ALIGN_RIGHT = int(QtCore.Qt.AlignmentFlag.AlignRight | _VERTICAL)
 _MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.ElideRight
 
 
@@ -35,7 +32,6 @@ class CellModel(QtCore.QAbstractTableModel):
     """A table of cells, which `CellDelegate` draws and screen readers read."""
 
     def cell(self, row: int, column: int) -> Cell:
-        """Return the cell at a position."""
         raise NotImplementedError
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
@@ -51,12 +47,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
     Text that does not fit is shown on hovering.
 
-    Parameters
-    ----------
-    view : QTableView
-        Table of a `CellModel`.
-    middle : int, optional
-        Column whose text is elided in the middle: names that differ at their ends.
+    Text of the column `middle` is elided in the middle: names that differ at their ends.
     """
 
     def __init__(self, view: QtWidgets.QTableView, *, middle: int | None = None) -> None:
@@ -161,18 +152,15 @@ class CellTable(CellModel):
 
 
 def plain_table(
-    model: QtCore.QAbstractItemModel, name: str, *, middle: int | None = None
+    model: QtCore.QAbstractItemModel,
+    name: str,
+    on_click: Callable[[int], object],
+    *,
+    middle: int | None = None,
 ) -> QtWidgets.QTableView:
     """Return a view of a table: whole-row selection, no grid, no editing.
 
-    Parameters
-    ----------
-    model : QAbstractItemModel
-        Content.
-    name : str
-        Name for screen readers.
-    middle : int, optional
-        As for `CellDelegate`.
+    `name` is for screen readers, `on_click` gets the row, and `middle` is as for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
     model.setParent(view)
@@ -188,6 +176,7 @@ def plain_table(
     view.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     view.setTextElideMode(QtCore.Qt.TextElideMode.ElideRight)
     view.setMinimumHeight(2 * ROW_PX)
+    view.clicked.connect(lambda index: on_click(index.row()))
     across, down = view.horizontalHeader(), view.verticalHeader()
     if across is not None and down is not None:
         across.setHighlightSections(False)

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyqtgraph.Qt import QtGui
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = ["ANY_PX", "DARK", "GLYPHS", "LIGHT", "Theme", "stylesheet", "ui_font"]
+__all__ = [
+    "ALIGN_CENTER",
+    "ALIGN_LEFT",
+    "ALIGN_RIGHT",
+    "ANY_PX",
+    "DARK",
+    "GLYPHS",
+    "LIGHT",
+    "Theme",
+    "ThemedWidget",
+    "sized",
+    "stylesheet",
+    "ui_font",
+]
 
 # Qt's value for an unlimited size, which has no name there.
 ANY_PX = 16_777_215
+# Plain integers: Qt's flags are slow to combine.
+_VERTICAL = QtCore.Qt.AlignmentFlag.AlignVCenter
+ALIGN_LEFT = int(QtCore.Qt.AlignmentFlag.AlignLeft | _VERTICAL)
+ALIGN_RIGHT = int(QtCore.Qt.AlignmentFlag.AlignRight | _VERTICAL)
+ALIGN_CENTER = int(QtCore.Qt.AlignmentFlag.AlignCenter)
 GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?", None: "·"}
 
 
@@ -31,7 +49,6 @@ class Theme:
     rejected: str
 
     def verdict(self, verdict: str | None) -> str:
-        """Return the colour of a verdict."""
         known = {"pass": self.passed, "reject": self.rejected, "unverified": self.unverified}
         return known.get(verdict or "", self.dim)
 
@@ -71,6 +88,24 @@ LIGHT = Theme(
     unverified="#7d6b00",
     rejected="#b34700",
 )
+
+
+class ThemedWidget(QtWidgets.QWidget):
+    """A widget that paints itself in the colours of a theme."""
+
+    _theme: Theme = DARK
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._theme = theme
+        self.update()
+
+
+def sized(font: QtGui.QFont, size_px: int) -> QtGui.QFont:
+    """Return a font in another size."""
+    changed = QtGui.QFont(font)
+    changed.setPixelSize(size_px)
+    return changed
 
 
 def ui_font() -> QtGui.QFont:

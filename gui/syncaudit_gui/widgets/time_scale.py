@@ -12,31 +12,20 @@ __all__ = ["TimeScale"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
-    """A range of time mapped to a range of pixels.
-
-    Parameters
-    ----------
-    visible : TimeRange
-        The visible range.
-    left_px, right_px : float
-        Its position on screen.
-    """
+    """A range of time mapped to a range of pixels."""
 
     visible: TimeRange
-    left_px: float
+    left_px: float  # its position on screen
     right_px: float
 
     @property
     def px_per_s(self) -> float:
-        """Pixels per second."""
         return (self.right_px - self.left_px) / max(self.visible.span_s, 1e-12)
 
     def x_of(self, time_s: float) -> float:
-        """Return the pixel of a time."""
         return self.left_px + (time_s - self.visible.start_s) * self.px_per_s
 
     def time_at(self, x_px: float) -> float:
-        """Return the time at a pixel."""
         return self.visible.start_s + (x_px - self.left_px) / max(self.px_per_s, 1e-12)
 
     def ticks(self, apart_px: float = 90.0) -> tuple[list[float], int]:

@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.wording import word_span, word_time
-from syncaudit_gui.widgets.elided import ElidedLabel
+from syncaudit_gui.widgets.elided import ElidedLabel, button, dim_label
 
 __all__ = ["Transport"]
 
@@ -32,8 +32,7 @@ class Transport(QtWidgets.QWidget):
         self.loop = self._button("loop ±0.5 s", Action.LOOP, "loop around the cursor (E)")
         self.loop.setCheckable(True)
         self.measured = QtWidgets.QLabel("")
-        self.span = QtWidgets.QLabel("")
-        self.span.setProperty("role", "dim")
+        self.span = dim_label()
         self.message = ElidedLabel()
         self.message.setProperty("role", "dim")
         self.message.setSizePolicy(
@@ -48,9 +47,7 @@ class Transport(QtWidgets.QWidget):
         line.addWidget(self.events)
         line.addWidget(self.theme)
         line.addWidget(self.keys)
-        self._fade = QtCore.QTimer(self)
-        self._fade.setSingleShot(True)
-        self._fade.timeout.connect(lambda: self.message.setText(""))
+        self._fade = QtCore.QTimer(self, singleShot=True, timeout=lambda: self.message.setText(""))
 
     def announce(self, words: str, *, stays: bool = False) -> None:
         """Show a message for a while."""
@@ -65,8 +62,8 @@ class Transport(QtWidgets.QWidget):
         self.play.setAccessibleName("pause" if is_playing else "play")
         self.speed.setText(f"{speed:g}×")
         has_timeline = timeline is not None
-        for button in (self.play, self.speed, self.loop):
-            button.setEnabled(has_timeline)
+        for own in (self.play, self.speed, self.loop):
+            own.setEnabled(has_timeline)
         if timeline is None:
             self.time.setText("")
             self.measured.setText("")
@@ -82,9 +79,7 @@ class Transport(QtWidgets.QWidget):
         self.span.setText(f"view {word_time(timeline.visible.span_s, digits=2)}")
 
     def _button(self, words: str, action: Action, tip: str) -> QtWidgets.QPushButton:
-        button = QtWidgets.QPushButton(words)
-        button.setProperty("role", "flat")
-        button.setToolTip(tip)
-        button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        button.clicked.connect(lambda: self.acted.emit(action))
-        return button
+        found = button(words, tip)
+        found.setProperty("role", "flat")
+        found.clicked.connect(lambda: self.acted.emit(action))
+        return found

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.wording import word_span
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.audit_controller import AuditController
@@ -23,6 +23,9 @@ from syncaudit_gui.window.decision_controller import DecisionController
 from syncaudit_gui.window.opening_controller import OpeningController
 from syncaudit_gui.window.player import Player
 
+if TYPE_CHECKING:
+    from syncaudit_gui.window.window import ViewerWindow
+
 __all__ = ["Actions"]
 
 ZOOM = 1.6
@@ -30,33 +33,8 @@ ZOOM = 1.6
 STEP_S = 0.04
 
 
-class WindowVerbs(Protocol):
-    """Actions on the window itself."""
-
-    def toggle_theme(self) -> None:
-        """Toggle between dark and light."""
-
-    def grab(self) -> QtGui.QPixmap:
-        """Return an image of the window."""
-
-    def close(self) -> bool:
-        """Close the window."""
-
-
 class Actions:
-    """Implements the actions of keys and buttons.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display, player, opening, audits, decisions
-        Controllers that carry out the actions.
-    window : WindowVerbs
-        Window for snapshots.
-    """
+    """Implements the actions of keys and buttons."""
 
     def __init__(
         self,
@@ -68,7 +46,7 @@ class Actions:
         audits: AuditController,
         decisions: DecisionController,
         *,
-        window: WindowVerbs,
+        window: ViewerWindow,
     ) -> None:
         self._work, self._panels, self._display, self._player = work, panels, display, player
         self._audits, self._decisions, self._window = audits, decisions, window
@@ -83,13 +61,7 @@ class Actions:
             Action.FASTER: partial(self._speed, 1),
             Action.NEXT_EVENT: partial(self._event, 1),
             Action.PREVIOUS_EVENT: partial(self._event, -1),
-            Action.NEXT_FLASH: partial(self._event, 1, EventKind.FLASH),
-            Action.NEXT_TURN: partial(self._event, 1, EventKind.TURN),
-            Action.NEXT_BUMP: partial(self._event, 1, EventKind.BUMP),
-            Action.NEXT_BRAKE: partial(self._event, 1, EventKind.BRAKE),
-            Action.NEXT_ONSET: partial(self._event, 1, EventKind.ONSET),
-            Action.NEXT_FAULT: partial(self._event, 1, EventKind.FAULT),
-            Action.NEXT_STEP: partial(self._event, 1, EventKind.STEP),
+            **{Action(f"next_{kind}"): partial(self._event, 1, kind) for kind in EventKind},
             Action.LOOP: self._loop,
             Action.MEASURE: self._measure,
             Action.SOURCE_UP: partial(self._source, -1),
@@ -135,11 +107,8 @@ class Actions:
     def focus(self, clicked: QtWidgets.QWidget | None) -> None:
         """Determine from a click whether the user works on the clip or on the list.
 
-        Parameters
-        ----------
-        clicked : QWidget, optional
-            The clicked widget; None if the clip was just opened. A click near the list may have
-            missed the filter, and what is typed next must not label anything.
+        `clicked` is None if the clip was just opened. A click near the list may have missed the
+        filter, and what is typed next must not label anything.
         """
         clips = self._panels.clips
         is_beside = clicked is clips or (clicked is not None and clips.isAncestorOf(clicked))

@@ -26,6 +26,7 @@ __all__ = [
     "Start",
     "make_application",
     "make_window",
+    "open_start",
     "recent_sources",
     "remember_source",
     "restore_layout",
@@ -40,47 +41,21 @@ MOST_RECENT = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Initial state of the window.
+    """Initial state of the window."""
 
-    Parameters
-    ----------
-    source : str, optional
-        Manifest or output folder.
-    rules : mapping
-        Rules of the data set that `source` is.
-    clip_id : str, optional
-        Clip; by default the first.
-    verdicts, labels : Path, optional
-        As for `open_collection`.
-    at_s, span_s : float, optional
-        Cursor and length of the view.
-    selected : str, optional
-        Source.
-    is_corrected : bool
-        Whether clocks are drawn corrected.
-    is_blind : bool
-        Whether verdicts are hidden until their clips are labelled.
-    is_auditing : bool
-        Whether clips without a verdict are audited.
-    policy : Policy, optional
-        Policy of audits; default is the profile ``driving``.
-    theme : str, optional
-        ``dark`` or ``light``; by default as last time.
-    """
-
-    source: str | None = None
-    rules: Mapping[str, Any] = field(default_factory=dict)
-    clip_id: str | None = None
-    verdicts: Path | None = None
+    source: str | None = None  # manifest or output folder
+    rules: Mapping[str, Any] = field(default_factory=dict)  # rules of the data set that `source` is
+    clip_id: str | None = None  # clip; by default the first
+    verdicts: Path | None = None  # as for `open_collection`
     labels: Path | None = None
-    at_s: float | None = None
+    at_s: float | None = None  # cursor and length of the view
     span_s: float | None = None
     selected: str | None = None
-    is_corrected: bool = False
-    is_blind: bool = False
-    is_auditing: bool = True
-    policy: Policy | None = None
-    theme: str | None = None
+    is_corrected: bool = False  # whether clocks are drawn corrected
+    is_blind: bool = False  # whether verdicts are hidden until their clips are labelled
+    is_auditing: bool = True  # whether clips without a verdict are audited
+    policy: Policy | None = None  # policy of audits; default is the profile ``driving``
+    theme: str | None = None  # ``dark`` or ``light``; by default as last time
 
 
 def make_application() -> QtWidgets.QApplication:
@@ -111,10 +86,7 @@ def _end_windows() -> None:
 def run_viewer(start: Start) -> int:
     """Show the window until it is closed, and return the exit code.
 
-    Raises
-    ------
-    UsageError
-        If there is no screen, or the source cannot be opened.
+    UsageError if there is no screen, or the source cannot be opened.
     """
     _check_screen()
     application = make_application()
@@ -137,14 +109,7 @@ def run_viewer(start: Start) -> int:
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
         window.opening.refused.connect(refuse)
-        window.opening.open_source(
-            start.source,
-            rules=start.rules,
-            verdicts=start.verdicts,
-            labels=start.labels,
-            clip_id=start.clip_id,
-            is_blind=start.is_blind,
-        )
+        open_start(window, start)
     window.show()
     # Python only handles Ctrl-C in the terminal while it runs: a timer makes it run.
     signal.signal(signal.SIGINT, lambda *_: window.close())
@@ -167,6 +132,18 @@ def make_window(start: Start) -> ViewerWindow:
         theme=LIGHT if start.theme == "light" else DARK,
         is_auditing=start.is_auditing,
         policy=start.policy,
+    )
+
+
+def open_start(window: ViewerWindow, start: Start) -> None:
+    """Open the requested source."""
+    window.opening.open_source(
+        start.source or "",
+        rules=start.rules,
+        verdicts=start.verdicts,
+        labels=start.labels,
+        clip_id=start.clip_id,
+        is_blind=start.is_blind,
     )
 
 
@@ -217,17 +194,7 @@ def remember_source(settings: QtCore.QSettings, source: str) -> None:
 def restore_layout(
     window: ViewerWindow, settings: QtCore.QSettings, *, keeps_theme: bool = False
 ) -> None:
-    """Restore the saved layout of a window; invalid settings are ignored.
-
-    Parameters
-    ----------
-    window : ViewerWindow
-        Not shown yet.
-    settings : QSettings
-        The saved settings.
-    keeps_theme : bool
-        Whether to keep the window's own theme.
-    """
+    """Restore the saved layout of a window; invalid settings are ignored."""
     geometry = settings.value("geometry")
     if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
         window.resize(1440, 900)

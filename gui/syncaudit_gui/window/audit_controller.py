@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pyqtgraph.Qt import QtCore
-
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.turning import camera_turning
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.clip_display import ClipDisplay
@@ -15,27 +13,12 @@ from syncaudit_gui.window.clip_display import ClipDisplay
 __all__ = ["AuditController"]
 
 
-class AuditController(QtCore.QObject):
-    """Starts and stops audits of the open clip.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display : ClipDisplay
-        Display of the clip.
-    auditor : Auditor
-        Runs the audits.
-    """
-
-    ended = QtCore.Signal()
+class AuditController:
+    """Starts and stops audits of the open clip."""
 
     def __init__(
         self, work: Workspace, panels: WindowPanels, display: ClipDisplay, auditor: Auditor
     ) -> None:
-        super().__init__(auditor)
         self._work, self._panels, self._display = work, panels, display
         self._auditor = auditor
         auditor.progressed.connect(panels.progress.show_progress)
@@ -53,19 +36,17 @@ class AuditController(QtCore.QObject):
             self._auditor.begin(opened.model)
 
     def cancel(self) -> None:
-        """Stop the running audit."""
         if self._auditor.cancel():
             self._panels.progress.hide()
             self._display.show_panels()
             self._panels.transport.announce("audit cancelled")
 
     def forget(self) -> None:
-        """Forget all results, as another collection is opened."""
-        self._auditor.forget()
+        self._auditor.results.clear()
 
     def take_known(self) -> None:
         """Show the result of an earlier audit of this clip in this session, if there is one."""
-        known = self._auditor.known(self._work.clip_id)
+        known = self._auditor.results.get(self._work.clip_id)
         if known is not None:
             self.take(known)
 
@@ -87,10 +68,8 @@ class AuditController(QtCore.QObject):
         self._panels.clips.refresh()
         self._display.show_selected(session.selected)
         self._display.show_clocks()
-        self.ended.emit()
 
     def _failed(self, why: str) -> None:
         self._panels.progress.hide()
         self._display.show_panels()
         self._panels.transport.announce(f"✕ {why}", stays=True)
-        self.ended.emit()

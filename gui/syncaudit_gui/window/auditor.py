@@ -8,8 +8,13 @@ from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import CameraStream
 from syncaudit.policy import Policy
-from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
-from syncaudit_gui.audits.result import AuditMessage
+from syncaudit_gui.audits import (
+    AuditFailed,
+    AuditMessage,
+    AuditProcess,
+    AuditProgress,
+    AuditResult,
+)
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
 
 __all__ = ["Auditor"]
@@ -18,15 +23,7 @@ KEPT = 20
 
 
 class Auditor(QtCore.QObject):
-    """Starts and stops audit processes, and brings their messages to the window's thread.
-
-    Parameters
-    ----------
-    policy : Policy, optional
-        Default is the profile ``driving``.
-    parent : QObject
-        Owner of this object.
-    """
+    """Starts and stops audit processes, and brings their messages to the window's thread."""
 
     progressed = QtCore.Signal(object)
     finished = QtCore.Signal(object)
@@ -38,27 +35,13 @@ class Auditor(QtCore.QObject):
         self._policy = policy
         self._process: AuditProcess | None = None
         self._clip_id = ""
-        self._results: OrderedDict[str, AuditResult] = OrderedDict()
+        self.results: OrderedDict[str, AuditResult] = OrderedDict()
+        """The latest of this session, by clip."""
         self._received.connect(self._take)
 
     @property
     def is_running(self) -> bool:
-        """Whether an audit is running."""
         return self._process is not None
-
-    def known(self, clip_id: str) -> AuditResult | None:
-        """Return the result of an audit in this session; None if there is none."""
-        return self._results.get(clip_id)
-
-    def forget(self) -> None:
-        """Forget all results, as another collection is opened."""
-        self._results.clear()
-
-    def keep(self, clip_id: str, result: AuditResult) -> None:
-        """Keep a result."""
-        self._results[clip_id] = result
-        while len(self._results) > KEPT:
-            self._results.popitem(last=False)
 
     def begin(self, model: ClipModel) -> None:
         """Start an audit, stopping a running one."""
@@ -96,5 +79,7 @@ class Auditor(QtCore.QObject):
         if isinstance(message, AuditFailed):
             self.failed.emit(message.why)
         else:
-            self.keep(clip_id, message)
+            self.results[clip_id] = message
+            if len(self.results) > KEPT:
+                self.results.popitem(last=False)
             self.finished.emit(message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from syncaudit_gui.viewmodel.comparing import compare
+from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.timeline import TimeRange
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.player import Player
@@ -17,21 +17,7 @@ N_AHEAD = 4
 
 
 class ClipDisplay:
-    """Updates the panels to the state of the session.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    player : Player
-        Moves the cursor.
-    sound : SoundOutput
-        Plays along with it.
-    auditor : Auditor
-        Knows whether an audit would provide more.
-    """
+    """Updates the panels to the state of the session."""
 
     def __init__(
         self,
@@ -61,7 +47,6 @@ class ClipDisplay:
         self.show_panels()
 
     def move_to(self, time_s: float, *, is_hasty: bool = False, follow: bool = True) -> None:
-        """Move the cursor."""
         timeline = self._work.timeline
         if timeline is None:
             return
@@ -94,7 +79,6 @@ class ClipDisplay:
             self._panels.transport.announce(why_silent)
 
     def show_range(self, wanted: TimeRange) -> None:
-        """Show another part of the clip."""
         timeline = self._work.timeline
         if timeline is not None:
             timeline.show(wanted)
@@ -106,14 +90,13 @@ class ClipDisplay:
         timeline = self._work.timeline
         if timeline is None:
             return
-        self._panels.lanes.cursor_moved()
+        self._panels.lanes.overlay.move_cursor()
         n_ahead = N_AHEAD if self._player.is_playing else 1
         self._panels.films.show_time(timeline.cursor_s, is_hasty=is_hasty, n_ahead=n_ahead)
         self.show_state()
 
     def show_marks(self) -> None:
-        """Draw marks and loop."""
-        self._panels.lanes.marks_changed()
+        self._panels.lanes.overlay.update()
         self.show_state()
 
     def show_state(self) -> None:
@@ -132,14 +115,13 @@ class ClipDisplay:
         self.show_panels()
 
     def show_panels(self) -> None:
-        """Update the side panels."""
         session, panels = self._work.session, self._panels
         model = None if session is None else session.model
         clip_id = self._work.clip_id
         is_hidden = session is not None and bool(clip_id) and session.is_hidden(clip_id)
         selected = "" if session is None else session.selected
         panels.sources.show_model(model, selected, is_hidden=is_hidden)
-        is_audited = self._auditor.known(clip_id) is not None or self._auditor.is_running
+        is_audited = clip_id in self._auditor.results or self._auditor.is_running
         panels.evidence.show_source(
             model,
             selected if model is not None else "",
@@ -157,18 +139,16 @@ class ClipDisplay:
         self.show_label()
 
     def show_label(self) -> None:
-        """Update the label of the open clip."""
         session, panels = self._work.session, self._panels
         clip_id = self._work.clip_id
         panels.labels.show_label(
             None if session is None else session.labels.of(clip_id),
             "" if session is None else session.labels.note_of(clip_id),
-            is_blind=session is not None and session.is_blind,
+            is_blind=session is not None and session.batch.is_blind,
         )
         panels.labels.setEnabled(self._work.opened is not None)
 
     def toggle_corrected(self) -> None:
-        """Toggle between raw and corrected clocks."""
         opened = self._work.opened
         if opened is None:
             return

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.viewmodel.session import Session
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.viewmodel.wording import word_nudge
-from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.transport import Transport
@@ -18,17 +17,7 @@ __all__ = ["DecisionController"]
 
 
 class DecisionController:
-    """Saves the user's decisions on the open clip.
-
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    display : ClipDisplay
-        Display of the clip.
-    clips, labels, transport
-        The list of clips, the label of the open clip, and the place for messages.
-    """
+    """Saves the user's decisions on the open clip."""
 
     def __init__(
         self,
@@ -80,7 +69,6 @@ class DecisionController:
         self._transport.announce(words)
 
     def give_label(self, label: Label) -> None:
-        """Label the open clip."""
         opened = self._work.opened
         if opened is None:
             return
@@ -92,14 +80,13 @@ class DecisionController:
             words = given if is_given else f"label of {session.clip_id} removed"
             self._transport.announce(f"{words} (Ctrl+Z: undo)")
         self._clips.refresh()
-        if session.is_blind:
+        if session.batch.is_blind:
             self._hide_corrections()
             self._display.show_clocks()
         else:
             self._display.show_label()
 
     def write_note(self, note: str) -> None:
-        """Save a note on the open clip."""
         session = self._work.session
         if session is not None:
             self._is_saved(lambda: session.write_note(note))
@@ -109,7 +96,6 @@ class DecisionController:
         self._go("undo", lambda session: session.undo.undo())
 
     def redo(self) -> None:
-        """Redo what was undone."""
         self._go("redo", lambda session: session.undo.redo())
 
     def _go(self, verb: str, step: Callable[[Session], str | None]) -> None:
@@ -125,16 +111,15 @@ class DecisionController:
         self._display.show_clocks()
 
     def toggle_blind(self) -> None:
-        """Hide verdicts until clips are labelled, or show them."""
         if self._work.session is not None:
-            self.set_blind(not self._work.session.is_blind)
+            self.set_blind(not self._work.session.batch.is_blind)
 
     def set_blind(self, is_blind: bool) -> None:
         """Hide verdicts until clips are labelled, or show them."""
         session = self._work.session
         if session is None:
             return
-        session.is_blind = is_blind
+        session.batch.is_blind = is_blind
         self._hide_corrections()
         self._clips.arrange()
         self._display.show_clocks()

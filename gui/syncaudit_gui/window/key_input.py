@@ -49,10 +49,7 @@ def _key_name(event: QtGui.QKeyEvent) -> str:
 class KeyInput(QtCore.QObject):
     """Turns key presses in a window into actions.
 
-    Parameters
-    ----------
-    window : QWidget
-        The window; keys of its children count, those of other windows do not.
+    Keys of the window's children count, those of other windows do not.
     """
 
     acted = QtCore.Signal(object)
@@ -72,7 +69,6 @@ class KeyInput(QtCore.QObject):
             application.installEventFilter(self)
 
     def close(self) -> None:
-        """Stop listening."""
         application = QtWidgets.QApplication.instance()
         if application is not None:
             application.removeEventFilter(self)

@@ -42,11 +42,8 @@ class Loader(QtCore.QObject):
     def load(self, make: Callable[[Callable[[str], None]], object]) -> None:
         """Run something on a thread; `loaded` delivers its answer, `failed` the error.
 
-        Parameters
-        ----------
-        make : callable
-            Gets a function for reporting progress, which is passed on by `progressed`. That
-            function ends the thread if the answer is no longer wanted.
+        `make` gets a function for reporting progress, which is passed on by `progressed`. That
+        function ends the thread if the answer is no longer wanted.
         """
         self._number += 1
         self._waiting = (self._number, make)
@@ -88,7 +85,6 @@ class Loader(QtCore.QObject):
         self._answered.emit(number, answer, why)
 
     def drop(self) -> None:
-        """Drop pending requests."""
         self._number += 1
         self._waiting = None
 

@@ -14,8 +14,7 @@ from syncaudit.errors import nearest_name
 from syncaudit.pipeline import read_clip
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection, open_collection
-from syncaudit_gui.viewmodel.session import Session
-from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.audit_controller import AuditController
 from syncaudit_gui.window.clip_display import ClipDisplay
@@ -31,22 +30,7 @@ EMPTY_MS = 150
 class OpeningController(QtCore.QObject):
     """Opens collections and clips.
 
-    Parameters
-    ----------
-    work : Workspace
-        State of the window.
-    panels : WindowPanels
-        Its panels.
-    display : ClipDisplay
-        Display of the clip.
-    player : Player
-        Plays it.
-    audits : AuditController
-        Audits it.
-    is_auditing : bool
-        Whether clips without a verdict are audited as they are opened.
-    window : QWidget
-        Window whose title names what is open.
+    With `is_auditing`, clips without a verdict are audited as they are opened.
     """
 
     clip_shown = QtCore.Signal()
@@ -77,16 +61,12 @@ class OpeningController(QtCore.QObject):
         self._wanted_clip: str | None = None
         self.source = ""
         """Source opened last, or being opened."""
-        self._emptying = QtCore.QTimer(self)
-        self._emptying.setSingleShot(True)
-        self._emptying.setInterval(EMPTY_MS)
-        self._emptying.timeout.connect(self._show_reading)
+        self._emptying = QtCore.QTimer(
+            self, singleShot=True, interval=EMPTY_MS, timeout=self._show_reading
+        )
         self._reading = ("", "")
         self._read: ClipModel | None = None
-        self._showing = QtCore.QTimer(self)
-        self._showing.setSingleShot(True)
-        self._showing.setInterval(0)
-        self._showing.timeout.connect(self._show_clip)
+        self._showing = QtCore.QTimer(self, singleShot=True, interval=0, timeout=self._show_clip)
 
     def open_source(
         self,
@@ -162,9 +142,9 @@ class OpeningController(QtCore.QObject):
     def open_neighbour(self, by: int) -> None:
         """Open the clip `by` lines further in the list."""
         session, announce = self._work.session, self._panels.transport.announce
-        row = None if session is None else session.neighbour(by)
         if session is None:
             return
+        row = session.batch.neighbour(session.wanted_id, by)
         if row is None:
             announce("no clip is listed")
         elif row.clip_id == session.wanted_id:

@@ -24,14 +24,11 @@ class Player(QtCore.QObject):
         super().__init__(parent)
         self.clock = PlayClock()
         self._timeline: Timeline | None = None
-        self._timer = QtCore.QTimer(self)
-        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.tick)
+        precise = QtCore.Qt.TimerType.PreciseTimer
+        self._timer = QtCore.QTimer(self, timerType=precise, interval=TICK_MS, timeout=self.tick)
 
     @property
     def is_playing(self) -> bool:
-        """Whether the cursor is moving."""
         return self.clock.is_playing
 
     def set_timeline(self, timeline: Timeline | None) -> None:
@@ -57,7 +54,6 @@ class Player(QtCore.QObject):
         self.state_changed.emit()
 
     def pause(self) -> None:
-        """Stop."""
         self._timer.stop()
         if self.clock.is_playing:
             self.clock.pause()
@@ -70,7 +66,6 @@ class Player(QtCore.QObject):
             self.state_changed.emit()
 
     def change_speed(self, by: int) -> float:
-        """Change the speed, and return it."""
         speed = self.clock.change_speed(by, time.perf_counter())
         self.state_changed.emit()
         return speed

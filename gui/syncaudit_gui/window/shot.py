@@ -11,10 +11,16 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.window.application import Start, make_application, make_window, show_start
+from syncaudit_gui.window.application import (
+    Start,
+    make_application,
+    make_window,
+    open_start,
+    show_start,
+)
 from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = ["parse_size", "take_shot"]
+__all__ = ["parse_size", "take_shot", "wait_until"]
 
 LIMIT_S = 600.0
 SETTLE_S = 30.0
@@ -23,10 +29,7 @@ SETTLE_S = 30.0
 def parse_size(text: str) -> tuple[int, int, float]:
     """Parse width, height and pixels per point from ``1440x900@2``.
 
-    Raises
-    ------
-    UsageError
-        If it is not a size.
+    UsageError if it is not a size.
     """
     try:
         size, _, ratio = text.partition("@")
@@ -46,21 +49,8 @@ def parse_size(text: str) -> tuple[int, int, float]:
 def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
     """Open a clip, wait for its audit and its frames, and write the window as PNG.
 
-    Parameters
-    ----------
-    start : Start
-        Initial state of the window.
-    path : Path
-        The image file.
-    width, height : int
-        Size of the window, in points.
-    scale : float
-        Pixels per point.
-
-    Raises
-    ------
-    UsageError
-        If the clip cannot be opened, or the image cannot be written.
+    The size of the window is in points; `scale` is in pixels per point. UsageError if the clip
+    cannot be opened, or the image cannot be written.
     """
     # Qt reads these once, when the application is created.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -90,30 +80,25 @@ def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
     failures: list[str] = []
     window.opening.refused.connect(failures.append)
-    window.opening.open_source(
-        start.source or "",
-        rules=start.rules,
-        verdicts=start.verdicts,
-        labels=start.labels,
-        clip_id=start.clip_id,
-        is_blind=start.is_blind,
-    )
+    open_start(window, start)
 
     def has_clip() -> bool:
         return window.session is not None and window.session.model is not None
 
-    _wait(process, lambda: bool(failures) or has_clip(), LIMIT_S)
+    wait_until(process, lambda: bool(failures) or has_clip(), LIMIT_S)
     if failures:
         raise UsageError(failures[0])
-    _wait(process, lambda: not window.auditor.is_running, LIMIT_S)
+    wait_until(process, lambda: not window.auditor.is_running, LIMIT_S)
     show_start(window, start)
     window.panels.fit_films()
-    settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    settled_s = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    films = window.panels.films
     window.panels.comparison.end_slide()
-    _wait(process, lambda: time.monotonic() > settled and window.panels.films.is_settled, SETTLE_S)
+    wait_until(process, lambda: time.monotonic() > settled_s and films.is_settled, SETTLE_S)
 
 
-def _wait(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:
+def wait_until(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:
+    """Handle events until something is done, or for a limited time."""
     end_s = time.monotonic() + limit_s
     while not is_done() and time.monotonic() < end_s:
         process()

@@ -9,8 +9,7 @@ import numpy as np
 from pyqtgraph.Qt import QT_LIB, QtCore
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.lanes import SoundLane
-from syncaudit_gui.viewmodel.seconds import sample_times
+from syncaudit_gui.viewmodel.lanes import SoundLane, sample_times
 
 __all__ = ["SoundOutput", "bytes_from"]
 
@@ -68,7 +67,6 @@ class SoundOutput(QtCore.QObject):
         return ""
 
     def stop(self) -> None:
-        """Stop the sound."""
         if self._sink is not None:
             self._sink.stop()
             self._sink = None

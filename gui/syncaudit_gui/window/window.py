@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit.policy import Policy
-from syncaudit_gui.viewmodel.session import Session
-from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.window.actions import Actions
@@ -31,14 +30,7 @@ _WELCOME = (
 class ViewerWindow(QtWidgets.QWidget):
     """The timeline viewer.
 
-    Parameters
-    ----------
-    theme : Theme
-        Initial colours.
-    is_auditing : bool
-        Whether clips without a verdict are audited as they are opened.
-    policy : Policy, optional
-        Policy of those audits; default is the profile ``driving``.
+    With `is_auditing`, clips without a verdict are audited as they are opened.
     """
 
     def __init__(
@@ -92,10 +84,10 @@ class ViewerWindow(QtWidgets.QWidget):
         panels, display, decisions = self.panels, self.display, self.decisions
         panels.films.camera_selected.connect(display.select)
         panels.films.camera_enlarged.connect(self.verbs.enlarge)
-        panels.lanes.scrubbed.connect(display.scrub)
-        panels.lanes.range_changed.connect(display.show_range)
-        panels.lanes.source_selected.connect(display.select)
-        panels.lanes.nudge_dragged.connect(decisions.drag_nudge)
+        panels.lanes.overlay.scrubbed.connect(display.scrub)
+        panels.lanes.overlay.range_changed.connect(display.show_range)
+        panels.lanes.overlay.source_selected.connect(display.select)
+        panels.lanes.overlay.nudge_dragged.connect(decisions.drag_nudge)
         panels.sources.source_selected.connect(display.select)
         panels.sources.corrected_toggled.connect(lambda _: display.toggle_corrected())
         panels.evidence.time_wanted.connect(display.jump_to)
@@ -119,18 +111,15 @@ class ViewerWindow(QtWidgets.QWidget):
 
     @property
     def session(self) -> Session | None:
-        """The open session."""
         return self._work.session
 
     def set_theme(self, theme: Theme) -> None:
-        """Change the colours."""
         self.theme = theme
         self.setStyleSheet(stylesheet(theme))
         self.panels.set_theme(theme)
         self.display.show_panels()
 
     def toggle_theme(self) -> None:
-        """Toggle between dark and light."""
         self.set_theme(LIGHT if self.theme is DARK else DARK)
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:

@@ -55,10 +55,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": ru
 def get_engine(name: str) -> Engine:
     """Return an engine by name.
 
-    Raises
-    ------
-    UsageError
-        If there is no engine of this name.
+    UsageError if there is no engine of this name.
     """
     if name not in ENGINES:
         raise UsageError(f"no engine is called '{name}'", hint=nearest_name(name, list(ENGINES)))

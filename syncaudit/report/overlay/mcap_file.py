@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import MissingExtraError, UsageError
-from syncaudit.report.overlay.overlay import Overlay
+from syncaudit.report.overlay.overlay import Correction, Overlay
 from syncaudit.writing import replacing
 
 __all__ = ["write_mcap"]
@@ -19,29 +19,29 @@ _TIME = {
     "title": "time",
     "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}},
 }
+
+
+def _schema(title: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return a schema with these properties, and the time of each message."""
+    typed = {name: _TIME if kind == "time" else {"type": kind} for name, kind in properties.items()}
+    return {"type": "object", "title": title, "properties": {"timestamp": _TIME, **typed}}
+
+
 # Foxglove's own schema of a log panel line.
-_LOG = {
-    "type": "object",
-    "title": "foxglove.Log",
-    "properties": {
-        "timestamp": _TIME,
-        "level": {"type": "integer"},
-        "message": {"type": "string"},
-        "name": {"type": "string"},
-        "file": {"type": "string"},
-        "line": {"type": "integer"},
+_LOG = _schema(
+    "foxglove.Log",
+    {
+        "level": "integer",
+        "message": "string",
+        "name": "string",
+        "file": "string",
+        "line": "integer",
     },
-}
-_CORRECTION = {
-    "type": "object",
-    "title": "syncaudit.Correction",
-    "properties": {
-        "timestamp": _TIME,
-        "corrected": _TIME,
-        "offset_ms": {"type": "number"},
-        "offset_std_ms": {"type": "number"},
-    },
-}
+)
+_CORRECTION = _schema(
+    "syncaudit.Correction",
+    {"corrected": "time", "offset_ms": "number", "offset_std_ms": "number"},
+)
 _LEVELS = {"info": 2, "warning": 3, "error": 4}
 
 
@@ -50,19 +50,9 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
 
     Messages are JSON with a schema, at the reported time that they refer to.
 
-    Parameters
-    ----------
-    overlay : Overlay
-        Overlay of one clip.
-    path : Path
-        File to write, replaced in one step; `Signature.MCAP` identifies it as ours.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package ``mcap`` is not installed.
-    UsageError
-        If a timestamp lies before 1970, which the format cannot hold.
+    The file is replaced in one step; `Signature.MCAP` identifies it as ours. MissingExtraError if
+    the package ``mcap`` is not installed. UsageError if a timestamp lies before 1970, which the
+    format cannot hold.
     """
     try:
         from mcap.writer import Writer
@@ -71,7 +61,12 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
     with replacing(path) as file:
         writer = Writer(file)
         writer.start(profile="", library="syncaudit")
-        for topic, schema, messages in _topics(overlay):
+        topics = [("log", _LOG, _log(overlay))]
+        topics += [
+            (x, _CORRECTION, _corrections(found)) for x, found in overlay.corrections.items()
+        ]
+        for name, schema, messages in topics:
+            topic = f"/syncaudit/{name}"
             schema_id = writer.register_schema(
                 schema["title"], "jsonschema", json.dumps(schema).encode()
             )
@@ -83,25 +78,14 @@ def write_mcap(overlay: Overlay, path: Path) -> None:
                         "hold",
                         hint="Write a Rerun file instead (--rerun).",
                     )
-                writer.add_message(
-                    channel_id, time_ns, json.dumps(content).encode(), publish_time=time_ns
-                )
+                data = json.dumps({"timestamp": _split(time_ns), **content}).encode()
+                writer.add_message(channel_id, time_ns, data, publish_time=time_ns)
         writer.finish()  # type: ignore[no-untyped-call]  # untyped in mcap
-
-
-def _topics(
-    overlay: Overlay,
-) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[int, dict[str, Any]]]]]:
-    """Yield topic, schema, and messages with their times."""
-    yield "/syncaudit/log", _LOG, _log(overlay)
-    for name in overlay.corrections:
-        yield f"/syncaudit/{name}", _CORRECTION, _corrections(overlay, name)
 
 
 def _log(overlay: Overlay) -> Iterator[tuple[int, dict[str, Any]]]:
     for note in overlay.notes:
         content = {
-            "timestamp": _split(note.time_ns),
             "level": _LEVELS[note.level],
             "message": note.message,
             "name": note.source or overlay.clip_id,
@@ -111,12 +95,10 @@ def _log(overlay: Overlay) -> Iterator[tuple[int, dict[str, Any]]]:
         yield note.time_ns, content
 
 
-def _corrections(overlay: Overlay, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    found = overlay.corrections[name]
+def _corrections(found: Correction) -> Iterator[tuple[int, dict[str, Any]]]:
     columns = (found.time_ns.tolist(), found.offset_s.tolist(), found.offset_std_s.tolist())
     for time_ns, offset_s, std_s in zip(*columns, strict=True):
         content = {
-            "timestamp": _split(time_ns),
             "corrected": _split(time_ns + round(offset_s * _NS)),
             "offset_ms": offset_s * 1e3,
             "offset_std_ms": std_s * 1e3,

@@ -21,76 +21,37 @@ _LEVELS = {Verdict.REJECT: "error", Verdict.UNVERIFIED: "warning", Verdict.PASS:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One sentence about a clip.
+    """One sentence about a clip."""
 
-    Parameters
-    ----------
-    time_ns : int
-        Time of the step of the clock, or else the first timestamp of the clip.
-    level : str
-        ``error`` for what rejects the clip, ``warning`` for doubts and warnings, else ``info``.
-    source : str
-        What it concerns; empty for the clip as a whole.
-    message : str
-        The sentence.
-    """
-
-    time_ns: int
+    time_ns: int  # time of the step of the clock, or else the first timestamp of the clip
+    # ``error`` for what rejects the clip, ``warning`` for doubts and warnings, else ``info``.
     level: str
-    source: str
+    source: str  # what it concerns; empty for the clip as a whole
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Correction:
-    """Correction to add to the timestamps of one source.
+    """Correction to add to the timestamps of one source."""
 
-    Parameters
-    ----------
-    time_ns : ndarray of int64, shape (n,)
-        The timestamps as reported.
-    offset_s, offset_std_s : ndarray of float64, shape (n,)
-        Value to add to each, and its standard error.
-    """
-
-    time_ns: Ints
-    offset_s: Floats
+    time_ns: Ints  # shape (n,): the timestamps as reported
+    offset_s: Floats  # shape (n,): value to add to each, and its standard error
     offset_std_s: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlay:
-    """Results of an audit of one clip, over time.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    notes : tuple of Note
-        Verdict, reasons and warnings, in chronological order.
-    corrections : mapping of str to Correction
-        By source; only those that could be measured.
-    """
+    """Results of an audit of one clip, over time."""
 
     clip_id: str
-    notes: tuple[Note, ...]
-    corrections: Mapping[str, Correction]
+    notes: tuple[Note, ...]  # verdict, reasons and warnings, in chronological order
+    corrections: Mapping[str, Correction]  # by source; only those that could be measured
 
 
 def overlay_of(
     verdict: ClipVerdict, solution: ClockSolution, streams: Mapping[str, Stream]
 ) -> Overlay:
-    """Return the findings and corrections of a clip, over time.
-
-    Parameters
-    ----------
-    verdict : ClipVerdict
-        Verdict on the clip.
-    solution : ClockSolution
-        Its clocks.
-    streams : mapping of str to Stream
-        With the timestamps.
-    """
+    """Return the findings and corrections of a clip, over time."""
     corrections = {}
     for name, stream in streams.items():
         clock = solution.clocks.get(stream.clock)

@@ -23,17 +23,8 @@ def write_rerun(overlay: Overlay, path: Path) -> None:
     ``syncaudit/SOURCE/offset_ms`` holds the offset to add to its timestamps,
     ``syncaudit/SOURCE/offset_std_ms`` its standard error.
 
-    Parameters
-    ----------
-    overlay : Overlay
-        Overlay of one clip.
-    path : Path
-        File to write, replaced in one step; `Signature.RERUN` identifies it as ours.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package ``rerun-sdk`` is not installed.
+    The file is replaced in one step; `Signature.RERUN` identifies it as ours. MissingExtraError if
+    the package ``rerun-sdk`` is not installed.
     """
     try:
         import rerun

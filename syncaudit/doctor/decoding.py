@@ -1,4 +1,4 @@
-"""Check whether frames can be decoded on a GPU: driver, decoder library, back ends."""
+"""Check which video can be decoded here: codecs on the CPU, and a GPU with its decoders."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from syncaudit.decode import DECODERS
+from syncaudit.decode.samples import N_FRAMES, SAMPLES
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 
-__all__ = ["probe_gpu"]
+__all__ = ["probe_codecs", "probe_gpu"]
 
+# One line per codec: its name, the number of decoded frames, the error.
+_DECODE = """
+from syncaudit.decode import iter_luma
+from syncaudit.decode.samples import SAMPLES
+from syncaudit.model import FrameFiles
+for codec, path in SAMPLES.items():
+    try:
+        frames = iter_luma(FrameFiles(paths=(str(path),)))
+        n, why = sum(1 for _ in frames), frames.tally.first_error or ""
+    except Exception as error:
+        n, why = 0, str(error)
+    print(codec, n, " ".join(why.split()), sep="\\t", flush=True)
+"""
+_CODEC_CURE = "pip install --force-reinstall av (its own wheels decode all of these)"
 _DRIVER = Path("/proc/driver/nvidia/version")
 _SMI_S = 10.0
 _LOAD = "import ctypes; ctypes.CDLL('libnvcuvid.so.1'); print('libnvcuvid.so.1 loads')"
@@ -20,6 +35,21 @@ _CAPABILITY = (
     "In a container: --gpus all and NVIDIA_DRIVER_CAPABILITIES=compute,utility,video; "
     "else install the NVIDIA driver."
 )
+
+
+def probe_codecs() -> list[Symptom]:
+    """Return for every codec whether its sample decodes on the CPU."""
+    answer = ask_python(_DECODE)
+    rows = [line.split("\t") for line in answer.said.splitlines()] if answer.is_ok else []
+    found = {row[0]: (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[1].isdecimal()}
+    return [_codec(codec, *found.get(codec, (0, answer.said[:200]))) for codec in SAMPLES]
+
+
+def _codec(codec: str, n_frames: int, why: str) -> Symptom:
+    if n_frames == N_FRAMES and not why:
+        return Symptom(codec, Status.OK, "decodes on the CPU")
+    detail = f"{n_frames} of {N_FRAMES} frames decoded" + (f": {why}" if why else "")
+    return Symptom(codec, Status.FAULTY, detail, cure=_CODEC_CURE)
 
 
 def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
