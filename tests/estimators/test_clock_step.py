@@ -13,16 +13,26 @@ from syncaudit.estimators.delay.clock_step import (
     find_step,
     is_uneven,
 )
+from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
 from testkit.moving_body import Clock, camera, imu, shaking
 
 
-def searched(seed, clock, highest_hz=4.0, **cam):
+def recorded(seed, clock, highest_hz=4.0, **cam):
+    """Return the increments of a camera, and the motion that a gyroscope records."""
     motion = shaking(seed, highest_hz=highest_hz)
     gyro = imu(motion, seed, seconds=cam.get("seconds", 20.0))
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
-    rows = from_rotation(camera(motion, seed, clock=clock, **cam))
+    return from_rotation(camera(motion, seed, clock=clock, **cam)), driver
+
+
+def fitted(seed, clock, highest_hz=4.0):
+    return fit_delay(*recorded(seed, clock, highest_hz), start_s=0.0)
+
+
+def searched(seed, clock, highest_hz=4.0, **cam):
+    rows, driver = recorded(seed, clock, highest_hz, **cam)
     return find_step(rows, driver, fit_delay(rows, driver, start_s=0.0))
 
 
@@ -75,8 +85,35 @@ def test_clean_and_drifting_clips_have_none(seed):
     assert searched(seed, Clock(drift_ppm=100.0 * (seed % 3 - 1))) is None
 
 
-def test_short_clip_is_not_cut():
-    assert searched(2, Clock(step_s=0.06, step_at_s=4.0), seconds=8.0) is None
+def test_short_clip_is_not_cut_into_pieces():
+    assert searched(2, Clock(step_s=0.012, step_at_s=4.0), seconds=8.0) is None
+
+
+@pytest.mark.parametrize("step_s", [-0.2, 0.05])
+@pytest.mark.parametrize("at_s", [2.3, 17.5])
+def test_step_near_an_end_is_found(at_s, step_s):
+    n_found = 0
+    for seed in range(5, 10):
+        found = searched(seed, Clock(step_s=step_s, step_at_s=at_s))
+        if found is not None:  # else the end moves in too few ways to be measured alone
+            n_found += 1
+            assert abs(found.step_s + step_s) < 4.0 * found.step_std_s + 1e-4
+            assert abs(found.at_s - at_s) < 0.34
+    assert n_found >= 3
+
+
+@pytest.mark.parametrize(("at_s", "is_start"), [(0.9, True), (19.1, False)])
+def test_end_that_is_too_short_to_be_measured_is_told(at_s, is_start):
+    end = find_deviant_end(fitted(6, Clock(step_s=0.1, step_at_s=at_s)))
+    assert end.is_start is is_start
+    assert abs(end.border_s - at_s) < 0.5
+    assert abs(end.apart_s - (0.1 if is_start else -0.1)) < 0.02
+
+
+def test_ends_of_clips_of_one_delay_do_not_deviate():
+    for seed in range(40):
+        highest_hz = (1.0, 4.0)[seed % 2]
+        assert find_deviant_end(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz)) is None
 
 
 @pytest.mark.parametrize(
@@ -88,6 +125,7 @@ def test_pieces_are_long_enough_and_hold_enough(monkeypatch, seconds, rate_hz, n
     monkeypatch.setattr(
         clock_step, "measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
     )
+    monkeypatch.setattr(clock_step, "find_deviant_end", lambda _: None)
     clock = Clock(step_s=0.06, step_at_s=0.4 * seconds)
     assert searched(2, clock, seconds=seconds, rate_hz=rate_hz) is None
     assert len(measured) == n

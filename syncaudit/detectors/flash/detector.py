@@ -198,6 +198,13 @@ class FlashDetector:
         # Whole frames need no check: only edges dated by rows may be those of a screen.
         by_rows = dated.by_rows
         sense = None if dated.sense is None else dated.sense[by_rows]
+        # Fewer edges than lasting lights, and none of theirs, are those of something that moves.
+        if (
+            sense is not None
+            and sense.size < len(blinking.changes)
+            and not blinking.shows(places[by_rows], sense)
+        ):
+            return True
         return blinking.replaces(places[by_rows], sense, is_slow=is_slow)
 
     def _with_undated(self, dated: FlashEdges, blinking: Blinking) -> FlashEdges:

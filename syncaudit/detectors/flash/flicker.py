@@ -29,9 +29,11 @@ REACH = 6
 # Share by which ripples must advance alike from frame to frame, and by how much, in radians: what
 # stands still is the scene, and a ripple that does is part of it. The least ripple that matters, as
 # a share of the brightness.
-MIN_COHERENCE = 0.8
+MIN_COHERENCE = 0.9
 MIN_ADVANCE = 0.1
 MIN_DEPTH = 0.004
+# Largest ratio of the quartiles of its depth: lamps on the mains ripple all the time.
+MAX_UNSTEADY = 2.0
 # Fewer frames show no ripple.
 MIN_FRAMES = 40
 # Changes beyond this many deviations have another cause than the ripple.
@@ -103,6 +105,8 @@ def find_flicker(rows: Singles, frame_s: Floats) -> Flicker | None:
     change = rows / (usual + 1.0) - 1.0
     ripple = np.median(change, axis=2)
     cycles = _cycles(ripple)
+    if cycles < MIN_CYCLES:
+        return None
     seen, left = _fitted(ripple, cycles)
     if np.median(left) > 0.5 * np.median(np.abs(seen[:, 0])) ** 2:  # most is something else
         return None
@@ -154,7 +158,8 @@ def _smooth(waves: Waves, frame_s: Floats) -> Waves | None:
     turn = np.sum(turns[is_next] / np.maximum(np.abs(turns[is_next]), 1e-12)) / is_next.sum()
     if abs(turn) < MIN_COHERENCE or abs(np.angle(turn)) < MIN_ADVANCE:
         return None
-    if np.median(np.abs(waves[:, 0])) < MIN_DEPTH:
+    low, depth, high = np.percentile(np.abs(waves[:, 0]), (25.0, 50.0, 75.0))
+    if depth < MIN_DEPTH or high > MAX_UNSTEADY * low:
         return None
     advance = np.exp(1j * np.angle(turn) * place[:, None] * np.arange(1, waves.shape[1] + 1))
     still = waves / advance

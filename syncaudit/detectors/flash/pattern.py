@@ -188,16 +188,17 @@ def find_exposures(
     dark = np.einsum("rb,frb,frb->fr", weight, lit.background, lit.is_clean) / own
     dark *= np.where(lit.sense < 0, -1.0, 1.0)[:, None]
     info = info / CORRELATED_ROWS
-    left = light - curves
+    left, lasts = light - curves, bool(lit.sense.any())
 
     def solved(
         slope: Floats, rows: Bools, now: Floats, before: Floats, std: Floats
     ) -> tuple[Floats, Floats]:
         seen = np.sum(info * rows * slope**2, axis=1)
         pull = np.sum(info * rows * slope * left, axis=1)
-        # Frames that show it themselves show how far it departs from what is known beforehand.
-        is_sure = seen > std**-2.0
-        std = np.maximum(std, mad_std(((now - before) + pull / np.maximum(seen, 1e-9))[is_sure]))
+        if lasts:
+            # Frames that show it themselves show how far it departs from what is known beforehand.
+            off = now - before + pull / np.maximum(seen, 1e-9)
+            std = np.maximum(std, mad_std(off[seen > std**-2.0]))
         precision = seen + std**-2.0
         reach = MAX_FORETOLD * std
         found = now + (pull + (before - now) / std**2) / precision
@@ -208,7 +209,7 @@ def find_exposures(
         per_scale, curves < DARK_SHARE, lit.gain, gathered.gain, gathered.gain_std
     )
     before, std = gathered.scale, gathered.scale_std
-    if not lit.sense.any():
+    if not lasts:
         # Exposed longer, a frame shows more of a light as well. How the light of lasting ones
         # compares is less well known than either.
         before = before * gain / gathered.gain

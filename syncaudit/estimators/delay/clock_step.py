@@ -14,6 +14,7 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
+from syncaudit.estimators.delay.ends import DeviantEnd, find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
@@ -70,7 +71,8 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     The clip is cut into up to six pieces, each measured alone near the delay of the whole. At the
     best of all places between two pieces, a step plus drift must describe their delays far better
     than the drift alone (`MIN_CHI2_GAIN` bounds the false alarms). The instant is then the one that
-    leaves the smallest residuals.
+    leaves the smallest residuals. A step nearer to an end than a piece is long is found by what the
+    rows at that end prefer (`find_deviant_end`).
 
     Parameters
     ----------
@@ -84,14 +86,26 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     ClockStep or None
         None where the pieces agree, drift steadily, or cannot be measured.
     """
-    n_pieces = _n_pieces(increments)
-    if n_pieces < MIN_PIECES:
-        return None
-    chi2, spread = _unevenness(fit, n_pieces)
-    if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
-        return None
-    step = _stepped(increments, driver, fit, min_gain=MIN_CHI2_GAIN)
+    step, n_pieces = None, _n_pieces(increments)
+    if n_pieces >= MIN_PIECES:
+        chi2, spread = _unevenness(fit, n_pieces)
+        if chi2 > UNEVEN_CHI2 or spread > UNEVEN_SPREAD:
+            step = _stepped(increments, driver, fit, min_gain=MIN_CHI2_GAIN)
+    if step is None and (end := find_deviant_end(fit)) is not None:
+        step = _stepped_at(end, increments, driver, fit)
     return step if step is not None and _is_significant(step) else None
+
+
+def _stepped_at(
+    end: DeviantEnd, increments: Increments, driver: RunningIntegral, fit: DelayFit
+) -> ClockStep | None:
+    """Return the step at the border of an end, or None where the end cannot be measured alone."""
+    is_own = (increments.mid_s < end.border_s) == end.is_start
+    own = measure_near(increments.rows(is_own), driver, fit.offset_s)
+    if own is None:
+        return None
+    levels_s = [own.offset_s, fit.offset_s] if end.is_start else [fit.offset_s, own.offset_s]
+    return _located(increments, driver, fit, end.border_s, levels_s, end.span_s)
 
 
 def _is_significant(step: ClockStep) -> bool:
@@ -130,6 +144,18 @@ def _stepped(
     reach_s = float(np.diff(times).max())
     parts = slice(None, split), slice(split, None)
     levels_s = [float(np.average(delays[part], weights=std[part] ** -2)) for part in parts]
+    return _located(increments, driver, fit, border_s, levels_s, reach_s)
+
+
+def _located(
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    border_s: float,
+    levels_s: list[float],
+    reach_s: float,
+) -> ClockStep | None:
+    """Return the step within `reach_s` of a first guess, from levels near the two given ones."""
     step = ClockStep(
         at_s=border_s,
         before_s=levels_s[0],

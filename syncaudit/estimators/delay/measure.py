@@ -16,6 +16,7 @@ from syncaudit.estimators.delay.clock_step import (
     is_unlike_quartz,
     step_for_drift,
 )
+from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
@@ -153,6 +154,9 @@ def _refine(
             found = record_delay(task, increments, driver, fit, step, figures)
     if step is None:
         why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
+    if step is None and task.is_rigid and not task.is_one_clock:
+        end = find_deviant_end(fit, figures.get("drift_ppm", 0.0))
+        why = why or (None if end is None else end.words)
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
