@@ -131,7 +131,7 @@ class FlashDetector:
         self._window.finish()
         if not self._indices:
             return None
-        if self._window.has_rows:
+        if self._window.has_rows and self._may_show_lights():
             self._window.remove_flicker(self._places, self._watched().frame_s)
         learnt = self._learnt()
         is_slow = learnt is not None and learnt.shape.blur_px > 0.0
@@ -158,6 +158,11 @@ class FlashDetector:
         return self._edges(
             NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S, scan=self.stream.scan
         )
+
+    def _may_show_lights(self) -> bool:
+        """Return whether any frame needs a closer look: none of an ordinary clip does."""
+        is_lit = len(self._window.candidates) >= MIN_FRAMES
+        return is_lit or outstanding_frames(self._window.changes()).size >= MIN_CHANGES
 
     def lit_columns(self) -> slice | None:
         """Return the columns to look at instead, where light reaches only a part of the width.

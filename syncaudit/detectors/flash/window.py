@@ -99,10 +99,10 @@ class FrameWindow:
         frame_s : ndarray, shape (n,)
             Times of the frames.
         """
-        flicker = find_flicker(self.rows(), frame_s)
+        rows = self.rows()
+        flicker = find_flicker(rows, frame_s)
         if flicker is None:
             return
-        rows = self.rows()
         rows = flicker.removed(rows, np.median(rows, axis=0), slice(None))
         changes = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
         self._rows = [rows]
