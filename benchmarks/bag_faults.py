@@ -13,8 +13,6 @@ from testkit.bags.drive import drive, rules
 from testkit.bags.stamped import judged, stamped, told
 from testkit.bags.writing import Messages, write_bag
 
-__all__ = ["FAULTS", "bag_faults"]
-
 OFFSET_S, DRIFT_PPM, LATE_S = 0.05, 200.0, 0.12
 
 Change = Callable[[np.ndarray], np.ndarray]

@@ -23,8 +23,6 @@ from syncaudit.simulate import CanConfig, ImuConfig, MicrophoneConfig, RigConfig
 from syncaudit.simulate.scenarios import with_all_cameras
 from syncaudit.speech.tiers.writing import TIER_WRITERS
 
-__all__ = ["TARGETS", "Target", "write_base"]
-
 _SIGNALS = {"speed": "Speed", "yaw_rate": "YawRate"}
 _WORDS = [("turn", 0.4, 0.8), ("left", 0.8, 1.3), ("at", 1.6, 1.8), ("the", 1.8, 2.0)]
 

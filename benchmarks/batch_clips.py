@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SAMPLES", "START_NS", "link_clips", "one_clip", "video_clips", "write_rows"]
-
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_data"
 START_NS = 1_767_225_600_000_000_000
 SPAN_S = 2.0

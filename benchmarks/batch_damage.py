@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["BYTES", "PARQUET", "ROWS", "TEXT", "array_damage"]
-
 Damage = Callable[[bytes, random.Random], bytes]
 
 _HUGE = ("9223372036854775807", "-9223372036854775808", "1e308", "-1e308", "99999999999999999999")

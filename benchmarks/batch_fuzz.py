@@ -31,8 +31,6 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.pipeline import audit
 from syncaudit.policy import load_policy
 
-__all__ = ["fuzz"]
-
 _TIMEOUT_S = 120.0
 _TEXT_FILES = (".csv", ".log", ".asc", ".dbc", ".textgrid", ".json", ".srt", ".vtt", ".ctm")
 # Damage that depends on the content of the file.

@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from batch_clips import START_NS
 
-__all__ = ["BOXES", "PICTURES", "RULES", "STATES", "STORED", "VIDEOS", "stills", "wave_of_floats"]
-
 Damage = Callable[[bytes, random.Random], bytes]
 
 _BOXES = (b"stsz", b"stco", b"stsc", b"stts", b"ctts", b"stss", b"elst", b"mdhd", b"mvhd", b"tkhd")

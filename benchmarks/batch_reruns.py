@@ -29,8 +29,6 @@ from syncaudit.model import (
 )
 from syncaudit.policy import load_policy
 
-__all__ = ["reruns"]
-
 _KINDS = ("pass", "reject", "unverified")
 # Auditing a clip takes this long, so that kills fall between clips as well as at the end.
 _CLIP_S = 0.002

@@ -25,8 +25,6 @@ from syncaudit.errors import UsageError
 from syncaudit.ingest import VerdictIndex
 from syncaudit.policy import load_policy
 
-__all__ = ["kills", "rows_of", "run_on_ray", "scale", "shards"]
-
 # Integer results of a run that depend on how busy the machine is.
 _TIMES = ("seconds", "stages")
 _OUTPUTS = ("passed.jsonl", "rejected.jsonl", "unverified.jsonl", "recordings.jsonl")

@@ -32,8 +32,6 @@ from syncaudit.model import (
 from syncaudit.pipeline import ReadClip, read_clip
 from syncaudit.policy import Policy
 
-__all__ = ["derived_audits"]
-
 Streams = Mapping[str, Stream]
 Change = Callable[[Stream], Stream]
 

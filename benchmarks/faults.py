@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.policy import load_policy
 from syncaudit.simulate import ClockFault, FrameFault, RigConfig
 
-__all__ = ["KINDS", "Fault", "draw_fault"]
-
 # Share of each kind of fault among the clips; costly ones (a camera is re-rendered) are rarer.
 KINDS: Mapping[str, float] = {
     "camera": 0.40,

@@ -13,8 +13,6 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import Clip
 from syncaudit.simulate import SourceTruth, Truth
 
-__all__ = ["Calibrated", "SourceError", "calibrate_recording"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceError:

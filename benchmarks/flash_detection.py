@@ -14,8 +14,6 @@ from syncaudit.model import CameraStream, FlashEdges, FlashIntervals
 from syncaudit.readers import read_source
 from syncaudit.simulate import Truth
 
-__all__ = ["Detection", "Score", "decode_only_s", "detect", "score_edges", "score_intervals"]
-
 Floats = NDArray[np.float64]
 FALSE_S = 1e-3  # an edge farther than this from every pulse is false
 ROW_MARGIN_PX = 15  # edges nearer than this to the top or bottom of the image need not be found

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import Instants, match_events
 from syncaudit.simulate.pulse_trains import BurstTrain, PulseTrain, SpacedTrain
 
-__all__ = ["MatchingTally", "matching_time_s", "random_problems"]
-
 Floats = NDArray[np.float64]
 EPOCH_NS = 1_767_225_600_000_000_000
 WRONG_S = 2e-3  # in the middle of the overlap, a larger offset error means a wrong match

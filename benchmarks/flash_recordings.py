@@ -22,8 +22,6 @@ from syncaudit.simulate.flash_scenarios import FLASH_SCENARIOS
 # These only name clips; their configuration is part of the cache key anyway.
 _CONFIGURATIONS = ("scenarios", "flash_rigs", "flash_scenarios", "sample_clips", "sample_data")
 
-__all__ = ["ISSUE_SCENARIOS", "SCENARIOS", "FlashRecording", "recording"]
-
 OUT = Path(__file__).resolve().parent / "out"
 OFFSET_RANGE_S = 0.5
 DRIFT_RANGE_PPM = 40.0

@@ -11,17 +11,6 @@ from flash_calibration import Calibrated, SourceError
 from flash_recordings import ISSUE_SCENARIOS
 from tables import print_table
 
-__all__ = [
-    "PUBLISHED",
-    "TARGETS",
-    "Z_95",
-    "print_calibrations",
-    "print_detections",
-    "print_matching",
-    "print_targets",
-    "rms",
-]
-
 Z_95 = 1.96
 TARGETS = {
     "flash_rms_s": 20e-6,

@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from syncaudit_calibration.plan import LightKind, PlannedCamera, choose_train
 
-__all__ = ["ISSUE_WORLDS", "LightSource", "SceneCamera", "World", "draw_world", "render_world"]
-
 Floats = NDArray[np.float64]
 
 EPOCH_NS = 1_750_000_000_000_000_000

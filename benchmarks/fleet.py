@@ -31,8 +31,6 @@ from syncaudit.model import (
 from syncaudit.pipeline import conclude
 from syncaudit.policy import Policy
 
-__all__ = ["CAMERAS", "SPAN_S", "Drive", "fleet", "write_run"]
-
 CAMERAS = ("cam_front", "cam_left", "cam_right", "cam_rear", "cam_side_left", "cam_side_right")
 SPAN_S = 20.0
 SECOND_NS = 10**9

@@ -32,8 +32,6 @@ from hostile_usage import USAGE
 
 from syncaudit.batch.memory import held_bytes
 
-__all__ = ["CANARY", "Outcome", "run_hostile"]
-
 CANARY = "CANARY-5e1f"
 MOST_S = 60.0
 MOST_BYTES = 2**30

@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tests_on_path  # noqa: F401  # before testkit
 
-__all__ = ["CLIPS"]
-
 GIB = 2**30
 # Clips per run: each may take 50 s, the run 60 s per clip.
 N_TOGETHER = 6

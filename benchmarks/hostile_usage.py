@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["USAGE"]
-
 Prepare = Callable[[Path], list[str]]
 _ROW = {"clip_id": "a", "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}}
 _IMU = "timestamp_ns,gyro_x\n" + "".join(f"{k * 10_000_000},{k % 7}\n" for k in range(99))

@@ -30,8 +30,6 @@ from syncaudit.simulate import (
     simulate_manifest,
 )
 
-__all__ = ["audit_drive", "clocks", "configs", "print_drive"]
-
 CLIP_S = 9.0
 EVERY_S = 360.0
 DRIFT_MS_PER_H = 3.0

@@ -51,8 +51,6 @@ from syncaudit.simulate.speech import Voice, speak
 from syncaudit.simulate.speech_texts import SENTENCES
 from syncaudit.speech.tiers import TIER_FORMATS
 
-__all__ = ["Found", "drives", "drones", "real", "robots", "voices"]
-
 Floats = NDArray[np.float64]
 WINDOW_S = 20.0
 # The clip of the phone's camera is cut from the first seconds of its longer gyroscope log.

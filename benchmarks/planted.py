@@ -30,8 +30,6 @@ from syncaudit.model import (
 from syncaudit.pipeline import ReadClip, audit, read_clip
 from syncaudit.policy import Policy
 
-__all__ = ["NOTHING", "PLANTS", "Known", "Plant", "Row", "audited", "audits", "rows_of"]
-
 _EXAMINE = sys.modules["syncaudit.pipeline.examine"]
 Row = dict[str, Any]
 Floats = NDArray[np.float64]

@@ -21,8 +21,6 @@ from recordings_of_others import (
 
 from syncaudit.model import Clip
 
-__all__ = ["RECORDINGS", "Recording"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:

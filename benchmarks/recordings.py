@@ -20,23 +20,6 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip
 from syncaudit.readers.telemetry import read_telemetry
 
-__all__ = [
-    "EPOCH_NS",
-    "REALDATA",
-    "Floats",
-    "clip_of",
-    "drive_clip",
-    "gimbal_clip",
-    "gopro_samples",
-    "mocap_clip",
-    "phone_clip",
-    "pose_clip",
-    "rate_of_orientation",
-    "two_imus_clip",
-    "write_csv",
-    "write_gyro",
-]
-
 REALDATA = Path(
     os.environ.get("SYNCAUDIT_REALDATA", Path(__file__).resolve().parents[2] / "shared/realdata")
 )

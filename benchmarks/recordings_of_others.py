@@ -16,18 +16,6 @@ from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.model import Clip
 
-__all__ = [
-    "RACEBOX_S",
-    "bridge_clips",
-    "cabin_clip",
-    "decoded_drive_clip",
-    "fixed_cameras_clip",
-    "humanoid_clips",
-    "knocks_clip",
-    "racing_clip",
-    "speech_clip",
-]
-
 # From the tests published with the recording: video time + 407.58 = log time.
 RACEBOX_S = 407.58
 BRIDGE_HZ = 5.0

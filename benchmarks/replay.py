@@ -24,8 +24,6 @@ from syncaudit.detectors import ImageAuditor, RotationDetector
 from syncaudit.detectors.rotation.detector import track_factor
 from syncaudit.model import CameraStream, FrameFiles
 
-__all__ = ["Replay"]
-
 Chosen = NDArray[np.bool_] | None
 
 

@@ -13,23 +13,6 @@ from scipy.signal import butter, fftconvolve, resample_poly, sosfilt
 
 from syncaudit.model import AudioStream, SourceKind
 
-__all__ = [
-    "EPOCH_NS",
-    "MASTER_HZ",
-    "SOUND_M_PER_S",
-    "Take",
-    "band_noise",
-    "encode",
-    "first_half_speech",
-    "impulse_response",
-    "mixed",
-    "music",
-    "record",
-    "second_half_speech",
-    "speech",
-    "stream_of",
-]
-
 Floats = NDArray[np.float64]
 
 EPOCH_NS = 1_767_225_600_000_000_000

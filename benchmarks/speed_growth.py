@@ -20,8 +20,6 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.pipeline import audit
 
-__all__ = ["growth", "memory", "scaling"]
-
 N_CAMERAS = (1, 2, 4, 6)
 SECONDS = (5, 10, 20)
 N_CLIPS = (1, 2, 4)

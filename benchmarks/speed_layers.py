@@ -22,8 +22,6 @@ from syncaudit.model import CameraStream
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.reading import read_clip
 
-__all__ = ["LAYERS", "OTHERS", "alternate", "cameras_of", "whole_audit"]
-
 Work = Callable[[CameraStream], object]
 REDUCED_BY = 2
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from syncaudit.decode import iter_luma
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
-__all__ = ["CODECS", "SIZES", "made_videos"]
-
 N_FRAMES = 150
 SIZES = {"480p12": ((854, 480), 12), "720p30": ((1280, 720), 30), "1080p30": ((1920, 1080), 30)}
 _X264 = {"preset": "veryfast", "crf": "26", "g": "48", "threads": "1"}

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAULTS", "PROCESSES", "Fault", "Process"]
-
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
 

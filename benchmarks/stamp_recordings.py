@@ -28,8 +28,6 @@ from recordings import (
 from syncaudit.model import Clip, Stream
 from syncaudit.pipeline.reading import read_clip
 
-__all__ = ["real_columns"]
-
 WINDOWS_S = (5.0, 10.0, 20.0)
 MIN_STAMPS = 12
 

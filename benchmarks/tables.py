@@ -14,8 +14,6 @@ import numpy as np
 
 import syncaudit
 
-__all__ = ["print_table", "write_json"]
-
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table; the first column is text, the others are right-aligned."""

@@ -32,8 +32,6 @@ from syncaudit.model import (
     Verdict,
 )
 
-__all__ = ["LIST_TARGETS", "list_figures"]
-
 N_ROWS = 100_000
 BEAT_MS = 5
 CAMERAS = ("cam_front", "cam_rear")

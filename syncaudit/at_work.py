@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["at_work_on", "note_at_work_in", "noted_at_work"]
-
 _MOST_BYTES = 400
 _by_thread: dict[int, str] = {}
 _file: int | None = None

@@ -8,22 +8,6 @@ from collections.abc import Iterable
 
 from syncaudit.machine_faults import machine_fault
 
-__all__ = [
-    "AlignmentError",
-    "ClipInputError",
-    "MachineError",
-    "ManifestError",
-    "MissingExtraError",
-    "PolicyError",
-    "StreamReadError",
-    "SyncAuditError",
-    "UsageError",
-    "cut",
-    "nearest_name",
-    "one_line",
-]
-
-
 _MOST_CHARACTERS = 2000
 
 

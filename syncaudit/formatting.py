@@ -8,25 +8,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "MS_PER_H_PER_PPM",
-    "PLUS_MINUS",
-    "rounded",
-    "signed_ms",
-    "word_correction",
-    "word_count",
-    "word_direction",
-    "word_drift",
-    "word_duration",
-    "word_measure",
-    "word_ms",
-    "word_offset",
-    "word_rate",
-    "word_share",
-    "word_span",
-    "word_tick",
-]
-
 MS_PER_H_PER_PPM = 3.6
 PLUS_MINUS = "± is 1 standard error"
 

@@ -6,26 +6,6 @@ the file, the place in it and what to do.
 
 from __future__ import annotations
 
-__all__ = [
-    "ARRAY_BYTES",
-    "IMAGE_BYTES",
-    "IMAGE_PIXELS",
-    "IMPORT_STALL_S",
-    "LINE_BYTES",
-    "METADATA_BYTES",
-    "REMOTE_BYTES_PER_S",
-    "REMOTE_TRIES",
-    "REMOTE_WAIT_S",
-    "ROW_CHARACTERS",
-    "SOUND_SAMPLES",
-    "TABLE_BYTES",
-    "TABLE_COLUMNS",
-    "UNPACKED_BYTES",
-    "UNPACKED_FILE_BYTES",
-    "UNPACKED_FOLD",
-    "VIDEO_HEADER_BYTES",
-]
-
 # Tables
 LINE_BYTES = 1 << 24
 """A line of a CSV table or of a manifest: the longest real ones, of embeddings, have 1 MiB."""

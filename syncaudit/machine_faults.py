@@ -12,8 +12,6 @@ import re
 import socket
 from collections.abc import Iterator
 
-__all__ = ["machine_fault", "may_pass"]
-
 # From POSIX, errno.h: errors of the machine, its storage or its network.
 _NAMES = (
     *("ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EROFS"),

@@ -9,17 +9,6 @@ from typing import Protocol, TypeVar
 
 from syncaudit.errors import UsageError
 
-__all__ = [
-    "COMMANDS",
-    "DETECTORS",
-    "ESTIMATORS",
-    "FORMATS",
-    "entry_points_of",
-    "package_of",
-    "versions_of",
-    "with_added",
-]
-
 COMMANDS = "syncaudit.commands"
 DETECTORS = "syncaudit.detectors"
 ESTIMATORS = "syncaudit.estimators"

@@ -38,8 +38,6 @@ from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.student import widened
 from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter, is_confirmed
 
-__all__ = ["Adjustment", "adjust", "noise_of", "value_of"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -10,8 +10,6 @@ import typer
 
 from syncaudit.cli.options import Partial
 
-__all__ = ["apply"]
-
 _SHOW_ALL_UP_TO = 20
 
 

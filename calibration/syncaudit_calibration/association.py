@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events import Corrections, EventMatch, Instants
 
-__all__ = ["ATTACH_S", "ATTACH_SIGMAS", "SPLIT_S", "Map", "associate"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from syncaudit.decode import iter_luma
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, FlashEdges
 
-__all__ = ["BandImage", "find_band_images"]
-
 N_IMAGES = 3
 # Neighbouring frames on either side to compare with, as in the detector.
 NEIGHBOURS = 2

@@ -28,8 +28,6 @@ from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["refine_boxes"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from syncaudit_calibration.adjustment import Adjustment, adjust
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["adjust_with_any_reference"]
-
 Floats = NDArray[np.float64]
 
 

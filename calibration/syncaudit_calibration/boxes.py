@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["bend_boxes"]
-
 Floats = NDArray[np.float64]
 
 # Sharpness of the ends in half widths: enough to place a clock; sharper ends need more iterations.

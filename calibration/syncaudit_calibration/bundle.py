@@ -28,8 +28,6 @@ from syncaudit_calibration.seed import Seed, find_seed
 from syncaudit_calibration.statements import find_contradicted, without_statement
 from syncaudit_calibration.step_search import solve_with_steps
 
-__all__ = ["calibrate_events"]
-
 Floats = NDArray[np.float64]
 
 NEXT_TIME = (

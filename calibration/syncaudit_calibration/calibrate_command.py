@@ -9,8 +9,6 @@ import typer
 
 from syncaudit.cli.options import Force, Root
 
-__all__ = ["calibrate"]
-
 
 def calibrate(
     recording: Annotated[

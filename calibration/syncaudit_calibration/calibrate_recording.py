@@ -27,8 +27,6 @@ from syncaudit_calibration.scans import (
     word_undecided_scan,
 )
 
-__all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
-
 # Directions of reading that are tried where nothing matches what a camera shows if read downwards.
 OTHER_SCANS: Sequence[Scan] = ("up", "right", "left")
 STATE_SCAN = "State how the images of one of these cameras are read, or record a trigger as well."

@@ -13,9 +13,6 @@ from syncaudit.model import seconds_since
 from syncaudit.model.scan import Scan
 from syncaudit_calibration.closures import Closure
 
-__all__ = ["CalibratedFlash", "CalibratedSource", "CalibratedStep", "Calibration", "error_budget"]
-
-
 Floats = NDArray[np.float64]
 VERSION = 1
 

@@ -21,8 +21,6 @@ from syncaudit_calibration.calibrate_recording import CalibratedRecording
 from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.errors import CalibrationError
 
-__all__ = ["print_calibration", "print_refusal"]
-
 NOTHING = "–"
 
 

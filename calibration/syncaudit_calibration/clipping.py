@@ -5,8 +5,6 @@ from __future__ import annotations
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain
 
-__all__ = ["word_clipping"]
-
 # Fraction of the lit cells that may clip: with more, too few remain to fit edges.
 MAX_CLIPPED_SHARE = 0.25
 

@@ -12,8 +12,6 @@ from syncaudit.estimators.events import Instants
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.links import Links
 
-__all__ = ["Closure", "closures_of"]
-
 # A loop is contradicted if its closure exceeds both this many sigmas and this time.
 MAX_CLOSURE_Z = 6.0
 CLOSURE_FLOOR_S = 1e-3

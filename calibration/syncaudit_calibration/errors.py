@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["CalibrationError"]
-
 
 class CalibrationError(SyncAuditError):
     """The recording does not determine how the clocks are related; nothing is written.

@@ -11,8 +11,6 @@ from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["find_warnings"]
-
 # Typical timestamp jitter is tens of microseconds; above this a warning is given.
 MAX_JITTER_S = 2e-4
 

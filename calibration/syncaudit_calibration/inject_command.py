@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from syncaudit.model import Clip
     from syncaudit_calibration.inject import Injection
 
-__all__ = ["inject"]
-
 _SHOWN = 8
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import EventMatch, Instants, match_events
 from syncaudit.estimators.events.missed import count_missed, why_contradicted
 
-__all__ = ["Links", "groups_of", "match_all"]
-
 Bools = NDArray[np.bool_]
 
 

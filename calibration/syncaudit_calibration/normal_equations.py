@@ -25,8 +25,6 @@ from scipy.linalg import solve_triangular
 
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["Noise", "Solution", "line_delays_s", "reduced_products", "residuals_of", "solve"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

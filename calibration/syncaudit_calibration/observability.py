@@ -23,8 +23,6 @@ from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.unknowns import Unknown
 
-__all__ = ["Unobservable", "unobservable_cameras"]
-
 # A direction is unobserved if the flashes leave at least this fraction of the prior spread,
 MAX_LEFT = 0.2
 # and a camera takes part in it with at least this component.

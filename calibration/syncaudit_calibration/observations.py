@@ -27,8 +27,6 @@ from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import Unknown, light_lasts, unknowns_of
 
-__all__ = ["Observations", "free_stated", "observe"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -24,8 +24,6 @@ from syncaudit_calibration.played import PLAYED_STD_S, is_played
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import light_lasts
 
-__all__ = ["calibration_of"]
-
 Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0

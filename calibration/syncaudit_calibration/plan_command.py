@@ -16,8 +16,6 @@ from syncaudit.writing import Signature, check_target, replace_text
 if TYPE_CHECKING:
     from syncaudit_calibration.plan import Accuracy, PlannedCamera, PulseTrain
 
-__all__ = ["flash_plan", "parse_durations", "parse_rates"]
-
 _TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.PLAN}
 _SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.PLAN}
 _DURATION_BOUNDS_S = (10.0, 600.0)

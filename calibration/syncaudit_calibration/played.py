@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, Quantity
 
-__all__ = ["PLAYED_STD_S", "is_played"]
-
 # Offset between sound and light of a video: ITU-R BT.1359 accepts 90 ms early to 185 ms late, and
 # displays and speakers make use of that range (one sigma of a uniform distribution).
 PLAYED_STD_S = 0.275 / 12**0.5

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_calibration", "require_matplotlib"]
-
 Floats = NDArray[np.float64]
 
 # Flashes drawn on one axis: more would hide the effect of the offsets.

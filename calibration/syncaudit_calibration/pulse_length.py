@@ -20,8 +20,6 @@ from syncaudit.estimators.events import Instants, match_events
 from syncaudit.estimators.events.matching import MAX_CHANCE, MAX_DRIFT_PPM, MIN_WINDOW_S
 from syncaudit.estimators.events.voting import Candidate, chance_of, vote
 
-__all__ = ["as_onsets", "find_pulse_length"]
-
 Floats = NDArray[np.float64]
 
 # Longer pulses are switched by hand and differ in length.

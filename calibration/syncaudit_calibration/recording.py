@@ -13,8 +13,6 @@ from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 
-__all__ = ["find_recording"]
-
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".h264", ".hevc", ".mjpeg")
 TABLES = (".csv", ".parquet")
 BUS_LOGS = (".log", ".asc", ".blf", ".mf4")

@@ -23,8 +23,6 @@ from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, 
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
 
-__all__ = ["Associated", "composed", "match_with_all", "rematch"]
-
 Ints = NDArray[np.int64]
 
 # A source with at least this many unexplained events is matched again, and the new match is kept

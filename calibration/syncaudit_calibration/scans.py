@@ -29,8 +29,6 @@ from syncaudit.estimators.events import (
 from syncaudit.model import FlashEdges
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
-__all__ = ["Scans", "find_scans", "word_scans", "word_undecided_scan"]
-
 # Directions are taken as shown if others are less likely by this factor: as sure as a match.
 MARGIN = -math.log(3e-4)
 # A pair speaks for one of two assignments if it matches this many times better under it, on a log

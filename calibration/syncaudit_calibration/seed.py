@@ -31,8 +31,6 @@ from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
 
-__all__ = ["Seed", "find_seed"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

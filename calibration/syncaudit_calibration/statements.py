@@ -19,8 +19,6 @@ from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.observations import Observations, free_stated
 
-__all__ = ["Contradicted", "find_contradicted", "without_statement"]
-
 # A stated line delay or exposure can be contradicted if the flashes determine it this well.
 KNOWN_SHARE = 0.05
 

@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.estimators.events import EventMatch, OffsetStep, PairFit
 from syncaudit_calibration.links import Links
 
-__all__ = ["steps_of", "unseen_s"]
-
 # A step of one clock has the same size in all of its pairs, to this fraction of it plus this time.
 SIZE_SHARE = 0.01
 SIZE_FLOOR_S = 5e-4

@@ -22,8 +22,6 @@ from syncaudit_calibration.normal_equations import reduced_products
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["solve_with_steps"]
-
 Floats = NDArray[np.float64]
 Solve = Callable[[Seed], tuple[Observations, Adjustment]]
 

@@ -12,8 +12,6 @@ from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.variances import Groups
 
-__all__ = ["widened"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -20,8 +20,6 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["Unknown", "light_lasts", "unknowns_of"]
-
 # The seed is accurate to milliseconds, or to tens of milliseconds if line delays are not stated.
 OFFSET_PRIOR_S = 0.1
 # Quartz clocks stay within this; with intervals only, offsets depend on it.

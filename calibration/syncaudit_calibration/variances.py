@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["Groups", "Scatter", "grouped", "improve_scatter", "is_confirmed"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

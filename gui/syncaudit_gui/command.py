@@ -9,8 +9,6 @@ import typer
 
 from syncaudit.cli.options import Root
 
-__all__ = ["view"]
-
 
 def view(
     clip_or_manifest: Annotated[

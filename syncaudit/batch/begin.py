@@ -16,10 +16,8 @@ from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip, Verdict
 from syncaudit.policy import Policy
-from syncaudit.readers.uris import is_url
+from syncaudit.readers.remote import is_url
 from syncaudit.writing import Signature, is_ours, refuse_foreign, remove_ours, sweep_drafts
-
-__all__ = ["begun_run", "check_outputs", "make_folder", "refuse_other_run", "refuse_screen"]
 
 _MISSING = object()
 

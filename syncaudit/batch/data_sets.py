@@ -16,8 +16,6 @@ from syncaudit.writing import Signature, remove_ours
 if TYPE_CHECKING:
     from syncaudit.pipeline import DataSet
 
-__all__ = ["COMMON_FILE", "DataSets"]
-
 COMMON_FILE = "common_offsets.json"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from syncaudit.model import Clip, Verdict
 from syncaudit.writing import Signature, remove_ours, replace_text
 
-__all__ = ["KEEP_FILE", "episode_lists", "write_keep"]
-
 KEEP_FILE = "keep.json"
 
 # An episode of several clips is as good as its worst clip; without a verdict it is unknown.

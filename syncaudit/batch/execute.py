@@ -8,12 +8,10 @@ from typing import Generic, TypeVar
 
 from syncaudit.batch.engines import ENGINES, Engine
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.pool import Lost
 from syncaudit.batch.task import OUT_OF_MEMORY_HINT, AuditTask, JudgeTask, TaskResult, failed_result
+from syncaudit.batch.worker import Lost
 from syncaudit.model import Clip, ReasonCode, Verdict
 from syncaudit.policy import Policy
-
-__all__ = ["LazySequence", "audited", "judged"]
 
 _Item = TypeVar("_Item")
 

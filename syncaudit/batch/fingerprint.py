@@ -18,11 +18,9 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.plugins import DETECTORS, ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import answer_within, file_system, remote_version
+from syncaudit.readers.remote import answer_within, file_system, is_url, remote_version
 from syncaudit.readers.roots import treated_apart
-from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
-
-__all__ = ["content_half", "fingerprint_of", "policy_half", "with_policy"]
+from syncaudit.readers.uris import files_named, parent_of, resolve
 
 _Answer = TypeVar("_Answer")
 

@@ -22,8 +22,6 @@ from syncaudit.policy import Policy
 from syncaudit.report import Thumbnail, ThumbnailMaker, write_report
 from syncaudit.writing import sync_folder
 
-__all__ = ["finish"]
-
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
 # Images of the report: about 0.1 s each on a disk; slow storage must not delay a run.
 _PICTURES_S = 20.0

@@ -13,8 +13,6 @@ from typing import Any
 
 from syncaudit.model.field_names import field_names
 
-__all__ = ["json_line", "to_plain"]
-
 
 def to_plain(value: Any) -> Any:
     """Return `value` as dicts, lists, strings, finite numbers, booleans and None.

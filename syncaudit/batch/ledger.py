@@ -25,8 +25,6 @@ from syncaudit.model import ClipVerdict
 from syncaudit.readers.runs import FoundVerdicts, finished_run, is_intact, sealed
 from syncaudit.writing import Signature, naming_full, remove_ours, replacing
 
-__all__ = ["Entry", "Ledger", "VerdictFile"]
-
 _SYNC_EVERY_S = 1.0
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from syncaudit.errors import UsageError
 
-__all__ = ["NO_LIMIT", "MemoryLimit", "held_bytes", "machine_bytes", "size_in_words"]
-
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}

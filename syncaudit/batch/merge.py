@@ -20,8 +20,6 @@ from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy, policy_from_plain
 
-__all__ = ["Shard", "merge_shards", "read_shard"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:

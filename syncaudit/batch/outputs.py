@@ -15,17 +15,6 @@ from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict
 from syncaudit.writing import Signature, append_line, replace_text, replacing
 
-__all__ = [
-    "OUTPUTS",
-    "SIDE_FILES",
-    "SPLIT_FILES",
-    "RowMaker",
-    "check_rows",
-    "log_defect",
-    "write_json",
-    "write_split",
-]
-
 # Verdict to the file that receives its manifest rows.
 SPLIT_FILES: dict[str, str] = {
     Verdict.PASS: "passed.jsonl",

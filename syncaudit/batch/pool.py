@@ -18,8 +18,6 @@ from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
 from syncaudit.batch.worker import Lost, Worker
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["Lost", "WorkerPool", "map_isolated"]
-
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 

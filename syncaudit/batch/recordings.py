@@ -28,8 +28,6 @@ from syncaudit.writing import Signature, remove_ours, replace_text, replacing
 if TYPE_CHECKING:
     from syncaudit.pipeline import Recording
 
-__all__ = ["RecordingCache", "pool_recordings", "write_recordings"]
-
 
 def pool_recordings(
     clips: Sequence[Clip], ledger: Ledger, policy: Policy, data_sets: DataSets

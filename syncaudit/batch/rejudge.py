@@ -14,7 +14,6 @@ from syncaudit.batch.finish import finish
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
-from syncaudit.batch.pool import Lost
 from syncaudit.batch.summary import (
     BatchSummary,
     Progress,
@@ -24,12 +23,11 @@ from syncaudit.batch.summary import (
 )
 from syncaudit.batch.task import JudgeTask
 from syncaudit.batch.verdict_lines import verdict_at
+from syncaudit.batch.worker import Lost
 from syncaudit.errors import SyncAuditError, UsageError
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.policy import Policy
 from syncaudit.writing import replace_text
-
-__all__ = ["Change", "judge_again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.uris import resolve
 
-__all__ = ["MAX_NAMED", "repeated_clips"]
-
 # Number of clips listed in the summary; all are counted.
 MAX_NAMED = 20
 # Fields that determine which part of which files a source is; any others may differ.

@@ -32,8 +32,6 @@ from syncaudit.plugins import ESTIMATORS, versions_of
 from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots
 
-__all__ = ["check_unique", "run_batch"]
-
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 # Judging again takes a millisecond per clip: starting workers does not pay off below this.

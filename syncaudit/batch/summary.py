@@ -16,17 +16,6 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts
 from syncaudit.report import Causes, WorstClips
 
-__all__ = [
-    "BatchSummary",
-    "Progress",
-    "SourceTally",
-    "Tally",
-    "VerdictCounter",
-    "read_summary",
-    "stated_roots",
-]
-
-
 # Recordings listed in the summary, the worst first; all are in ``recordings.jsonl``.
 MAX_RECORDINGS = 1000
 

@@ -10,8 +10,6 @@ from typing import Any
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.writing import replacing
 
-__all__ = ["verdict_schema", "write_parquet"]
-
 _ROWS_PER_GROUP = 1000
 
 

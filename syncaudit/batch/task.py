@@ -27,17 +27,6 @@ from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots, within_roots
 from syncaudit.readers.runs import sealed
 
-__all__ = [
-    "OUT_OF_MEMORY_HINT",
-    "AuditFunction",
-    "AuditTask",
-    "JudgeTask",
-    "TaskResult",
-    "failed_result",
-    "failed_verdict",
-    "row_result",
-]
-
 OUT_OF_MEMORY_HINT = (
     "A damaged file may demand any amount of memory; if the clip is sound, cut it into shorter "
     "ones, raise --memory-limit or lower --workers."

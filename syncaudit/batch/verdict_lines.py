@@ -11,8 +11,6 @@ from syncaudit.errors import UsageError
 from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import clip_of_row, is_intact
 
-__all__ = ["EDITED", "Entry", "line_at", "scan", "verdict_at"]
-
 EDITED = "is not a verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
 # Exceptions that `ClipVerdict.from_row` raises.

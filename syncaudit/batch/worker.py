@@ -22,8 +22,6 @@ from syncaudit.at_work import note_at_work_in, noted_at_work
 from syncaudit.batch.memory import held_bytes, size_in_words
 from syncaudit.limits import IMAGE_PIXELS
 
-__all__ = ["Lost", "Worker", "limit_threads"]
-
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from syncaudit.pipeline.alignment import Choice
     from syncaudit.speech import AlignedSpeech
 
-__all__ = ["align"]
-
 _SOUNDS = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a"})
 _TEXTS = (".lab", ".txt")
 _ENDINGS = (".textgrid", ".ctm", ".json")

@@ -42,8 +42,6 @@ from syncaudit.cli.tune import tune
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["build_app", "run"]
-
 _HELP = """
 Check whether the streams of a recording share one time.
 

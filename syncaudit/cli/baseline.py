@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from syncaudit.policy import Fleet, FleetBaseline, Policy
 
-__all__ = ["baseline"]
-
 
 def baseline(
     verdicts: Annotated[str, typer.Argument(help="Output folder of an earlier 'validate'.")],

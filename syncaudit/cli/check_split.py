@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from syncaudit.splits.shared import SharedData
     from syncaudit.splits.split_lists import Split
 
-__all__ = ["check_split"]
-
 # Findings of a kind that are listed individually; --json has all.
 SHOWN = 10
 

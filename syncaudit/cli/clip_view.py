@@ -28,8 +28,6 @@ from syncaudit.model import (
 if TYPE_CHECKING:
     from syncaudit.pipeline.examine import Examination
 
-__all__ = ["print_examination", "print_failed"]
-
 
 def print_failed(console: Console, verdict: ClipVerdict) -> None:
     """Print a clip that could not be examined."""

@@ -7,8 +7,6 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["STYLES", "glyph", "printable", "stderr", "stdout", "verdict_text", "warn"]
-
 # By verdict, as text: the model is heavy.
 STYLES = {"pass": "green", "reject": "bold red", "unverified": "yellow"}
 _GLYPHS = {"pass": "✓", "reject": "✕", "unverified": "?"}

@@ -21,8 +21,6 @@ from syncaudit.formatting import signed_ms, word_count
 if TYPE_CHECKING:
     from syncaudit.evaluation.comparison import ClipChange, Comparison, Reason, SourceShifts
 
-__all__ = ["diff"]
-
 # Clips and reasons that are listed individually; --json has all.
 SHOWN = 20
 

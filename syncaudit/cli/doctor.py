@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from syncaudit.doctor import Symptom
 
-__all__ = ["doctor"]
-
 
 def doctor(
     as_json: AsJson = False,

@@ -18,8 +18,6 @@ from syncaudit.errors import UsageError
 if TYPE_CHECKING:
     from syncaudit.evaluation.detection import Detection
 
-__all__ = ["evaluate"]
-
 _DEFAULT = "offset=5,10,20,50,100"
 
 

@@ -15,12 +15,10 @@ from syncaudit.evaluation.agreement import Agreement
 from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.detection import Detection, Group, Size
 from syncaudit.evaluation.evaluate import Evaluation
-from syncaudit.evaluation.labels import PersonSays
+from syncaudit.evaluation.labels import Label
 from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.formatting import word_count
 from syncaudit.model import Verdict
-
-__all__ = ["print_evaluation"]
 
 _DISPUTES_SHOWN = 20
 
@@ -135,12 +133,12 @@ def _accuracy_table(groups: Sequence[Group]) -> Table:
 
 
 def _print_agreement(console: Console, found: Agreement) -> None:
-    table = _table("verdict", "clips", *(str(says) for says in PersonSays), "bad")
+    table = _table("verdict", "clips", *(str(says) for says in Label), "bad")
     for verdict in Verdict:
         table.add_row(
             verdict_text(verdict),
             str(found.n_clips[verdict]),
-            *(str(found.counts[verdict, says]) for says in PersonSays),
+            *(str(found.counts[verdict, says]) for says in Label),
             _rate(found.bad(verdict)),
         )
     console.print(table)

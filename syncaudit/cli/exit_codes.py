@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 
-__all__ = ["ExitCode", "FailOn", "code_for"]
-
 
 class ExitCode(IntEnum):
     """Exit code for the shell."""

@@ -20,8 +20,6 @@ from syncaudit.formatting import word_count
 if TYPE_CHECKING:
     from syncaudit.datasets.export import Exported
 
-__all__ = ["export_shards"]
-
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHOWN = 5
 # A run may be merged from rejudged runs, which may be merged themselves, and so on.

@@ -16,19 +16,6 @@ from syncaudit.formatting import word_correction, word_count, word_drift, word_m
 from syncaudit.model import ClipVerdict, ReasonCode, Verdict
 from syncaudit.report import ACTIONS
 
-__all__ = [
-    "MOST_LINES",
-    "SHOW_MOVING",
-    "cause_table",
-    "clip_lines",
-    "common_lines",
-    "is_common",
-    "recording_lines",
-    "repeated_lines",
-    "shortened",
-    "warning_lines",
-]
-
 # A screen holds about 24 lines; the report has all.
 _MOST_CAUSES = 12
 MOST_LINES = 10

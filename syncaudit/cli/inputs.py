@@ -13,17 +13,6 @@ from typing import Any
 from syncaudit.errors import ManifestError, UsageError, nearest_name
 from syncaudit.model import Clip, clock_of
 
-__all__ = [
-    "cores",
-    "import_if_needed",
-    "load_calibration",
-    "load_clips",
-    "load_rules",
-    "parse_shard",
-    "pick_clip",
-    "refuse_idle",
-]
-
 # Python's TOML parser takes minutes for larger files made of dots only.
 _MOST_RULES_BYTES = 1 << 16
 _MANIFEST_NAMES = ("manifest.jsonl", "manifest.parquet")

@@ -13,8 +13,6 @@ from syncaudit.cli.exit_codes import code_for
 from syncaudit.cli.options import AsJson, Decoder, Force, PolicyFile, Profile, Root
 from syncaudit.errors import ClipInputError
 
-__all__ = ["inspect"]
-
 
 def inspect(
     clip_or_manifest: Annotated[

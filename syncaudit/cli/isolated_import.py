@@ -17,8 +17,6 @@ from syncaudit.datasets.importing import Imported, import_dataset
 from syncaudit.errors import SyncAuditError, UsageError
 from syncaudit.limits import IMPORT_STALL_S
 
-__all__ = ["import_isolated"]
-
 _CHECK_EVERY_S = 0.1
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from syncaudit.batch import Change
 
-__all__ = ["judge"]
-
 # Changes that are listed individually; all are in changes.jsonl.
 SHOWN = 20
 

@@ -12,8 +12,6 @@ from syncaudit.model import Clip
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
 
-__all__ = ["load_outputs"]
-
 
 def load_outputs(
     out: str, scratch: Path, *, partial: bool = False
@@ -26,7 +24,8 @@ def load_outputs(
     from syncaudit.batch import VerdictFile, fetch_outputs
     from syncaudit.batch.outputs import SPLIT_FILES
     from syncaudit.datasets import ClipTable, iter_manifest
-    from syncaudit.readers.uris import is_url, resolve
+    from syncaudit.readers.remote import is_url
+    from syncaudit.readers.uris import resolve
 
     url = resolve(out) if is_url(resolve(out)) else None
     folder = fetch_outputs(out, scratch)

@@ -11,8 +11,6 @@ from syncaudit.cli.console import stderr, stdout
 from syncaudit.cli.options import Force, MemoryLimit, Quiet
 from syncaudit.errors import UsageError
 
-__all__ = ["manifest"]
-
 
 def manifest(
     format_name: Annotated[

@@ -12,8 +12,6 @@ from syncaudit.cli.console import stdout
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import Details, FailOnOption, Force, Prune, Quiet
 
-__all__ = ["merge"]
-
 
 def merge(
     folders: Annotated[

@@ -12,27 +12,6 @@ import typer
 from syncaudit.cli.exit_codes import FailOn
 from syncaudit.errors import UsageError
 
-__all__ = [
-    "AsJson",
-    "Decoder",
-    "Details",
-    "FailOnOption",
-    "Force",
-    "MemoryLimit",
-    "MovedSources",
-    "Partial",
-    "PolicyFile",
-    "PolicyToExtend",
-    "Profile",
-    "ProfileToExtend",
-    "Prune",
-    "Quiet",
-    "Root",
-    "Verdicts",
-    "extended_policy",
-    "named_values",
-]
-
 Verdicts = Annotated[
     str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
 ]

@@ -15,8 +15,6 @@ import typer
 from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.plugins import COMMANDS, entry_points_of, package_of
 
-__all__ = ["add_plugins"]
-
 _OTHERS = "Of other packages"
 
 

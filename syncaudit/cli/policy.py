@@ -9,8 +9,6 @@ import typer
 
 from syncaudit.cli.options import PolicyFile, Profile
 
-__all__ = ["policy_app"]
-
 policy_app = typer.Typer(
     help="Show what clips are judged by.",
     no_args_is_help=True,

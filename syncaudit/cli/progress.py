@@ -15,8 +15,6 @@ from syncaudit.cli.console import STYLES, glyph, printable
 from syncaudit.datasets.importing import Imported
 from syncaudit.formatting import word_count, word_span
 
-__all__ = ["ImportView", "ProgressView", "print_import"]
-
 _LINE_EVERY_S = 15.0
 _MOST_NOTES = 30
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip
+from syncaudit.readers.remote import is_url
 from syncaudit.readers.roots import Roots
-from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
-
-__all__ = ["roots_of", "tell_outside"]
+from syncaudit.readers.uris import files_named, parent_of, resolve
 
 _MOST_NAMED = 3
 

@@ -14,8 +14,6 @@ from syncaudit.cli.console import stdout
 from syncaudit.cli.options import Force, Partial, Verdicts
 from syncaudit.errors import UsageError
 
-__all__ = ["sample"]
-
 
 def sample(
     verdicts: Verdicts,
@@ -40,7 +38,8 @@ def sample(
     from syncaudit.datasets import clip_to_row, write_manifest
     from syncaudit.evaluation.sampling import balanced_sample, weekly_sample
     from syncaudit.model import Verdict
-    from syncaudit.readers.uris import is_url, resolve
+    from syncaudit.readers.remote import is_url
+    from syncaudit.readers.uris import resolve
     from syncaudit.report.trends import week_of
     from syncaudit.writing import check_target, note_written
 

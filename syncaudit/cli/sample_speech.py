@@ -15,8 +15,6 @@ from syncaudit.cli.options import Force, Partial
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count
 
-__all__ = ["sample_speech"]
-
 
 def sample_speech(
     manifest: Annotated[

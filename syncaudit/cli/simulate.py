@@ -16,8 +16,6 @@ from syncaudit.errors import UsageError, nearest_name
 if TYPE_CHECKING:
     from syncaudit.simulate import RigConfig
 
-__all__ = ["simulate"]
-
 
 def simulate(
     scenario: Annotated[

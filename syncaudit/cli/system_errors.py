@@ -6,8 +6,6 @@ import errno
 
 from syncaudit.cli.exit_codes import ExitCode
 
-__all__ = ["worded_system_error"]
-
 _ROOM = "What is done is kept: make room and run it again."
 # Files that are missing or not permitted are usage errors: exit code 2. The rest give 3.
 _WRONG = {

@@ -21,8 +21,6 @@ from syncaudit.errors import UsageError
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
 
-__all__ = ["clip_of", "trace"]
-
 # Separators between a clip id and the rest of a sample id: drive/7:000123, drive-7_f0042.jpg ...
 _JOINTS = re.compile(r"[/:._\-#@ ]")
 

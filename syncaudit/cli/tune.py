@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from syncaudit.evaluation.variants import Measured
     from syncaudit.policy import Policy
 
-__all__ = ["tune"]
-
 _FOUND = re.compile(r"([\d.]+) *(%?) *@ *([\d.]+) *(ms|s|us)")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 # Sizes of errors whose detection is plotted, as fractions of the size that must be found.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from syncaudit.batch import BatchSummary
     from syncaudit.writing import Signature
 
-__all__ = ["validate"]
-
 
 def validate(
     manifest: Annotated[

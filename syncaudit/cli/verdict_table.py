@@ -33,8 +33,6 @@ from syncaudit.formatting import (
 from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
 from syncaudit.report.reasons import word_unmeasured
 
-__all__ = ["print_outcome", "print_totals", "source_lines", "verdict_table"]
-
 IN_DETAIL_UP_TO = 3
 _AT_ONCE = 100  # clips per table, which is laid out as a whole
 _NOTES = f"early: the timestamps are too small, so add the offset; {PLUS_MINUS}."

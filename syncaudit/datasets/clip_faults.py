@@ -24,8 +24,6 @@ from syncaudit.model.lens import N_COEFFICIENTS
 from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.uris import FILE_KEYS
 
-__all__ = ["clip_faults"]
-
 # Names are printed: line ends, control and format characters could forge lines, reverse the text
 # or make two names look the same. Some scripts join letters with the two that are allowed.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})

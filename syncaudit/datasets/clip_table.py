@@ -9,8 +9,6 @@ from typing import overload
 
 from syncaudit.model import Clip
 
-__all__ = ["ClipTable"]
-
 
 class ClipTable(Sequence[Clip]):
     """Compressed clips; each is unpacked on access.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-__all__ = ["ImageError", "ImageFile", "codec_of", "raw_image"]
-
 # Encodings of sensor_msgs/Image: FFmpeg's name for the same bytes, and the lossless format for
 # FFV1. A Bayer mosaic is stored unchanged, as grey: every detector halves images by 2x2 means.
 _RAW = {

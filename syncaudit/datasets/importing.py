@@ -20,8 +20,6 @@ from syncaudit.model import Clip, SourceKind
 from syncaudit.readers.uris import FILE_KEYS
 from syncaudit.writing import check_target, note_written, refuse_strange_folder
 
-__all__ = ["Imported", "import_dataset", "pick_format"]
-
 AUTO = "auto"
 _MOST_NAMED = 20
 _MARKER = ".syncaudit-import"

@@ -20,8 +20,6 @@ from syncaudit.errors import ManifestError, one_line
 from syncaudit.model.arrays import Ints
 from syncaudit.model.units import STAMPS_KEY, units_of
 
-__all__ = ["logger_sources"]
-
 _AXES = "xyz"
 # Lines before which samples begin, after names of tracks and drivers, header, units, devices.
 _MOST_LINES = 60

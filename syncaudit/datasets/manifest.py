@@ -26,9 +26,8 @@ from syncaudit.model import (
     StateSpec,
     TranscriptSpec,
 )
-from syncaudit.readers.uris import is_url, open_file, parent_of, read_bytes, resolve
-
-__all__ = ["clip_from_row", "iter_manifest", "load_manifest"]
+from syncaudit.readers.remote import is_url
+from syncaudit.readers.uris import open_file, parent_of, read_bytes, resolve
 
 _BATCH = 256  # Parquet rows converted to objects at a time
 

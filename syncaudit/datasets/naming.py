@@ -12,16 +12,6 @@ from typing import Any
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import SourceKind
 
-__all__ = [
-    "DEFAULT_RULES",
-    "OWN_SOUND",
-    "NamedSources",
-    "NamingRule",
-    "name_sources",
-    "parse_rules",
-    "stem_of",
-]
-
 # Keys that name a companion file, by glob; the first that exists is used.
 _COMPANIONS = ("timestamps", "dbc")
 # Transcripts without times.

@@ -16,8 +16,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.model import Clip
 from syncaudit.writing import replace_text, replacing, write_new
 
-__all__ = ["DatasetFormat", "Import", "Sidecars", "Undated"]
-
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]")
 _MOST_NOTES = 1000
 

@@ -14,13 +14,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip, Distortion, SourceSpec
-from syncaudit.readers.uris import FILE_KEYS, is_url, resolve
+from syncaudit.readers.remote import is_url
+from syncaudit.readers.uris import FILE_KEYS, resolve
 from syncaudit.writing import create_draft, make_parent, replacing
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-__all__ = ["clip_to_row", "write_manifest"]
 
 _BATCH = 1000  # rows converted to Parquet at a time
 

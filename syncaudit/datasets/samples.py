@@ -10,8 +10,6 @@ from typing import Any
 from syncaudit.model import SourceKind
 from syncaudit.readers.uris import FILE_KEYS
 
-__all__ = ["ROW_PART", "iter_members", "placed_row", "split_member"]
-
 ROW_PART = "syncaudit.json"
 """Part with the manifest row, since the part ``json`` belongs to the data set."""
 

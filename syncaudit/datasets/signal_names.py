@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["messages_in_dbc", "roles_of"]
-
 # A message with its identifier and name, or a signal of the message above.
 _ENTRY = re.compile(r"^\s*(?:BO_\s+(\d{1,10})\s+(\w+)|SG_\s+([A-Za-z_]\w*))", re.MULTILINE)
 _IDENTIFIER = 0x1FFFFFFF

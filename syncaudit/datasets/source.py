@@ -15,18 +15,8 @@ from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_lin
 from syncaudit.limits import ROW_CHARACTERS
 from syncaudit.model import Clip, Origin, SourceSpec
 from syncaudit.readers.folders import natural_key
-from syncaudit.readers.remote import file_system
-from syncaudit.readers.uris import (
-    is_url,
-    local_file,
-    local_path,
-    open_file,
-    parent_of,
-    read_bytes,
-    resolve,
-)
-
-__all__ = ["Source", "is_inside", "iter_json_lines", "iter_json_list", "parse_json"]
+from syncaudit.readers.remote import file_system, is_url
+from syncaudit.readers.uris import local_file, local_path, open_file, parent_of, read_bytes, resolve
 
 _CHUNK = 1 << 16
 

@@ -14,8 +14,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, si_per_unit, units_of
 
-__all__ = ["TABLES", "columns_of", "guess_source", "starter_rules"]
-
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".log", ".asc", ".blf", ".mf4")
 """Suffixes of files without a rule that may hold timestamps or samples."""
 

@@ -10,10 +10,8 @@ from syncaudit.datasets.protocol import Import, Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.decode.tracks import Subtitles, Tracks, find_tracks
 from syncaudit.errors import StreamReadError
+from syncaudit.readers.remote import is_url
 from syncaudit.readers.tables import read_table
-from syncaudit.readers.uris import is_url
-
-__all__ = ["add_subtitles", "assume_starts", "date_sound", "place_subtitles", "tracks_in"]
 
 # Subtitles count from presentation time 0, transcripts from the first sample of their sound.
 _SUBTITLES = (".srt", ".vtt")

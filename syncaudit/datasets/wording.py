@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-__all__ = ["checked", "describe", "word_validation_error"]
-
 _Content = TypeVar("_Content")
 
 _UNKNOWN_KEY = frozenset({"extra_forbidden", "unexpected_keyword_argument"})

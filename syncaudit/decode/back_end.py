@@ -23,8 +23,6 @@ from syncaudit.decode.spans import in_ns
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 
-__all__ = ["BackEnd", "first_line"]
-
 # 8-bit 4:2:0: every hardware decoder outputs it as coded.
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 

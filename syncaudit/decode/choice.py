@@ -9,8 +9,6 @@ from syncaudit.decode import DECODERS
 from syncaudit.decode.luma import FrameDecoder
 from syncaudit.errors import UsageError, nearest_name
 
-__all__ = ["AUTO", "DecoderChoice", "choose_decoder"]
-
 AUTO = "auto"
 
 

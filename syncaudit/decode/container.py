@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-__all__ = [
-    "ContainerFrames",
-    "audio_stream",
-    "list_frames",
-    "list_tabulated",
-    "open_container",
-    "video_stream",
-]
-
-
 # Containers and raw streams that hold frames and sound themselves. FFmpeg's playlists (ffconcat,
 # HLS, DASH, IMF) would open any file or host they name.
 _FORMATS = (

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ContainerFrames"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContainerFrames:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-__all__ = ["CpuDecoder", "luma_of"]
-
 # Plane 0 of these is 8-bit luma, one byte per pixel.
 _PLANAR_LUMA = frozenset(
     f"{family}{layout}"

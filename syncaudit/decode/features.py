@@ -14,8 +14,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["block_sums", "reduced", "rows"]
-
 
 def block_sums(luma: Any, n_blocks: int, every: int = 1) -> Any:
     """Return sums along rows, in blocks of columns of equal width.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.decode import features
 from syncaudit.model.scan import Scan, direction_of
 
-__all__ = ["Frame", "Plane", "white_of"]
-
 # White of 8-bit luma in video range (ITU-R BT.601, section 2.5.3) and in full range.
 VIDEO_WHITE, FULL_WHITE = 235, 255
 # FFmpeg's number for full range.

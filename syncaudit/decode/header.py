@@ -10,8 +10,6 @@ from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.frame import white_of
 from syncaudit.model import FrameFiles
 
-__all__ = ["VideoHeader", "VideoPart", "read_header"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoHeader:

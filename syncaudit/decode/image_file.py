@@ -9,8 +9,6 @@ from pathlib import Path
 from syncaudit.errors import one_line
 from syncaudit.limits import IMAGE_BYTES, IMAGE_PIXELS
 
-__all__ = ["image_bytes", "image_error"]
-
 
 def image_bytes(path: str) -> bytes:
     """Return the content of a file.

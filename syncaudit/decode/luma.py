@@ -9,8 +9,6 @@ from typing import Protocol
 from syncaudit.decode.frame import Frame
 from syncaudit.model import FrameFiles
 
-__all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError"]
-
 
 class UnfitError(Exception):
     """A back end cannot decode a video, or not as the CPU does; the message gives the reason."""

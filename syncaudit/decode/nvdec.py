@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["NvdecDecoder", "byte_stream", "packet_data"]
-
 # Frames whose features are computed at once: one wait for the GPU instead of one each.
 BATCH = 16
 # CUDA_VISIBLE_DEVICES determines which GPU that is.

@@ -21,8 +21,6 @@ from syncaudit.model import FrameFiles
 if TYPE_CHECKING:
     from syncaudit.decode.back_end import BackEnd
 
-__all__ = ["Agreement", "compare_with_cpu"]
-
 # JPEG does not fix the rounding of its transform; all other codecs specify every bit.
 _LEVELS = {"mjpeg": 1}
 

@@ -12,8 +12,6 @@ from syncaudit.decode.container import audio_stream, open_container
 from syncaudit.errors import StreamReadError
 from syncaudit.limits import SOUND_SAMPLES
 
-__all__ = ["SoundTrack", "decode_sound", "refuse_endless"]
-
 # Encoders that prepend 256 to 2112 samples, and containers that do not record how many.
 _PRIMED_CODECS = frozenset({"aac", "mp3", "mp3float", "mp2", "mp2float", "ac3", "eac3"})
 _PRIMING_UNKNOWN = frozenset({"aac", "mpegts", "mpeg", "avi", "flv", "asf"})

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["has_clock", "in_ns", "is_inside", "packets_of", "ticks_of"]
-
 # Elementary streams: their demuxers generate pts from a nominal rate.
 _CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
 

@@ -14,8 +14,6 @@ from syncaudit.decode.image_file import image_bytes
 from syncaudit.decode.spans import has_clock, in_ns, packets_of
 from syncaudit.model import FrameFiles
 
-__all__ = ["decode_still"]
-
 # Maximum number of frames decoded from a key frame on: one image is not worth more.
 _MAX_DECODED = 300
 

@@ -14,8 +14,6 @@ from syncaudit.model import FrameFiles
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-__all__ = ["broken_parquet", "list_stored", "stored_images"]
-
 # Images passed on at a time, and bytes read from the file: row groups may be large.
 _BATCH = 4
 _BUFFER_BYTES = 1 << 20

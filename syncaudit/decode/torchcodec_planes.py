@@ -12,8 +12,6 @@ from syncaudit.decode.frame import Plane
 from syncaudit.decode.header import VideoPart
 from syncaudit.decode.luma import UnfitError
 
-__all__ = ["TorchcodecDecoder"]
-
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p", "nv12"})
 # Frames whose features are computed at once.
 BATCH = 16

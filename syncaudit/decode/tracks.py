@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.packet import Packet
 
-__all__ = ["Subtitles", "Tracks", "find_tracks"]
-
 # Audio that never exceeds -80 dB of full scale is silence.
 _SILENT_PEAK = 1e-4
 # Codecs whose packets hold text; others (DVD, Blu-ray) hold images of it.

@@ -14,8 +14,6 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S, spans_too_long
 from syncaudit.model.units import si_per_unit
 
-__all__ = ["detect_motion", "quantity_of"]
-
 _QUANTITIES = {
     "gyro": Quantity.ANGULAR_RATE,
     "accel": Quantity.SPECIFIC_FORCE,

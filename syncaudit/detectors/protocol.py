@@ -8,8 +8,6 @@ from typing import Any
 
 from syncaudit.model import Stream
 
-__all__ = ["Detector"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:

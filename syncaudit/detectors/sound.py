@@ -10,8 +10,6 @@ from syncaudit.dsp.sound import sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
 from syncaudit.model.arrays import Floats
 
-__all__ = ["find_clicks", "find_loudness"]
-
 # Analysis window of the energy: short enough that the logarithm, which jumps as soon as the
 # window touches a click, is early by at most half of it.
 WINDOW_S = 0.002

@@ -20,9 +20,6 @@ from syncaudit.model import (
 from syncaudit.model.arrays import Floats
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["find_state", "why_no_state"]
-
-
 MIN_SAMPLES = 16
 # Switches and grippers with few distinct positions are not motion.
 MIN_VALUES = 9

@@ -11,8 +11,6 @@ from syncaudit.model.arrays import Bools, Ints
 from syncaudit.model.evidence import FlashIntervals
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["STROBE_ROLE", "find_strobe", "find_triggers"]
-
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
 WRAPS = (256, 65536)

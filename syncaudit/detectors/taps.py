@@ -9,8 +9,6 @@ from syncaudit.detectors.motion import detect_motion
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
 from syncaudit.model.arrays import Floats
 
-__all__ = ["find_taps"]
-
 # Share of its largest swing at which a knock is noticed, and how many earlier samples are used:
 # filters of a tenth of the sampling rate take about eight to rise that far.
 LEVEL = 0.3

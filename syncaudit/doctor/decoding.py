@@ -12,8 +12,6 @@ from syncaudit.decode.samples import N_FRAMES, SAMPLES
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 
-__all__ = ["probe_codecs", "probe_gpu"]
-
 # One line per codec: its name, the number of decoded frames, the error.
 _DECODE = """
 from syncaudit.decode import iter_luma

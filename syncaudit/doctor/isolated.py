@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Answer", "ask_python"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:

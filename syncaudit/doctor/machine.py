@@ -9,8 +9,6 @@ from pathlib import Path
 
 from syncaudit.doctor.symptom import Status, Symptom
 
-__all__ = ["probe_machine"]
-
 _GIB = 2**30
 # A worker takes about half a gibibyte; copies of remote videos go to the temporary folder.
 _LOW_MEMORY = 1 * _GIB

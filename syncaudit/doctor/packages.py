@@ -9,8 +9,6 @@ from importlib import metadata
 from syncaudit import __version__
 from syncaudit.doctor.symptom import Status, Symptom
 
-__all__ = ["probe_extras", "probe_versions"]
-
 _PACKAGE = "syncaudit"
 # For developers of syncaudit itself.
 _NOT_FOR_USERS = frozenset({"dev"})

@@ -9,8 +9,6 @@ from syncaudit.doctor.symptom import Status, Symptom
 from syncaudit.errors import SyncAuditError
 from syncaudit.speech.aligners.mfa.program import find_mfa
 
-__all__ = ["probe_speech"]
-
 
 def probe_speech() -> list[Symptom]:
     """Return which aligners answer."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Status", "Symptom"]
-
 
 class Status(StrEnum):
     """Status of a checked item."""

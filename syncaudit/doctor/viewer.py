@@ -7,8 +7,6 @@ import os
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 
-__all__ = ["probe_viewer"]
-
 _OPEN = """
 from PyQt6.QtCore import PYQT_VERSION_STR
 from PyQt6.QtWidgets import QApplication, QLabel

@@ -7,8 +7,6 @@ from scipy.spatial.transform import Rotation
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["rates_of_attitudes"]
-
 
 def rates_of_attitudes(times_s: Floats, quaternions: Floats) -> tuple[Floats, Floats]:
     """Return the mean rates between attitudes, about the axes of the body.

@@ -10,8 +10,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["ChangePoint", "find_change", "find_change_of_shares"]
-
 # Fewer values cannot show anything.
 _FEWEST = 8
 # A shorter part could be a single outlier.

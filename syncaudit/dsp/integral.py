@@ -11,14 +11,6 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit.dsp.robust import median, quantiles
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "GAP_PERIODS",
-    "RunningIntegral",
-    "integrate_samples",
-    "interpolate_angle",
-    "smooth_angle",
-]
-
 # An interval longer than this many median periods is a gap: no interpolation across it.
 GAP_PERIODS = 4.5
 # Steps of the grid on which averages are taken; odd, so that nothing is shifted.

@@ -26,8 +26,6 @@ from scipy.special import chdtrc
 from syncaudit.dsp.robust import mad_std, student_widening
 from syncaudit.model.arrays import Floats
 
-__all__ = ["RandomEffects", "fit_random_effects"]
-
 # Prior share of recordings that have nothing in common with the others: one in twenty, worth as
 # much as two recordings.
 PRIOR_OUTLYING = 0.05

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-__all__ = ["LEVEL", "Rate"]
-
 LEVEL = 0.95
 
 

@@ -15,23 +15,6 @@ from scipy.special import stdtrit
 
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = [
-    "MAD_TO_STD",
-    "block_covariance",
-    "cauchy_weights",
-    "hac_covariance",
-    "mad_std",
-    "mad_std_of_columns",
-    "mad_std_of_rows",
-    "median",
-    "median_of_five",
-    "nearest_quantiles",
-    "quantiles",
-    "robust_line",
-    "spread",
-    "student_widening",
-]
-
 # Consistency of the median absolute deviation with the normal distribution.
 MAD_TO_STD = 1.4826
 # 95 % efficiency at the normal distribution for the Cauchy weight function (Holland & Welsch,

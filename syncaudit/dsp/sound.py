@@ -12,8 +12,6 @@ from syncaudit.dsp.robust import robust_line, spread
 from syncaudit.model import AudioStream, seconds_since
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["SampleClock", "cut_piece", "sample_clock"]
-
 # A timestamp table that disagrees with the header by more than this belongs to other samples.
 MAX_RATE_ERROR = 0.02
 # Anchors that are smoothed together where the table deviates from a line (steps, wander).

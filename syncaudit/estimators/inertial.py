@@ -16,8 +16,6 @@ from syncaudit.estimators.delay.task import DelayTask, refuse_vague
 from syncaudit.estimators.rotation.mount import why_not_turned
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
-__all__ = ["imu_integral", "measure_imu_imu"]
-
 # Increments of at least this many sample periods make the result insensitive to the sub-sample
 # phase: the noise of the interpolation hardly depends on where between samples it is evaluated.
 PERIODS_PER_INCREMENT = 8

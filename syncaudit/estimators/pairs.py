@@ -33,19 +33,6 @@ from syncaudit.model import (
     SpokenTier,
 )
 
-__all__ = [
-    "BUSES",
-    "IMUS",
-    "KNOCKS",
-    "LIGHT",
-    "MAX_HUBS",
-    "MICROPHONES",
-    "ROBOT",
-    "ROTATION",
-    "SPEECH",
-    "rank_by_motion",
-]
-
 _Known: TypeAlias = Sequence[PairMeasurement]
 _Pairs: TypeAlias = list[PairMeasurement]
 

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from syncaudit.model import ClipEvidence, PairMeasurement
 
-__all__ = ["Estimator", "Measure"]
-
 Measure: TypeAlias = Callable[
     [ClipEvidence, Sequence[PairMeasurement], float], list[PairMeasurement]
 ]

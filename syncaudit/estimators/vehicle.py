@@ -23,8 +23,6 @@ from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 from syncaudit.model.arrays import Floats
 
-__all__ = ["BUS_METHODS", "measure_can_imu"]
-
 PERIODS_PER_INCREMENT = 4
 MIN_WIDTH_S = 0.2
 # Increments of this width have lobes three times as wide, and the fit starts from a finer search.

@@ -11,8 +11,6 @@ from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged, JudgedSource
 
-__all__ = ["Accuracy", "Miss", "accuracy_of", "miss_of"]
-
 # Two-sided 95 % of a normal error: how claimed errors are checked (formats, section 1).
 _Z = 1.96
 

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from syncaudit.dsp.rates import LEVEL, Rate
-from syncaudit.evaluation.labels import Labels, PersonSays
+from syncaudit.evaluation.labels import Label, Labels
 from syncaudit.model import Verdict
-
-__all__ = ["Agreement", "Dispute", "agreement_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +17,7 @@ class Dispute:
 
     clip_id: str
     verdict: Verdict
-    says: PersonSays
+    says: Label
     note: str
 
     def to_json(self) -> dict[str, object]:
@@ -36,7 +34,7 @@ class Dispute:
 class Agreement:
     """Labels compared with verdicts."""
 
-    counts: Counter[tuple[Verdict, PersonSays]]  # labelled clips by verdict and label
+    counts: Counter[tuple[Verdict, Label]]  # labelled clips by verdict and label
     n_clips: Counter[Verdict]  # all clips of the run
     # Rejected clips that the person accepts, and passed ones that the person rejects.
     disputes: tuple[Dispute, ...]
@@ -46,8 +44,8 @@ class Agreement:
 
     def bad(self, verdict: Verdict) -> Rate:
         """Return how often the person rejects clips of a verdict; unsure labels do not count."""
-        n_bad = self.counts[verdict, PersonSays.REJECT]
-        n = n_bad + self.counts[verdict, PersonSays.ACCEPT]
+        n_bad = self.counts[verdict, Label.REJECT]
+        n = n_bad + self.counts[verdict, Label.ACCEPT]
         return Rate(n_hits=n_bad, n=n, n_clips=n)
 
     @property
@@ -95,7 +93,7 @@ class Agreement:
             "bad_of_passed": self.bad(Verdict.PASS).to_json(),
             "bad_of_unverified": self.bad(Verdict.UNVERIFIED).to_json(),
             "labels": {
-                str(verdict): {str(says): self.counts[verdict, says] for says in PersonSays}
+                str(verdict): {str(says): self.counts[verdict, says] for says in Label}
                 for verdict in Verdict
             },
             "clips": {str(verdict): self.n_clips[verdict] for verdict in Verdict},
@@ -108,7 +106,7 @@ class Agreement:
 
 def agreement_of(labels: Labels, verdicts: Mapping[str, Verdict]) -> Agreement:
     """Compare labels with the verdicts of a run, by clip."""
-    counts: Counter[tuple[Verdict, PersonSays]] = Counter()
+    counts: Counter[tuple[Verdict, Label]] = Counter()
     disputes: list[Dispute] = []
     n_without = 0
     for clip_id, row in labels.by_clip.items():
@@ -118,8 +116,8 @@ def agreement_of(labels: Labels, verdicts: Mapping[str, Verdict]) -> Agreement:
             continue
         counts[verdict, says] += 1
         if (verdict, says) in (
-            (Verdict.REJECT, PersonSays.ACCEPT),
-            (Verdict.PASS, PersonSays.REJECT),
+            (Verdict.REJECT, Label.ACCEPT),
+            (Verdict.PASS, Label.REJECT),
         ):
             disputes.append(Dispute(clip_id=clip_id, verdict=verdict, says=says, note=row.note))
     return Agreement(

@@ -9,8 +9,6 @@ from enum import StrEnum
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_count, word_direction, word_duration
 
-__all__ = ["Change", "Quantity", "parse_changes"]
-
 
 class Quantity(StrEnum):
     """Injected quantity; the values are keys of ``truth.jsonl``."""

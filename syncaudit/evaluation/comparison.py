@@ -13,8 +13,6 @@ from syncaudit.dsp.rates import LEVEL
 from syncaudit.evaluation.judged import Judged
 from syncaudit.model import Verdict
 
-__all__ = ["ClipChange", "Comparison", "Shift", "SourceShifts", "compare_runs"]
-
 _Z = NormalDist().inv_cdf(0.5 + 0.5 * LEVEL)
 # Smaller differences are invisible at a tenth of a millisecond and two digits of a ratio.
 _TOLD_S = 5e-5

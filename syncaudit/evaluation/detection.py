@@ -14,8 +14,6 @@ from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
 from syncaudit.model import Verdict
 
-__all__ = ["WANTED", "Detection", "Group", "Size", "detect"]
-
 WANTED = 0.95
 """Share of variants that must be found at the smallest offset that counts as found."""
 

@@ -11,8 +11,6 @@ import numpy as np
 from syncaudit.evaluation.change import Change
 from syncaudit.model import Clip, TranscriptSpec, clock_of
 
-__all__ = ["Draw", "movable_sources"]
-
 
 class Draw:
     """Deals changes to sources, cycling through all changes for each source.

@@ -16,8 +16,6 @@ from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.model import Verdict
 from syncaudit.report.trends import week_of
 
-__all__ = ["Evaluation", "evaluate_run"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:

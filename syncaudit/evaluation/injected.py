@@ -12,8 +12,6 @@ from syncaudit.errors import ManifestError, UsageError
 from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.model import ClockMap
 
-__all__ = ["TRUTH", "Injected", "read_truth"]
-
 TRUTH = "truth.jsonl"
 # Keys in every row; other errors are only present where they were injected.
 _ALWAYS = (Quantity.OFFSET, Quantity.DRIFT)

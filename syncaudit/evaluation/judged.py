@@ -18,8 +18,6 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts, finished_run
 from syncaudit.readers.uris import parent_of
 
-__all__ = ["Judged", "JudgedSource", "read_judged"]
-
 _COLUMNS = ("clip_id", "verdict", "reference", "at_ns", "sources", "reasons")
 _HINT = "Expected the output of 'syncaudit validate'."
 

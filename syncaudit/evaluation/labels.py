@@ -10,12 +10,10 @@ from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
 
-__all__ = ["LabelRow", "Labels", "PersonSays", "read_labels"]
-
 _HINT = "Expected the labels.jsonl of 'syncaudit view'."
 
 
-class PersonSays(StrEnum):
+class Label(StrEnum):
     """Label that a person can give a clip."""
 
     ACCEPT = "accept"
@@ -28,7 +26,7 @@ class LabelRow:
     """One decision, a line of the label file."""
 
     clip_id: str  # clip of the manifest
-    label: PersonSays | None  # None withdraws an earlier label
+    label: Label | None  # None withdraws an earlier label
     note: str = ""  # comment in the person's words
     is_blind: bool = False  # whether the verdict was hidden when the label was given
     # The verdict on screen; None if there was none or it was hidden.
@@ -57,12 +55,12 @@ class LabelRow:
         clip_id, label = row.get("clip_id"), row.get("label")
         if not isinstance(clip_id, str) or "label" not in row:
             return None
-        if label is not None and label not in set(PersonSays):
+        if label is not None and label not in set(Label):
             return None
         shown = row.get("verdict_shown")
         return cls(
             clip_id=clip_id,
-            label=None if label is None else PersonSays(label),
+            label=None if label is None else Label(label),
             note=str(row.get("note") or ""),
             is_blind=bool(row.get("blind")),
             verdict_shown=None if shown is None else str(shown),

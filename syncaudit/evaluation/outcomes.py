@@ -8,8 +8,6 @@ from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.model import Verdict
 
-__all__ = ["Outcome", "outcome_of"]
-
 
 class Outcome(StrEnum):
     """Outcome for an injected error."""

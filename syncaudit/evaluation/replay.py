@@ -31,8 +31,6 @@ from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit.pipeline import Examination
 from syncaudit.pipeline.pairing import measure_pairs
 
-__all__ = ["can_replay", "first_stamp_ns", "replayed_record"]
-
 _Part = TypeVar("_Part", bound=Evidence)
 # Fields of evidence that hold times of its source.
 _TIMES = (

@@ -8,8 +8,6 @@ from hashlib import blake2b
 
 from syncaudit.model import Verdict
 
-__all__ = ["balanced_sample", "quotas", "weekly_sample"]
-
 
 def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
     """Return how many clips of each verdict to draw: equal shares, filled up from the others.

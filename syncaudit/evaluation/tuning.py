@@ -22,8 +22,6 @@ from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
 from syncaudit.model import Verdict
 
-__all__ = ["Goal", "Judge", "LimitTuning", "Promise", "Tried", "Tuning", "tune"]
-
 # Limits to try, as fractions of the error that must be found: an error can only be distinguished
 # from a limit if they are several standard errors apart.
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

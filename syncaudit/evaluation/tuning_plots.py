@@ -18,8 +18,6 @@ from syncaudit.writing import Signature, check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_tuning", "require_matplotlib"]
-
 
 def require_matplotlib() -> None:
     """Raise `MissingExtraError` if matplotlib is not installed."""

@@ -13,20 +13,11 @@ from syncaudit.evaluation.change import Change, Quantity
 from syncaudit.evaluation.draw import Draw, movable_sources
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
-from syncaudit.evaluation.labels import Labels, PersonSays
+from syncaudit.evaluation.labels import Label, Labels
 from syncaudit.evaluation.replay import can_replay, first_stamp_ns, replayed_record
 from syncaudit.model import Clip, ClipRecord, PairMeasurement, Verdict, nanoseconds
 from syncaudit.pipeline import conclude, examine
 from syncaudit.policy import Policy
-
-__all__ = [
-    "Judging",
-    "Measured",
-    "good_clips",
-    "make_variants",
-    "measured_variants",
-    "moved_record",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +89,7 @@ def good_clips(
             is_good = known.entry(clip.clip_id).verdict == Verdict.PASS
         else:
             label = labels.by_clip.get(clip.clip_id)
-            is_good = label is not None and label.label is PersonSays.ACCEPT
+            is_good = label is not None and label.label is Label.ACCEPT
         record = known.verdict(clip.clip_id).record if is_good else None
         if record is not None:
             yield clip, record

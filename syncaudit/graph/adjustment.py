@@ -20,8 +20,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["CRITICAL", "Adjustment", "adjust", "fit"]
-
 # |t| above which residuals contradict: 6e-5 two-sided, so that 500 edges give a false alarm in at
 # most 3 %.
 CRITICAL = 4.0

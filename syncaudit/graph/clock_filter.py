@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["RATE_STD", "Noise", "Readings", "Smoothed", "smooth", "weigh"]
-
 # Prior of the rate at the first reading: crystals of any make stay within 100 ppm.
 RATE_STD = 1e-4
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from syncaudit.model import PairMeasurement
 
-__all__ = ["common_errors"]
-
 
 def common_errors(
     measurements: Sequence[PairMeasurement], clock_of_source: Mapping[str, str], reference: str

@@ -25,8 +25,6 @@ from syncaudit.graph.wander import (
 from syncaudit.model import ClockCourse, CourseStep
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["find_step", "first_weights", "follow_clock"]
-
 # Prior size of a step, as caused by reboots and lost frames.
 _PRIOR_STEP_STD_S = 0.03
 # Gain in twice the log-likelihood that a step must bring, besides that for the number of gaps it

@@ -27,8 +27,6 @@ from dataclasses import dataclass, replace
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import PairMeasurement, nanoseconds
 
-__all__ = ["Edge", "Graph", "build_graph", "groups_of"]
-
 # One sigma of a crystal's rate if it was not measured: data sheets promise 20 to 50 ppm at worst.
 # It widens a measurement that holds at another instant than the solution.
 _DRIFT_PRIOR_PPM = 20.0

@@ -24,8 +24,6 @@ from syncaudit.graph.steps import SAME_EVENT_S, ClockStep
 from syncaudit.model import ClockEstimate
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Spread", "choose_reference", "estimate_of", "find_suspects", "spread_of"]
-
 _COUNT_TIE = 0.5
 _DISTANCE_TIE = 0.25
 _SURE = 1.96

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from syncaudit.graph.edges import Edge, groups_of
 from syncaudit.model import LoopClosure
 
-__all__ = ["blocks_of", "find_loops"]
-
 
 def find_loops(
     clocks: Sequence[str],

@@ -14,8 +14,6 @@ from syncaudit.graph.steps import ClockStep, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Network", "solve_network"]
-
 # Weight reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
 # No oscillator drifts more, and no drift measurement is wrong by more.

@@ -22,8 +22,6 @@ from syncaudit.graph.network import Network, solve_network
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement
 from syncaudit.model.arrays import Floats
 
-__all__ = ["solve_clocks"]
-
 # If the reference's own epoch differs by more, its timestamp of the instant is reported instead.
 _SAME_EPOCH_S = 3600.0
 

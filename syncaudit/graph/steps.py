@@ -15,8 +15,6 @@ import numpy as np
 
 from syncaudit.graph.edges import Edge
 
-__all__ = ["SAME_EVENT_S", "ClockStep", "attribute_steps"]
-
 # Steps within this time of each other are one event: change points are found to about a second.
 SAME_EVENT_S = 2.0
 

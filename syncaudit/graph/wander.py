@@ -17,8 +17,6 @@ import numpy as np
 from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth, weigh
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Belief", "believe", "candidate_noises", "coarse_candidate_noises", "scale_cost"]
-
 # Walk of the offset per root second. Half of its prior lies below this many errors of a clip from
 # one clip to the next: with less, ten clips of a clock that wanders by one error from clip to clip
 # give too small errors (`benchmarks/pooling.py`). Imprecise clips are not a reason to expect more

@@ -10,15 +10,6 @@ import numpy as np
 from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.ingest.verdict_index import VerdictIndex
 
-__all__ = [
-    "PassedBatches",
-    "PassedDataset",
-    "PassedRows",
-    "PassedStream",
-    "passed_samples",
-    "torch_stream",
-]
-
 _Sample = TypeVar("_Sample")
 
 

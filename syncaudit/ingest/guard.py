@@ -15,8 +15,6 @@ import numpy as np
 from syncaudit.errors import SyncAuditError, UsageError
 from syncaudit.writing import append_line
 
-__all__ = ["BadSampleError", "Expected", "bisect", "guard"]
-
 _Sample = TypeVar("_Sample")
 _LOGGER = logging.getLogger("syncaudit.ingest")
 

@@ -11,8 +11,6 @@ from typing import Literal
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, nearest_name, one_line
 from syncaudit.model import Verdict
 
-__all__ = ["UnknownClipError", "VerdictIndex", "find_verdicts"]
-
 # The faster one first.
 _NAMES = ("verdicts.parquet", "verdicts.jsonl")
 

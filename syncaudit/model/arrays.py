@@ -7,17 +7,6 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "MOST_VALUE",
-    "Bools",
-    "Floats",
-    "Ints",
-    "finite_column",
-    "finite_matrix",
-    "is_usable",
-    "stamps",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]

@@ -10,15 +10,6 @@ from typing import Any
 from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.finding import ReasonCode
 
-__all__ = [
-    "ArrivalAudit",
-    "ImageAudit",
-    "ImageFault",
-    "ImageFaultRun",
-    "StampAudit",
-    "StampRemark",
-]
-
 
 class ImageFault(StrEnum):
     """Faults that make frames useless for training."""

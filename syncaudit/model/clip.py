@@ -19,23 +19,6 @@ from syncaudit.model.scan import Scan
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = [
-    "MOST_EPISODES",
-    "SPEC_OF_KIND",
-    "AudioSpec",
-    "CameraSpec",
-    "CanSpec",
-    "Clip",
-    "EventsSpec",
-    "ImuSpec",
-    "Origin",
-    "SourceKind",
-    "SourceSpec",
-    "StateSpec",
-    "TranscriptSpec",
-    "clock_of",
-]
-
 MOST_EPISODES = 2_000_000
 """Twice the largest known data set (AgiBot World); ``keep.json`` lists every episode."""
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import difference_ns, nanoseconds
 
-__all__ = ["ClockMap"]
-
 _LIMITS = np.iinfo(np.int64)
 # An oscillator's drift is not constant over longer times.
 _REACH_NS = 86_400 * 10**9

@@ -11,16 +11,6 @@ from syncaudit.model import arrays
 from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit.model.clock_map import ClockMap
 
-__all__ = [
-    "ClockCourse",
-    "ClockEstimate",
-    "ClockJump",
-    "ClockSolution",
-    "CourseStep",
-    "EdgeResidual",
-    "LoopClosure",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEstimate:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CommonOffset", "CommonOffsets", "DataSetClocks"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOffsets:

@@ -12,9 +12,6 @@ from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import EventResiduals
 
-__all__ = ["Comparison", "compare_pair", "pair_to_show"]
-
-
 # Share of the view that an offset should take, and the shortest and longest view.
 OFFSET_SHARE = 1.0 / 12.0
 SPAN_S = (0.5, 1.0)

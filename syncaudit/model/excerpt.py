@@ -13,9 +13,6 @@ import numpy as np
 from syncaudit.model.arrays import Floats
 from syncaudit.model.field_names import fields_of
 
-__all__ = ["SignalExcerpt"]
-
-
 N_POINTS = 81
 N_LEVELS = 127  # of either sign: the range of a signed byte
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["field_names", "fields_of", "known_fields"]
-
 
 @cache
 def field_names(kind: type[DataclassInstance]) -> tuple[str, ...]:

@@ -9,8 +9,6 @@ from typing import Any
 
 from syncaudit.model.field_names import fields_of, known_fields
 
-__all__ = ["Finding", "ReasonCode", "Severity"]
-
 
 class ReasonCode(StrEnum):
     """Stable reason codes of the public contract (formats, section 3)."""

@@ -9,9 +9,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["N_COEFFICIENTS", "Distortion", "LensModel"]
-
-
 LensModel = Literal["radtan", "fisheye"]
 # How many coefficients each model takes.
 N_COEFFICIENTS: dict[str, tuple[int, ...]] = {"radtan": (4, 5, 8), "fisheye": (4,)}

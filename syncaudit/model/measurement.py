@@ -12,8 +12,6 @@ from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 
-__all__ = ["PairMeasurement"]
-
 # Figures that change sign with the direction.
 _SIGNED = ("offset_s", "drift_ppm")
 

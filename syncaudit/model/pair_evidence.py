@@ -12,9 +12,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["AgreementCurve", "EventResiduals", "PairEvidence", "evidence_from_json"]
-
-
 # Points of a curve, and levels of its values: finer than the screen resolution.
 MAX_POINTS = 121
 N_LEVELS = 250

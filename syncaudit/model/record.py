@@ -10,8 +10,6 @@ from syncaudit.model.audits import ImageAudit, StampAudit
 from syncaudit.model.finding import Finding, ReasonCode
 from syncaudit.model.measurement import PairMeasurement
 
-__all__ = ["ClipRecord"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipRecord:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["OPPOSITE_SCANS", "SCAN_DIRECTIONS", "Scan", "direction_of"]
-
 Scan = Literal["down", "up", "right", "left"]
 """Across the stored image: sensors read `down`; images rotated by 180 degrees since run `up`."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["BandEnergies", "SpokenTier"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SpokenTier:

@@ -14,20 +14,6 @@ from syncaudit.model.finding import Finding
 from syncaudit.model.lens import Distortion
 from syncaudit.model.scan import Scan, direction_of
 
-__all__ = [
-    "Arrivals",
-    "AudioStream",
-    "CameraStream",
-    "Channel",
-    "EventStream",
-    "FrameFiles",
-    "Interval",
-    "SignalStream",
-    "Stream",
-    "Tier",
-    "TranscriptStream",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Channel:

@@ -7,16 +7,6 @@ from numpy.typing import ArrayLike
 
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = [
-    "MAX_SPAN_S",
-    "difference_ns",
-    "nanoseconds",
-    "seconds_after",
-    "seconds_since",
-    "spans_too_long",
-    "stamps_of_seconds",
-]
-
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
 # Differences below this surely fit int64, whatever the rounding of float64.

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["NS_PER_UNIT", "STAMPS_KEY", "si_per_unit", "units_of"]
-
 STAMPS_KEY = "stamps"
 """Key of a manifest's ``units`` for the timestamps of a source."""
 

@@ -15,9 +15,6 @@ from syncaudit.model.finding import Finding
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
 
-__all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
-
-
 # Figures that a row holds of a source's clock as pooled over the clips of its recording.
 _POOLED = ("offset_s", "offset_std_s", "drift_ppm", "drift_std_ppm")
 

@@ -14,15 +14,6 @@ from syncaudit.formatting import word_measure
 from syncaudit.model import AudioStream, PairMeasurement, SourceKind, Tier
 from syncaudit.speech.aligners import ALIGNERS, Aligner, Alignment, Utterance
 
-__all__ = [
-    "AUTO",
-    "Choice",
-    "JudgedAlignment",
-    "align_and_judge",
-    "choose_aligners",
-    "measure_tier",
-]
-
 AUTO = "auto"
 # The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.
 _LIMIT_S = 0.045

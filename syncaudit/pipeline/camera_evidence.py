@@ -37,8 +37,6 @@ from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
-__all__ = ["detect_in_frames", "find_flashes", "find_flashes_by_scan", "find_rotation"]
-
 # Fewer rotations do not constrain a clock.
 MIN_INCREMENTS = 8
 

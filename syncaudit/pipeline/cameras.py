@@ -14,8 +14,6 @@ from typing import TypeVar
 from syncaudit.model import CameraStream
 from syncaudit.pipeline.stages import Stages
 
-__all__ = ["CAMERAS_AT_ONCE", "look_at_each"]
-
 # Python processes the frames of one camera at a time, with many handovers per frame: on an H100 two
 # or four threads decode 4,050 frames/s of 854 x 480, eight 2,330, eight processes of two 15,070
 # (`benchmarks/gpu.py`). Further parallelism is therefore left to processes (`--workers`).

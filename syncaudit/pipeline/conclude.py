@@ -19,8 +19,6 @@ from syncaudit.model import (
 )
 from syncaudit.policy import Case, Policy, judge
 
-__all__ = ["conclude", "lasting_clocks", "mark_baseline_only", "solve_record"]
-
 
 def conclude(
     clip: Clip, record: ClipRecord, policy: Policy, common: CommonOffsets | None = None

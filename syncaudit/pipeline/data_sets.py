@@ -30,8 +30,6 @@ from syncaudit.model import (
 from syncaudit.pipeline.conclude import lasting_clocks
 from syncaudit.policy import Policy, is_outside, is_undecided
 
-__all__ = ["DataSet"]
-
 # Maximum number of clips listed for not sharing the common offset.
 MAX_DIFFERING = 1000
 # A majority of fewer recordings may be chance.

@@ -34,8 +34,6 @@ from syncaudit.pipeline.cameras import look_at_each
 from syncaudit.pipeline.image_audit import ImageAuditPass, audit_images
 from syncaudit.pipeline.stages import Stages
 
-__all__ = ["conditions_of", "find_events", "find_evidence", "track_all_frames"]
-
 # Cheap gyroscopes have sample-to-sample noise of a few degrees per second; means have little.
 _BLOCK_S = 0.5
 

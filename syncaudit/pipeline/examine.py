@@ -50,8 +50,6 @@ from syncaudit.pipeline.window import (
 )
 from syncaudit.policy import Policy, load_policy
 
-__all__ = ["Examination", "audit", "examine", "rotations_throughout"]
-
 # Keeps a clip from passing, now and when it is judged again by another policy.
 SCREENED = Finding.warning(
     ReasonCode.UNOBSERVABLE,

@@ -21,8 +21,6 @@ from syncaudit.model import (
     is_usable,
 )
 
-__all__ = ["ImageAuditPass", "audit_images"]
-
 # Motion by this much shifts the image of every camera on board by pixels.
 TURNED_RAD = 0.02
 ROLLING_M_S = 1.0

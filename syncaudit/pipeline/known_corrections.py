@@ -9,8 +9,6 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream, clock_of
 
-__all__ = ["apply_calibration", "check_calibration", "intended_s", "windows_before"]
-
 # 30 years: from unix time to any recorder's own start. No clock drifts by 1 %.
 _MOST_S = 1e9
 _MOST_PPM = 1e4

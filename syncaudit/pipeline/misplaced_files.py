@@ -25,8 +25,6 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.window import NEAR_S, Window
 
-__all__ = ["find_misplaced_files"]
-
 # Keys that distinguish sources sharing a file; the data may be the same whatever else differs.
 _PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
 # Fewer sources do not outvote one.

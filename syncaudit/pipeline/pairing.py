@@ -15,8 +15,6 @@ import numpy as np
 from syncaudit.estimators import MAX_HUBS, all_estimators, rank_by_motion
 from syncaudit.model import Activity, ClipEvidence, PairMeasurement, Quantity, RotationIncrements
 
-__all__ = ["cameras_to_track", "measure_pairs"]
-
 # Diagnostics that a search leaves: without any, a measurement was refused before the search.
 _OF_A_SEARCH = ("searched_s", "runner_up", "margin")
 # A delay that explains more than half of the motion was found, whatever the reason for refusal.

@@ -12,16 +12,7 @@ from syncaudit.machine_faults import machine_fault
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
 from syncaudit.pipeline.window import window_of
 from syncaudit.readers import read_source
-from syncaudit.readers.uris import is_url
-
-__all__ = [
-    "ReadClip",
-    "from_manifest",
-    "read_clip",
-    "refuse_machine_fault",
-    "unreadable",
-    "without_base",
-]
+from syncaudit.readers.remote import is_url
 
 _LOOK_BYTES = 1 << 20
 

@@ -28,8 +28,6 @@ from syncaudit.pipeline.conclude import (
 )
 from syncaudit.policy import Policy, judge_with_recording
 
-__all__ = ["Recording", "pool_clips"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:

@@ -14,8 +14,6 @@ from syncaudit.model import AudioStream, Clip, Interval, Tier, TranscriptStream
 from syncaudit.readers import read_source
 from syncaudit.report import TierRow, Utterance
 
-__all__ = ["draw_utterances"]
-
 MAX_UTTERANCE_S = 4.0
 MARGIN_S = 0.25
 # Pauses this long separate utterances.

@@ -21,8 +21,6 @@ from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
 from syncaudit.pipeline.stages import Stages
 from syncaudit.speech.aligners import Utterance, words_of_text
 
-__all__ = ["METHOD", "AlignedTexts", "align_texts"]
-
 METHOD = "text"
 # Offset of an aligner's tier as a whole from its audio, one sigma: people and models differ by 8
 # to 15 ms on where a sound begins.

@@ -12,10 +12,8 @@ from syncaudit.decode import decode_still
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraSpec, CameraStream, Clip
 from syncaudit.readers import read_source
-from syncaudit.readers.uris import is_url
+from syncaudit.readers.remote import is_url
 from syncaudit.report import Thumbnail
-
-__all__ = ["take_thumbnails"]
 
 _MAX_THUMBNAILS = 3
 _WIDTH_PX = 320

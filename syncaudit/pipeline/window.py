@@ -21,18 +21,6 @@ from syncaudit.model import (
     Stream,
 )
 
-__all__ = [
-    "MARGIN_S",
-    "Window",
-    "crop",
-    "extents",
-    "part_of",
-    "stamps_in_window",
-    "stated",
-    "wanted_frames",
-    "window_of",
-]
-
 # Kept of signals on either side of a stated window, so that shifted clocks still overlap.
 MARGIN_S = 6.0
 # The same for frames, audio and the timestamps that are judged: clocks may be off by this much.

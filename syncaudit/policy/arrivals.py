@@ -10,8 +10,6 @@ from syncaudit.formatting import word_count, word_drift, word_duration, word_mea
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
 from syncaudit.policy.case import Case, Findings
 
-__all__ = ["check_arrivals"]
-
 # How much longer the latency of one source may be than that of its peers, before a wrong timestamp
 # is the simpler explanation: encoding and network take ms to tens of ms, the same for peers.
 _FLOOR_S = 0.02

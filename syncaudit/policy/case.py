@@ -20,8 +20,6 @@ from syncaudit.model import (
 from syncaudit.policy.equivalence import QUARTZ_PPM, quantile
 from syncaudit.policy.limits import Limits, Policy
 
-__all__ = ["Case", "Check", "CheckResult", "ClockCase", "Findings", "defect"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:

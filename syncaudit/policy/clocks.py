@@ -24,8 +24,6 @@ from syncaudit.policy.equivalence import (
 )
 from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
-__all__ = ["judge_clock"]
-
 # Uncertainty of the instant below what its figure shows is not reported.
 LEAST_STD_S = 0.05
 

@@ -18,8 +18,6 @@ from syncaudit.policy.case import Case, Findings, defect
 from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.unobservable import word_method
 
-__all__ = ["check_baselines", "check_contradictions"]
-
 # A loop that fails to close by fewer standard errors may do so by chance.
 _SIGNIFICANT = 4.0
 # Steering and wheel speed are read from the vehicle's bus, commands from the robot's; a camera

@@ -6,8 +6,6 @@ from syncaudit.formatting import word_duration
 from syncaudit.model import EventsSpec, Finding, ReasonCode, Severity, TranscriptSpec
 from syncaudit.policy.case import Case, Findings
 
-__all__ = ["check_coverage"]
-
 # Windows are stated in whole seconds, and recorders begin one after the other.
 _NEAR_S = 1.0
 

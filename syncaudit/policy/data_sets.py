@@ -10,8 +10,6 @@ from syncaudit.model import CommonOffset, DataSetClocks
 from syncaudit.policy.equivalence import Equivalence, compare, quantile
 from syncaudit.policy.limits import Policy
 
-__all__ = ["calibration_of", "data_set_row", "is_outside"]
-
 _CURE = (
     "It is constant, so one correction removes it from all clips: `syncaudit apply` with "
     "`common_offsets.json` and the manifest, or `--calibration common_offsets.json` when "

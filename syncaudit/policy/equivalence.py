@@ -15,17 +15,6 @@ from statistics import NormalDist
 
 from syncaudit.model import ClockEstimate
 
-__all__ = [
-    "QUARTZ_PPM",
-    "Course",
-    "Equivalence",
-    "compare",
-    "course_of",
-    "quantile",
-    "seconds_to_step",
-    "worst",
-]
-
 # Quartz is good to 100 ppm whatever its temperature; a drift estimate that is less certain than
 # that and not distinguishable from zero, or no estimate at all, constrains it less.
 QUARTZ_PPM = 100.0

@@ -19,8 +19,6 @@ from syncaudit.dsp.robust import mad_std
 from syncaudit.model import ClipVerdict
 from syncaudit.policy.limits import Policy, pair_baseline
 
-__all__ = ["MIN_CLIPS", "Fleet", "FleetBaseline"]
-
 # Fewer clips do not separate what is usual from what is wrong in some of them.
 MIN_CLIPS = 8
 # Tolerance in robust standard deviations: 1.4 % of 8 normal clips lie farther, 0.01 % of 200.

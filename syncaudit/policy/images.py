@@ -18,8 +18,6 @@ from syncaudit.model import (
 from syncaudit.policy.case import Case, Findings, defect, limited, percentage
 from syncaudit.policy.limits import Limits
 
-__all__ = ["check_images", "judge_images"]
-
 # Spells that a message lists.
 _MOST_LISTED = 3
 # Share of blank frames above which a camera shows nothing at all: it did not go blank.

@@ -29,8 +29,6 @@ from syncaudit.policy.stamps import check_stamps
 from syncaudit.policy.transcripts import judge_transcript
 from syncaudit.policy.units import check_units
 
-__all__ = ["CHECKS", "judge"]
-
 CHECKS: tuple[Check, ...] = (
     check_coverage,
     check_contradictions,

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from syncaudit.model import Clip, PairMeasurement, SourceKind, clock_of
 
-__all__ = ["Baseline", "Limits", "Policy", "pair_baseline"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

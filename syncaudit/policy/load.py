@@ -14,8 +14,6 @@ from syncaudit.errors import PolicyError, nearest_name
 from syncaudit.model import SourceKind
 from syncaudit.policy.limits import Baseline, Limits, Policy
 
-__all__ = ["DEFAULT_PROFILE", "load_policy", "policy_from_plain", "profile_names"]
-
 DEFAULT_PROFILE = "driving"
 
 _Kind = Annotated[SourceKind, Strict(False)]  # TOML has its text

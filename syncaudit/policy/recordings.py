@@ -24,8 +24,6 @@ from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
 
-__all__ = ["judge_with_recording"]
-
 
 def judge_with_recording(
     clip: Clip,

@@ -10,8 +10,6 @@ from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
 from syncaudit.policy.case import Case, Findings, defect
 from syncaudit.policy.equivalence import Equivalence, compare
 
-__all__ = ["check_reference", "is_undecided"]
-
 
 def check_reference(case: Case) -> Findings:
     """Return findings where the reference is in doubt."""

@@ -11,8 +11,6 @@ from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, St
 from syncaudit.policy.case import Case, Findings, defect, limited, percentage
 from syncaudit.policy.limits import Limits
 
-__all__ = ["check_stamps", "judge_stamps"]
-
 # Timestamps made up as index / rate and rounded to 0.1 ms jitter less than this.
 _NO_COUNTER_S = 1e-4
 

@@ -10,8 +10,6 @@ from syncaudit.policy.fleet import FleetBaseline
 from syncaudit.policy.limits import Limits, Policy
 from syncaudit.policy.load import load_policy
 
-__all__ = ["limits_text", "policy_text", "policy_toml"]
-
 
 def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str) -> str:
     """Return a policy file (TOML) with the baselines that enough clips show.

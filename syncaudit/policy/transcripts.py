@@ -20,8 +20,6 @@ from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.unobservable import unmeasured
 
-__all__ = ["judge_transcript"]
-
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")
 # Times of a tier are stretched by file conversion: 0.1 % where 29.97 frames per second are taken

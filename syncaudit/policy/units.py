@@ -9,8 +9,6 @@ from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ImuSpec, PairMeasurement, ReasonCode
 from syncaudit.policy.case import Case, Findings
 
-__all__ = ["check_units"]
-
 # Minimum number of sources that agree, and how far a gain may be off: scales of sensors differ by a
 # few percent, stated focal lengths by somewhat more.
 MIN_AGREEING = 2

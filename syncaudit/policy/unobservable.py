@@ -8,8 +8,6 @@ from syncaudit.formatting import word_count
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, Verdict
 from syncaudit.policy.case import CheckResult, ClockCase
 
-__all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
-
 
 def word_method(method: str) -> str:
     """Return a method's name for display: ``yaw rate``."""

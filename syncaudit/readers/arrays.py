@@ -21,8 +21,6 @@ from syncaudit.readers.folders import list_folder
 from syncaudit.readers.parquet import too_short
 from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes
 
-__all__ = ["NPY_MAGIC", "array_header", "array_name", "array_parts", "list_arrays", "read_arrays"]
-
 NPY_MAGIC = b"\x93NUMPY"
 _MANY_ROWS = 1 << 20
 

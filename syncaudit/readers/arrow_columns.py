@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 
-__all__ = [
-    "Cells",
-    "as_array",
-    "first_of",
-    "is_digits",
-    "is_text",
-    "numbers_of",
-    "without_dictionary",
-]
-
 _T = TypeVar("_T", bound=np.generic)
 _ZERO = np.uint8(ord("0"))
 

@@ -18,12 +18,11 @@ from syncaudit.model import (
     ReasonCode,
 )
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.sound_defects import sound_defects
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import local_file, resolve
-
-__all__ = ["read_audio"]
 
 _BLOCK = 1 << 20
 _LATE_S = 0.001  # a track that begins later than this gets a warning

@@ -22,8 +22,6 @@ from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.mdf import read_mdf_frames
 from syncaudit.readers.uris import local_file, read_bytes
 
-__all__ = ["RAW_LOGS", "read_frames"]
-
 # Exceptions that python-can's parsers raise on damaged files.
 _PARSE_ERRORS = (
     ArithmeticError,

@@ -28,10 +28,9 @@ from syncaudit.model import (
 from syncaudit.readers.findings import assumed_start, empty_stream, stream_fields, warned
 from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
+from syncaudit.readers.remote import is_url
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
-
-__all__ = ["read_camera"]
+from syncaudit.readers.uris import check_file, holds_data, keep_local, resolve
 
 # A camera whose uri is such a table has timestamps but no images.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})

@@ -25,8 +25,6 @@ from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
 
-__all__ = ["read_can"]
-
 
 def read_can(
     name: str, spec: CanSpec, base_uri: str, *, scratch: Path | None = None

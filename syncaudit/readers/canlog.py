@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Finding, ReasonCode
 
-__all__ = ["EXTENDED", "BusFrames", "frames_of", "parse_candump"]
-
 # Added to 29-bit identifiers, so that 0x123 and 0x00000123 stay apart.
 EXTENDED = 1 << 31
 # ``(1436509052.249713) can0 123#DEADBEEF`` (candump -l, -L), FD frames with ## and a flag digit,

@@ -8,8 +8,6 @@ from syncaudit.errors import UsageError
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.uris import read_bytes
 
-__all__ = ["read_clip_ids"]
-
 
 def read_clip_ids(path: str, *, may_be_empty: bool = False) -> frozenset[str]:
     """Return the clips of a manifest, of verdict rows, or of a text with one clip_id per line.

@@ -23,8 +23,6 @@ from syncaudit.readers.stamp_columns import (
     stamps_of,
 )
 
-__all__ = ["STAMPS", "Table", "base_column", "check_names"]
-
 STAMPS = "timestamp_ns"
 
 _ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")

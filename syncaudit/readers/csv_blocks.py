@@ -17,8 +17,6 @@ from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.parquet import too_short
 from syncaudit.readers.uris import holds_data, local_path, open_file
 
-__all__ = ["CsvBlocks", "large_csv", "read_large_csv"]
-
 # Smaller files are read at once, which reports faults in more detail; for larger ones, blocks
 # bound the memory needed beside the columns themselves.
 _LEAST_BYTES = 1 << 26

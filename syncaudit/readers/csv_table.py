@@ -13,8 +13,6 @@ from syncaudit.limits import LINE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 
-__all__ = ["BLANKS", "cut_off", "decode_text", "digit_cells", "read_csv", "read_header"]
-
 _NEWLINE, _ZERO = np.uint8(ord("\n")), np.uint8(ord("0"))
 # Arrow's string offsets are 32 bits.
 _MAX_BYTES = 2**31 - 1

@@ -16,9 +16,6 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.uris import read_bytes
 
-__all__ = ["BusSignal", "decode", "find_signals"]
-
-
 # A frame of CAN XL holds 2048 bytes.
 _MOST_BITS = 2048 * 8
 # A 16-bit multiplexer; cantools lists every page.

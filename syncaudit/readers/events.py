@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from syncaudit.model import Arrivals, EventsSpec, EventStream
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import stream_fields
-from syncaudit.readers.tables import STAMPS, read_samples, read_table
+from syncaudit.readers.tables import read_samples, read_table
 from syncaudit.readers.uris import resolve
-
-__all__ = ["read_arrivals", "read_events"]
 
 _RECEIVE, _PUBLISH = "receive_ns", "publish_ns"
 

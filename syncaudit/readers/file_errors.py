@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.readers.remote import is_url
 
-__all__ = ["reworded", "too_long_a_name"]
-
 
 def too_long_a_name(uri: str) -> StreamReadError:
     """Return the error for a `uri` too long for any file system."""

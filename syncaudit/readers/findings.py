@@ -19,16 +19,6 @@ from syncaudit.model import (
     is_usable,
 )
 
-__all__ = [
-    "assumed_rate",
-    "assumed_start",
-    "empty_stream",
-    "non_finite",
-    "noted",
-    "stream_fields",
-    "warned",
-]
-
 
 class StreamFields(TypedDict):
     """The fields that every stream has."""

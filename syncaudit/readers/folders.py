@@ -8,11 +8,9 @@ import re
 from pathlib import Path
 
 from syncaudit.readers.file_errors import reworded
-from syncaudit.readers.remote import file_system
+from syncaudit.readers.remote import file_system, is_url
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import find_member, is_url
-
-__all__ = ["IMAGES", "is_image", "list_folder", "natural_key", "suffix_of"]
+from syncaudit.readers.uris import find_member
 
 IMAGES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}

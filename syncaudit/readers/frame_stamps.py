@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Finding
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import resolve
-
-__all__ = ["FILE", "FrameStamps", "named_images"]
 
 # Column of the timestamp table that names each frame's image, for folders shared by clips.
 FILE = "file"

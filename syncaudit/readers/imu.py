@@ -16,11 +16,10 @@ from syncaudit.model import (
     SignalStream,
 )
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.columns import STAMPS, Table
 from syncaudit.readers.findings import empty_stream, non_finite, stream_fields, warned
-from syncaudit.readers.tables import STAMPS, Table, read_table
+from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import resolve
-
-__all__ = ["read_imu"]
 
 _TRIPLES = {
     "gyro": (("gyro_x", "gyro_y", "gyro_z"), "rad/s"),

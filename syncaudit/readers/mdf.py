@@ -25,8 +25,6 @@ from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.uris import local_file
 
-__all__ = ["read_mdf_frames", "read_mdf_signals"]
-
 _FRAME = "CAN_DataFrame"
 
 

@@ -17,8 +17,6 @@ from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
-__all__ = ["parquet_parts", "read_parquet", "too_short"]
-
 # Read at once below this, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
 # Timestamps and one noisy channel with _MANY_ROWS rows take more than this: for smaller files in

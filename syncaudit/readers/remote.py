@@ -18,16 +18,6 @@ from syncaudit.limits import REMOTE_BYTES_PER_S, REMOTE_TRIES, REMOTE_WAIT_S
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.readers.roots import RefusedError
 
-__all__ = [
-    "PROTOCOLS",
-    "answer_within",
-    "file_system",
-    "is_url",
-    "open_remote",
-    "output_system",
-    "remote_version",
-]
-
 PROTOCOLS = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "hf", "http", "https"}
     | {"memory", "tar", "zip"}

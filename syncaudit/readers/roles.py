@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from syncaudit.errors import nearest_name
 
-__all__ = ["ROLES", "fault_of_role"]
-
 # `wheel_speed_*` stands for any name with that prefix, such as wheel_speed_fl.
 ROLES = (
     "speed",

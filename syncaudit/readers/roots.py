@@ -14,17 +14,6 @@ from functools import lru_cache
 
 from syncaudit.errors import StreamReadError
 
-__all__ = [
-    "RefusedError",
-    "Roots",
-    "hold_process_to",
-    "is_outside",
-    "process_roots",
-    "refuse_outside",
-    "treated_apart",
-    "within_roots",
-]
-
 
 class RefusedError(StreamReadError):
     """A file that a manifest names was not opened; none of it was read."""

@@ -20,8 +20,6 @@ from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import Verdict
 from syncaudit.readers.uris import open_file, parent_of, read_bytes
 
-__all__ = ["ExpectedRun", "FoundVerdicts", "clip_of_row", "finished_run", "is_intact", "sealed"]
-
 SUMMARY = "summary.json"
 _RESUME = (
     "Run the same 'syncaudit validate' again: it resumes where it stopped. Or use what is there "

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Severity
 
-__all__ = ["sound_defects"]
-
 # Silence: nothing above -80 dB of full scale.
 SILENT_PEAK = 1e-4
 # Samples in runs of three or more at the same extreme are clipped.

@@ -22,8 +22,6 @@ from syncaudit.readers.arrow_columns import (
     numbers_of,
 )
 
-__all__ = ["is_fraction", "stamps_from_seconds", "stamps_in", "stamps_of"]
-
 _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")

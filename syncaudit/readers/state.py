@@ -9,11 +9,10 @@ import numpy as np
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Channel, SignalStream, StateSpec
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.findings import non_finite, stream_fields
-from syncaudit.readers.tables import STAMPS, read_samples
+from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
-
-__all__ = ["read_state"]
 
 # Columns that count or timestamp rows in common exports and are not state.
 _BOOKKEEPING = frozenset(

@@ -26,8 +26,6 @@ from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.parquet import parquet_parts, read_parquet, too_short
 from syncaudit.readers.uris import holds_data, local_path, read_bytes, resolve
 
-__all__ = ["STAMPS", "Table", "read_samples", "read_table", "rows_near"]
-
 
 def read_table(
     uri: str,

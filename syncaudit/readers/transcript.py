@@ -20,8 +20,6 @@ from syncaudit.readers.findings import empty_stream, stream_fields, warned
 from syncaudit.readers.uris import read_bytes, resolve
 from syncaudit.speech.tiers import TIER_FORMATS, Parsed
 
-__all__ = ["read_transcript"]
-
 _TEXT_ONLY = (".lab", ".txt")
 
 

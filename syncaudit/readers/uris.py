@@ -22,22 +22,6 @@ from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import is_url, open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
 
-__all__ = [
-    "FILE_KEYS",
-    "check_file",
-    "files_named",
-    "find_member",
-    "holds_data",
-    "is_url",
-    "keep_local",
-    "local_file",
-    "local_path",
-    "open_file",
-    "parent_of",
-    "read_bytes",
-    "resolve",
-]
-
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 """Keys of a source that name files (formats, section 2)."""
 

@@ -14,8 +14,6 @@ from markupsafe import Markup, escape
 
 from syncaudit.formatting import word_tick
 
-__all__ = ["AXIS_PX", "Scale", "band", "bottom_axis", "shorten", "svg"]
-
 AXIS_PX = 26.0
 """Height of the row of numbers below a drawing."""
 

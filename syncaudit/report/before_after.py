@@ -8,8 +8,6 @@ from syncaudit.formatting import word_correction
 from syncaudit.model import ClipVerdict, Comparison, Verdict, compare_pair, pair_to_show
 from syncaudit.report.axes import Scale, shorten, svg
 
-__all__ = ["before_after"]
-
 _WIDTH, _HEIGHT = 960.0, 190.0
 _GAP, _HEAD, _FOOT = 24.0, 46.0, 22.0
 _ARROW = 6.0

@@ -10,8 +10,6 @@ from syncaudit.formatting import MS_PER_H_PER_PPM, word_ms, word_share, word_spa
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.source_tally import SourceTally
 
-__all__ = ["PARTS", "PooledDrifts", "budget_row"]
-
 # Column heads with the values usual in a well-built rig.
 PARTS = (
     ("constant", "Constant offset", "trigger skew: below 1 ms"),

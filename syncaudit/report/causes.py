@@ -14,8 +14,6 @@ from syncaudit.model import ClipVerdict, Finding, Verdict
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.reasons import REASONS, cure_of
 
-__all__ = ["MAX_SHOWN", "Causes", "WorstClips", "causes_of", "span_of"]
-
 # Pairs of reason and source that are counted separately; a data set has a few dozen.
 _MOST_CAUSES = 400
 # Codes whose value is a signed time, to be read as early or late.

@@ -13,8 +13,6 @@ from syncaudit.model import ClipVerdict, PairMeasurement, SourceVerdict, StampAu
 from syncaudit.report.axes import AXIS_PX, Scale, band, bottom_axis, shorten, svg
 from syncaudit.report.reasons import word_unmeasured
 
-__all__ = ["WITNESSES", "Point", "clip_card", "content_words", "forest_plot", "stamp_words"]
-
 WITNESSES = {
     "camera": "pixels",
     "imu": "motion",

@@ -10,8 +10,6 @@ from syncaudit.model import ClipVerdict, PairMeasurement, ReasonCode, Verdict
 from syncaudit.report.axes import shorten
 from syncaudit.report.causes import causes_of, span_of
 
-__all__ = ["MAX_LISTED", "ClipTable", "farthest_offset"]
-
 # Clips listed by verdict: with names of 40 letters they take about 7 MB of the page.
 MAX_LISTED = {Verdict.REJECT: 60_000, Verdict.UNVERIFIED: 20_000, Verdict.PASS: 40_000}
 # Longer names are cut in the table; the verdicts hold them in full.

@@ -11,8 +11,6 @@ from markupsafe import Markup, escape
 from syncaudit.formatting import signed_ms, word_correction, word_tick
 from syncaudit.report.axes import AXIS_PX, Scale, band, shorten, svg
 
-__all__ = ["CoursePoint", "course_plot"]
-
 _WIDTH = 960.0
 _LEFT, _RIGHT = 64.0, 8.0
 _HEAD = 22.0  # name and drift above a lane

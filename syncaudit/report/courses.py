@@ -14,8 +14,6 @@ from syncaudit.formatting import word_correction, word_count, word_drift, word_d
 from syncaudit.model import ClipVerdict, PairMeasurement, ReasonCode, pair_to_show
 from syncaudit.report.course_plot import CoursePoint, course_plot
 
-__all__ = ["N_MARKS", "Courses", "clip_course"]
-
 # Recordings drawn; the table lists those in the summary, the worst thousand.
 MAX_DRAWN = 6
 MAX_LINES = 4000

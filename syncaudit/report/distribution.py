@@ -10,8 +10,6 @@ import numpy as np
 
 from syncaudit.dsp.robust import MAD_TO_STD
 
-__all__ = ["Distribution"]
-
 # Smaller values count as zero; far below what any clock of a recording shows (seconds).
 _LEAST = 1e-9
 # Bins per factor of e: each is 0.1 % wide and is represented by the mean of its values.

@@ -20,8 +20,6 @@ from syncaudit.report.page import write_page
 from syncaudit.report.strictness import Strictness
 from syncaudit.report.trends import Trends
 
-__all__ = ["CARDS", "Thumbnail", "ThumbnailMaker", "write_report"]
-
 # Clips of each verdict that can be unfolded in the table: 180 cards take about 2 MB of the page.
 CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
 

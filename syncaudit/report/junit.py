@@ -10,8 +10,6 @@ from xml.sax.xmlreader import AttributesImpl
 from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.writing import replacing_text
 
-__all__ = ["write_junit"]
-
 # Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} | {
     0xFFFE: "\ufffd",

@@ -11,8 +11,6 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.reasons import ACTIONS
 from syncaudit.writing import replacing_text
 
-__all__ = ["MARK", "write_markdown"]
-
 MARK = "<!-- syncaudit -->"
 """First line, by which a later run recognises a file that it may overwrite."""
 

@@ -14,8 +14,6 @@ from syncaudit.report.clip_card import WITNESSES
 from syncaudit.report.source_tally import SourceTally
 from syncaudit.report.source_view import source_view
 
-__all__ = ["Overview"]
-
 # A data set uses the same source names in all clips; if not, the page shows the first ones.
 MAX_SOURCES = 60
 

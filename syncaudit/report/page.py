@@ -9,8 +9,6 @@ from pathlib import Path
 
 from syncaudit.writing import replacing
 
-__all__ = ["read_part", "write_page"]
-
 
 def read_part(name: str) -> str:
     """Return a template, style or script of this folder."""

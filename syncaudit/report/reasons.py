@@ -5,8 +5,6 @@ from __future__ import annotations
 from syncaudit.formatting import word_correction
 from syncaudit.model import SourceVerdict, Verdict
 
-__all__ = ["ACTIONS", "CURES", "REASONS", "cure_of", "word_unmeasured"]
-
 # Stable codes (formats, section 3) in plain words.
 REASONS = {
     "offset": "the stamps are early or late by more than the tolerance",

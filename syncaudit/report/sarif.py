@@ -14,8 +14,6 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.reasons import REASONS
 from syncaudit.writing import replacing_text
 
-__all__ = ["write_sarif"]
-
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 

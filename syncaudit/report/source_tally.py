@@ -9,8 +9,6 @@ from syncaudit.model import ClipVerdict, SourceVerdict, StampAudit, Verdict
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.reasons import word_unmeasured
 
-__all__ = ["SourceTally"]
-
 _COUNTED = ("samples", "gaps", "missing", "duplicates", "doubled", "backwards")
 
 

@@ -22,8 +22,6 @@ from syncaudit.report.clip_card import WITNESSES
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.source_tally import SourceTally
 
-__all__ = ["histogram", "source_view"]
-
 _ODD = (
     ("gaps", "gap"),
     ("missing", "missing sample"),

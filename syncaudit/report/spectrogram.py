@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
-
 TOP_HZ = 8000.0
 # Wide band: 6 ms separates a burst from its vowel, which boundaries are judged by.
 WINDOW_S = 0.006

@@ -16,8 +16,6 @@ from syncaudit.model import Interval
 from syncaudit.report.page import write_page
 from syncaudit.report.spectrogram import spectrogram_png, waveform_path
 
-__all__ = ["LABELS", "TierRow", "Utterance", "write_speech_sheet"]
-
 LABELS = ("fits", "late", "early", "wrong text", "unsure")
 """Labels that a person can give a tier; late means that it comes after the sound."""
 

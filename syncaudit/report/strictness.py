@@ -10,8 +10,6 @@ from syncaudit.dsp.rates import Rate
 from syncaudit.formatting import word_share
 from syncaudit.model import ClipVerdict, Verdict
 
-__all__ = ["Strictness"]
-
 # Upper ends of the classes of each condition, in the units of `ClipRecord.conditions`, and their
 # labels.
 _CLASSES: dict[str, tuple[tuple[float, str], ...]] = {

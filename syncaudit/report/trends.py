@@ -20,8 +20,6 @@ from syncaudit.formatting import signed_ms
 from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.distribution import Distribution
 
-__all__ = ["Trends", "week_of"]
-
 # Recordings in a series; beyond that, every second one is dropped, repeatedly.
 _MOST_RECORDINGS = 20_000
 _MOST_VALUES = 40

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.phonetics import Alphabet, PhoneClass, classes_of_phone
 
-__all__ = ["Utterance", "Voice", "speak"]
-
 _RETRIEVE_SYNCHRONOUSLY = 2
 _WITH_PHONES_IN_IPA = 0x1 | 0x2 | 0x8000  # and never exit the process
 _UTF8 = 1

@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.model import Interval, Tier
 from syncaudit.simulate.speech import Utterance, Voice, speak
 
-__all__ = ["SENTENCES", "speak_at_length"]
-
 SENTENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "en": (

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from syncaudit.model import PairMeasurement, Tier
     from syncaudit.pipeline.alignment import Choice, JudgedAlignment
 
-__all__ = ["AlignedSpeech", "align", "align_many"]
-
 _TEXT_FILES = (".lab", ".txt")
 
 

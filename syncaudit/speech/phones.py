@@ -12,8 +12,6 @@ from syncaudit.writing import replace_text
 if TYPE_CHECKING:
     from syncaudit.model import AudioStream, PairMeasurement, Tier
 
-__all__ = ["Classes", "Phone", "classes", "measure", "read_phones", "read_sound", "write"]
-
 
 class Phone(NamedTuple):
     """A phone, or a word: ``[symbol, start, end]``, in seconds after the start of its audio."""

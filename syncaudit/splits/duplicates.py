@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.batch.pool import Lost, map_isolated
+from syncaudit.batch.pool import map_isolated
+from syncaudit.batch.worker import Lost
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source
@@ -23,19 +24,6 @@ from syncaudit.splits.fingerprint import (
     nearest,
 )
 from syncaudit.splits.split_lists import Split
-
-__all__ = [
-    "Duplicate",
-    "Lookalike",
-    "Looks",
-    "Video",
-    "VideoPair",
-    "VideoSet",
-    "compared",
-    "count_videos",
-    "find_duplicates",
-    "likeness",
-]
 
 # The lowest likeness of stills of one scene is 0.97, which stills of other places also reach: a
 # false alarm is better than a miss.

@@ -20,18 +20,6 @@ from syncaudit.decode import iter_luma
 from syncaudit.model import CameraStream, Clip
 from syncaudit.pipeline.window import part_of, wanted_frames
 
-__all__ = [
-    "CROPS",
-    "MIN_AGREEMENT",
-    "MIN_COMMON_S",
-    "STEP_S",
-    "Comparison",
-    "Fingerprint",
-    "cropping",
-    "fingerprint_of",
-    "nearest",
-]
-
 # Trims that are not a multiple of this cause an error of at most half of it, over which means of
 # two steps change little.
 STEP_S = 0.1

@@ -11,8 +11,6 @@ from syncaudit.readers.uris import resolve
 from syncaudit.splits.duplicates import VideoPair
 from syncaudit.splits.split_lists import Split
 
-__all__ = ["SharedData", "find_shared", "leaked_clips"]
-
 _ALL = (float("-inf"), float("inf"))
 # Tables of signal definitions are the same for a whole fleet.
 _MEDIA = ("uri", "timestamps")

@@ -13,8 +13,6 @@ from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip
 from syncaudit.readers.uris import read_bytes
 
-__all__ = ["Split", "splits_by_lists", "splits_of_hugging_face", "splits_stated"]
-
 # Names of shards and folders of splits: train-000017.tar, val/drive3 ...
 _SPLIT_NAME = re.compile(r"(train|training|val|valid|validation|dev|eval|test)(?=[-_./])", re.I)
 _SHARD = re.compile(r"(.+?)-\d+-of-\d+\.parquet")

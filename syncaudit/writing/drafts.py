@@ -13,20 +13,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
-__all__ = [
-    "append_line",
-    "copy_file",
-    "create_draft",
-    "draft_of",
-    "naming_full",
-    "replace_text",
-    "replacing",
-    "replacing_text",
-    "sweep_drafts",
-    "sync_folder",
-    "write_new",
-]
-
 _ENDING = ".part"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.part", re.DOTALL)

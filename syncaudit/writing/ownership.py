@@ -22,19 +22,6 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.writing.drafts import append_line, replacing
 
-__all__ = [
-    "HEAD_BYTES",
-    "Signature",
-    "check_target",
-    "claim_folder",
-    "is_ours",
-    "make_parent",
-    "note_written",
-    "refuse_foreign",
-    "refuse_strange_folder",
-    "remove_ours",
-]
-
 # Marks are at the front, but in films they follow the tables of all frames.
 HEAD_BYTES = 1 << 20
 _NOTES = ".syncaudit-files"

@@ -8,15 +8,13 @@ from syncaudit_gui.viewmodel.labels import Label as ViewerLabel
 from syncaudit_gui.viewmodel.labels import Labels as ViewerLabels
 
 from syncaudit.evaluation.agreement import Agreement, agreement_of
-from syncaudit.evaluation.labels import LabelRow, Labels, PersonSays, read_labels
+from syncaudit.evaluation.labels import Label, LabelRow, Labels, read_labels
 from syncaudit.model import Verdict
 
 REJECT, PASS, UNVERIFIED = Verdict.REJECT, Verdict.PASS, Verdict.UNVERIFIED
 
 
-def agreement(
-    n_clips: dict[Verdict, int], labelled: dict[tuple[Verdict, PersonSays], int]
-) -> Agreement:
+def agreement(n_clips: dict[Verdict, int], labelled: dict[tuple[Verdict, Label], int]) -> Agreement:
     """Return labels for the first clips of every verdict."""
     verdicts = {f"{v}{k}": v for v, n in n_clips.items() for k in range(n)}
     labels: dict[str, LabelRow] = {}
@@ -30,12 +28,12 @@ def test_precision_and_recall_where_every_clip_is_labelled():
     found = agreement(
         {REJECT: 10, PASS: 20, UNVERIFIED: 5},
         {
-            (REJECT, PersonSays.REJECT): 8,
-            (REJECT, PersonSays.ACCEPT): 2,
-            (PASS, PersonSays.REJECT): 1,
-            (PASS, PersonSays.ACCEPT): 19,
-            (UNVERIFIED, PersonSays.REJECT): 3,
-            (UNVERIFIED, PersonSays.ACCEPT): 2,
+            (REJECT, Label.REJECT): 8,
+            (REJECT, Label.ACCEPT): 2,
+            (PASS, Label.REJECT): 1,
+            (PASS, Label.ACCEPT): 19,
+            (UNVERIFIED, Label.REJECT): 3,
+            (UNVERIFIED, Label.ACCEPT): 2,
         },
     )
     assert found.precision.share == 0.8
@@ -47,9 +45,9 @@ def test_recall_of_a_balanced_sample_counts_each_verdict_by_its_clips():
     found = agreement(
         {REJECT: 100, PASS: 900},
         {
-            (REJECT, PersonSays.REJECT): 10,
-            (PASS, PersonSays.REJECT): 1,
-            (PASS, PersonSays.ACCEPT): 9,
+            (REJECT, Label.REJECT): 10,
+            (PASS, Label.REJECT): 1,
+            (PASS, Label.ACCEPT): 9,
         },
     )
     # 100 bad clips are rejected, and 90 of those that passed are bad too.
@@ -57,7 +55,7 @@ def test_recall_of_a_balanced_sample_counts_each_verdict_by_its_clips():
 
 
 def test_recall_is_unknown_while_a_verdict_has_no_label():
-    found = agreement({REJECT: 10, PASS: 10}, {(REJECT, PersonSays.REJECT): 5})
+    found = agreement({REJECT: 10, PASS: 10}, {(REJECT, Label.REJECT): 5})
     share, low, high = found.recall
     assert (share, high) == (None, 1.0)
     assert 0.0 < low < 0.5  # all that passed may be bad
@@ -74,7 +72,7 @@ def test_bounds_of_recall_hold_over_samples():
         labels = {
             f"{v}{k}": LabelRow(
                 clip_id=f"{v}{k}",
-                label=PersonSays.REJECT if rng.random() < bad[v] else PersonSays.ACCEPT,
+                label=Label.REJECT if rng.random() < bad[v] else Label.ACCEPT,
             )
             for v in bad
             for k in range(20)
@@ -86,8 +84,8 @@ def test_bounds_of_recall_hold_over_samples():
 
 def test_unsure_counts_for_nothing_and_strange_clips_are_counted():
     labels = {
-        "a": LabelRow(clip_id="a", label=PersonSays.UNSURE),
-        "gone": LabelRow(clip_id="gone", label=PersonSays.REJECT, verdict_shown="reject"),
+        "a": LabelRow(clip_id="a", label=Label.UNSURE),
+        "gone": LabelRow(clip_id="gone", label=Label.REJECT, verdict_shown="reject"),
     }
     found = agreement_of(Labels(by_clip=labels, n_damaged=2), {"a": REJECT})
     assert (found.precision.n, found.n_without_verdict, found.n_damaged) == (0, 1, 2)
@@ -106,8 +104,8 @@ def test_labels_of_the_viewer_are_read(tmp_path):
         file.write('{"clip_id": "d", "lab')  # partially written
     found = read_labels(str(given.path))
     assert {name: (row.label, row.note, row.has_seen) for name, row in found.by_clip.items()} == {
-        "a": (PersonSays.REJECT, "late by a lot", False),
-        "b": (PersonSays.UNSURE, "", True),
+        "a": (Label.REJECT, "late by a lot", False),
+        "b": (Label.UNSURE, "", True),
     }
     assert found.n_damaged == 1
-    assert {str(says) for says in PersonSays} == {str(label) for label in ViewerLabel}
+    assert {str(says) for says in Label} == {str(label) for label in ViewerLabel}

@@ -14,12 +14,10 @@ from syncaudit.model.units import si_per_unit
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.can import read_can
 from syncaudit.readers.canlog import EXTENDED, BusFrames
-from syncaudit.readers.tables import STAMPS
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.uris import read_bytes
 from syncaudit_calibration.apply.tables import restamp_table
 from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
-
-__all__ = ["write_can"]
 
 _STAMP = re.compile(rb"^([ \t]*\()(\d{1,12})\.(\d{1,9})(\))", re.MULTILINE)
 

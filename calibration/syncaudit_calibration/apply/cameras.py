@@ -7,11 +7,10 @@ import pyarrow as pa
 from syncaudit.model import CameraSpec
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.camera import read_camera
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.frame_stamps import FILE
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_table
 from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
-
-__all__ = ["write_camera"]
 
 
 def write_camera(task: Task, spec: CameraSpec) -> Written:

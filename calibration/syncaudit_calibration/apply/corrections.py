@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from syncaudit.model import Clip, ClockMap, clock_of
 
-__all__ = ["SourceCorrection", "number", "shared_by_clock"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCorrection:

@@ -11,8 +11,6 @@ from syncaudit.model import Clip, ClockMap
 from syncaudit.pipeline.known_corrections import check_calibration, intended_s
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
-__all__ = ["CalibrationCorrections"]
-
 
 class CalibrationCorrections:
     """Corrections of the sources of any clip, from a calibration.

@@ -10,8 +10,6 @@ from syncaudit.formatting import word_correction
 from syncaudit.model import Clip, ClockMap, ReasonCode
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
-__all__ = ["VerdictCorrections"]
-
 # Two-sided 95 %: a correction within its own error would only add noise to the timestamps.
 _Z = 1.96
 

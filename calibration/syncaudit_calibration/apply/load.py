@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
+from syncaudit.readers.remote import is_url
 from syncaudit.readers.runs import FoundVerdicts, finished_run
-from syncaudit.readers.uris import is_url, parent_of, read_bytes, resolve
+from syncaudit.readers.uris import parent_of, read_bytes, resolve
 from syncaudit_calibration.apply.from_calibration import CalibrationCorrections
 from syncaudit_calibration.apply.from_verdicts import VerdictCorrections
-
-__all__ = ["Corrections", "load_corrections"]
 
 Corrections = CalibrationCorrections | VerdictCorrections
 """Both give the corrections of a clip (`of_clip`) and refuse foreign clips (`check`)."""

@@ -13,14 +13,6 @@ from syncaudit.cli.console import printable
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import ClockMap
 
-__all__ = [
-    "ClipOutcome",
-    "SourceOutcome",
-    "Tally",
-    "outcome_table",
-    "word_correction",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOutcome:

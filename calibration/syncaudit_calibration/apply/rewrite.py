@@ -21,8 +21,8 @@ from syncaudit.model import (
     TranscriptSpec,
 )
 from syncaudit.model.units import STAMPS_KEY
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.events import read_arrivals
-from syncaudit.readers.tables import STAMPS
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera
@@ -33,9 +33,6 @@ from syncaudit_calibration.apply.sounds import start_of_sound, write_audio, writ
 from syncaudit_calibration.apply.tables import restamp_part, restamp_table
 from syncaudit_calibration.apply.targets import MANIFEST, RECORD, check_target, file_names
 from syncaudit_calibration.apply.task import Task, Written, parquet_bytes, put
-
-__all__ = ["apply_corrections", "corrected_rows"]
-
 
 # Number of corrected files to remember: clips that share a file are close in the manifest.
 _REMEMBERED = 4096

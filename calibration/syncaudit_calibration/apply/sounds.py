@@ -12,13 +12,12 @@ from syncaudit.errors import ClipInputError, StreamReadError
 from syncaudit.model import AudioSpec, AudioStream, ClockMap, Interval, TranscriptSpec
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.audio import read_audio
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.columns import STAMPS
+from syncaudit.readers.tables import read_table
 from syncaudit.readers.transcript import read_transcript
 from syncaudit.readers.uris import resolve
 from syncaudit_calibration.apply.tables import restamp_table
 from syncaudit_calibration.apply.task import Task, Written, put
-
-__all__ = ["start_of_sound", "write_audio", "write_transcript"]
 
 
 def write_audio(task: Task, spec: AudioSpec) -> Written:

@@ -14,14 +14,11 @@ from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import CanSpec, ClockMap, EventsSpec, ImuSpec, StateSpec
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.columns import base_column
+from syncaudit.readers.columns import STAMPS, base_column
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import read_bytes
 from syncaudit_calibration.apply.task import Task, Written, no_stamps, parquet_bytes, put
-
-__all__ = ["TableSpec", "restamp_part", "restamp_table"]
-
 
 TableSpec = CanSpec | EventsSpec | ImuSpec | StateSpec
 # As in the reader: the most frequent one in the header.

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
-from syncaudit.readers.uris import is_url, local_path, resolve
+from syncaudit.readers.remote import is_url
+from syncaudit.readers.uris import local_path, resolve
 from syncaudit.writing import Signature, is_ours
-
-__all__ = ["MANIFEST", "RECORD", "check_target", "file_names"]
-
 
 _LONGEST = 120  # bytes; file systems take 255, and endings follow
 # Names that mean a device on Windows.

@@ -17,8 +17,6 @@ from syncaudit_calibration.apply.corrections import SourceCorrection
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Task", "Written", "no_stamps", "parquet_bytes", "put"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:

@@ -21,8 +21,6 @@ from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import corrected_rows
 from syncaudit_calibration.apply.targets import MANIFEST, check_target, file_names
 
-__all__ = ["Injection", "inject_variants"]
-
 
 @dataclass(slots=True, kw_only=True)
 class Injection:

@@ -17,8 +17,6 @@ from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
 
-__all__ = ["EDGE_STD_S", "Accuracy", "expected_accuracy", "line_delay_std", "unobservable"]
-
 Floats = NDArray[np.float64]
 
 # Band edges in H.264 480p date a flash this well (design, section 3.1: 7 to 20 us).

@@ -8,8 +8,6 @@ import numpy as np
 
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 
-__all__ = ["arduino_code"]
-
 _SKETCH = """\
 // Flash train by syncaudit flash-plan: {n} pulses of {width_us} us in {duration:.0f} s, repeated
 // after {marker:.0f} s of dark. Record one round with all cameras, from dark to dark: rounds are

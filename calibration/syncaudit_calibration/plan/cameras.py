@@ -12,9 +12,6 @@ from syncaudit.errors import UsageError
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, Clip
 
-__all__ = ["PlannedCamera", "planned_cameras", "recorded_cameras"]
-
-
 MAX_CAMERAS = 64
 
 

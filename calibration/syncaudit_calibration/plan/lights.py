@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["HAND_LIGHTS", "Light", "LightKind"]
-
 
 class LightKind(StrEnum):
     """Kind of light."""

@@ -15,9 +15,6 @@ from syncaudit_calibration.plan.pulse_train import PulseTrain, switchings
 from syncaudit_calibration.plan.train import bands_apart_s, choose_train
 from syncaudit_calibration.plan.visibility import Visibility, visibility
 
-__all__ = ["SAFE_PER_SECOND", "Plan", "advice", "plan_of", "safety_note"]
-
-
 SAFE_PER_SECOND = 3  # WCAG 2.1, success criterion 2.3.1
 FEW_SHARED = 12
 SURELY_TIED = 0.98

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TICK_S", "PulseTrain", "switchings"]
-
 Floats = NDArray[np.float64]
 
 TICK_S = 1e-6

@@ -14,8 +14,6 @@ from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.outline import Plan
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 
-__all__ = ["plan_table", "view_table"]
-
 
 def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
     """Return a table of how to use a light and what to expect, in rows of name and text."""

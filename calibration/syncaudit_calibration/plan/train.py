@@ -13,8 +13,6 @@ from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
 
-__all__ = ["SCREEN_RATE_HZ", "bands_apart_s", "choose_train"]
-
 Floats = NDArray[np.float64]
 
 SCREEN_RATE_HZ = 60

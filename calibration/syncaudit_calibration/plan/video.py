@@ -23,8 +23,6 @@ from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 if TYPE_CHECKING:
     import av
 
-__all__ = ["SOUND_RATE_HZ", "write_sync_video"]
-
 SIZE_PX = (640, 360)  # players scale it to the screen
 SOUND_RATE_HZ = 48_000
 BLACK, WHITE, NEUTRAL = 16, 235, 128

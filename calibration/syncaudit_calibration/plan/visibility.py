@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 
-__all__ = ["CameraView", "Visibility", "draw_phases", "pulses_seen", "visibility"]
-
 Floats = NDArray[np.float64]
 
 N_DRAWS = 400

@@ -18,8 +18,6 @@ from syncaudit.readers.roots import Roots, hold_process_to, process_roots
 from syncaudit_gui.viewmodel.events import Event
 from syncaudit_gui.viewmodel.judgement import Judgement
 
-__all__ = ["AuditFailed", "AuditMessage", "AuditProcess", "AuditProgress", "AuditResult"]
-
 _REPORT_EVERY_S = 0.05
 
 

@@ -11,8 +11,6 @@ from syncaudit_gui.audits.process import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
 
-__all__ = ["run_audit"]
-
 
 def run_audit(
     clip: Clip,

@@ -16,8 +16,6 @@ from syncaudit_gui.decoding.frame_image import FrameImage, FrameRequest
 from syncaudit_gui.decoding.image_files import ImageFrames
 from syncaudit_gui.decoding.video import VideoFrames
 
-__all__ = ["CameraThread", "FrameCache"]
-
 T = TypeVar("T")
 
 # Decoded frames kept per camera: 140 of 640x480, 20 of 1920x1080.

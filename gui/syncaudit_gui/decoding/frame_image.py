@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrameImage", "FrameRequest", "fitted"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRequest:

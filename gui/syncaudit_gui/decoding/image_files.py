@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError
 from syncaudit_gui.decoding.frame_image import fitted
 
-__all__ = ["ImageFrames"]
-
 Pixels = NDArray[np.uint8]
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-__all__ = ["VideoFrames"]
-
 
 class VideoFrames:
     """Decoded frames of one video stream; every call must come from one thread.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from syncaudit.model.arrays import Bools
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow
 
-__all__ = ["Arranging", "BatchList", "Show", "SortBy"]
-
 Arranging = Generator[None, None, NDArray[np.intp]]
 """Generator that yields periodically and returns the positions of the listed rows."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["BINDINGS", "Action", "Binding", "action_of"]
-
 
 class Action(StrEnum):
     """All actions that keys can trigger."""

@@ -22,8 +22,6 @@ from syncaudit_gui.viewmodel.spells import Spell, find_spells
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning
 
-__all__ = ["ClipModel", "build_clip"]
-
 # Margin on either side of a clip, so that shifted data stay visible.
 MARGIN = 0.02
 

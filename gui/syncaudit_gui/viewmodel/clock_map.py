@@ -10,9 +10,6 @@ from syncaudit.model import ClockMap
 from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.timeline import TimeRange
 
-__all__ = ["DrawnClock"]
-
-
 # Each step of inverting a clock reduces the error by a factor of the drift.
 N_INVERSE = 3
 

@@ -18,8 +18,6 @@ from syncaudit.model import Clip
 from syncaudit.readers.runs import finished_run
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, ignore_progress, read_verdict_rows
 
-__all__ = ["Collection", "open_collection"]
-
 VERDICTS = "verdicts.jsonl"
 SUMMARY = "summary.json"
 # Clips between two progress messages.

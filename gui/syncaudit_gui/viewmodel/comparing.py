@@ -7,8 +7,6 @@ import numpy as np
 from syncaudit.model import Comparison, compare_pair, pair_to_show
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 
-__all__ = ["compare"]
-
 
 def compare(model: ClipModel, source: str) -> tuple[Comparison | None, float | None]:
     """Return the comparison that best shows a source's offset, and the offset's error.

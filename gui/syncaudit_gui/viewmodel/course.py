@@ -10,9 +10,6 @@ import numpy as np
 from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 
-__all__ = ["OffsetCourse", "course_of"]
-
-
 N_POINTS = 201
 # A change of fewer standard errors is not visible.
 CHANGE_Z = 3.0

@@ -27,17 +27,6 @@ from syncaudit.model import (
 from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clock_map import DrawnClock
 
-__all__ = [
-    "EVENT_GLYPHS",
-    "Event",
-    "EventKind",
-    "Events",
-    "flash_times",
-    "motion_events",
-    "train_events",
-]
-
-
 TURN_RATE = 0.12  # rad/s: a junction, not a lane change
 TURN_APART_S = 1.5
 BUMP_FORCE = 2.5  # m/s^2 above the local mean

@@ -8,8 +8,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["FrameTable", "ShownFrame"]
-
 # After this many frame periods without a new frame the image is considered stale.
 STALE_PERIODS = 2.5
 # Timestamps are whole nanoseconds: as a float, one may round to either side.

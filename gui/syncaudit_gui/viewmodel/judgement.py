@@ -26,8 +26,6 @@ from syncaudit.model.arrays import Floats
 from syncaudit.pipeline.conclude import solve_record
 from syncaudit.policy import load_policy
 
-__all__ = ["Judgement", "SourceEstimate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEstimate(ClockEstimate):

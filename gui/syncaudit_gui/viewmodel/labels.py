@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.evaluation.labels import LabelRow
-from syncaudit.evaluation.labels import PersonSays as Label
-
-__all__ = ["Label", "LabelRow", "Labels", "Nudges"]
+from syncaudit.evaluation.labels import Label, LabelRow
 
 
 class _JsonLog:

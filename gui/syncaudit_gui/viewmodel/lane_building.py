@@ -35,9 +35,6 @@ from syncaudit_gui.viewmodel.lanes import (
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
-__all__ = ["build_lanes"]
-
-
 MAX_CHANNELS = 12
 # Maximum number of rows for overlapping words; overlaps up to rounding errors are ignored.
 MAX_ROWS = 4

@@ -12,20 +12,6 @@ from syncaudit.model.arrays import Floats
 from syncaudit.model.time import seconds_after
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 
-__all__ = [
-    "NO_AUDIO",
-    "CurveLane",
-    "EventsLane",
-    "FramesLane",
-    "Lane",
-    "MissingLane",
-    "SoundLane",
-    "TierLane",
-    "TurningLane",
-    "sample_times",
-]
-
-
 NO_AUDIO = "? no audio"
 """Shown instead of a unit: the tier's seconds count from the stated start of its audio."""
 

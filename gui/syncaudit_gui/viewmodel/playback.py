@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from syncaudit_gui.viewmodel.timeline import TimeRange
 
-__all__ = ["SPEEDS", "PlayClock"]
-
 SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["MinMaxPyramid", "Trace", "seen_ends"]
-
 # Each level has one bucket for this many of the next finer level.
 FACTOR = 4
 # A smaller level is fast to draw as it is.

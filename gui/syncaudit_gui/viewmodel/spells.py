@@ -11,8 +11,6 @@ from syncaudit.formatting import word_count
 from syncaudit.model import CameraStream, ImageAudit, ImageFault, Stream
 from syncaudit.model.time import seconds_after
 
-__all__ = ["FAULT_SIGNS", "Spell", "find_spells"]
-
 FAULT_SIGNS: Mapping[ImageFault, tuple[str, str]] = {
     ImageFault.FROZEN: ("❄", "frozen"),
     ImageFault.BLANK: ("□", "blank"),

@@ -12,8 +12,6 @@ import numpy as np
 from syncaudit.model import SignalStream
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["ChannelGroup", "group_channels"]
-
 # At most as many curves as there are distinguishable colours.
 MAX_CURVES = 7
 # Beside a curve larger by this factor, another one looks like a flat line.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["TimeRange", "Timeline"]
-
 # A pixel is then a microsecond: finer than any clock examined here.
 MIN_SPAN_S = 1e-3
 # Half the length of a loop around the cursor.

@@ -15,8 +15,6 @@ from syncaudit.detectors import detect_motion
 from syncaudit.model import Quantity, RotationIncrements, SignalStream, Stream
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 
-__all__ = ["camera_turning", "sensor_turning"]
-
 _DEG = 180.0 / math.pi
 # No vehicle turns faster, in rad/s: larger bus values without a unit are in degrees.
 FASTEST = 3.5

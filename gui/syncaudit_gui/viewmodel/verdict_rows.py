@@ -13,8 +13,6 @@ from syncaudit.formatting import word_correction, word_duration
 from syncaudit.report.reasons import ACTIONS
 from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_drift, word_offset
 
-__all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
-
 # Verdicts between two progress messages.
 _TOLD_ROWS = 500
 # Reasons whose value is an offset, and a duration.

@@ -11,21 +11,6 @@ import numpy as np
 from syncaudit.formatting import rounded, word_count
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
 
-__all__ = [
-    "SECONDS_FROM_S",
-    "short_names",
-    "word_age",
-    "word_agreement",
-    "word_drift",
-    "word_no_plot",
-    "word_nudge",
-    "word_offset",
-    "word_residuals",
-    "word_span",
-    "word_time",
-    "word_value",
-]
-
 MINUS = "−"
 # Offsets from this size are given in seconds.
 SECONDS_FROM_S = 10.0

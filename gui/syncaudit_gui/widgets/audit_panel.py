@@ -8,8 +8,6 @@ from syncaudit_gui.audits import AuditProgress
 from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import Panel
 
-__all__ = ["AuditPanel"]
-
 _WORDS = {
     "read": "reading the sources",
     "align": "aligning the text",

@@ -14,8 +14,6 @@ from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.tables import Cell, CellModel, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
-__all__ = ["ClipsPanel"]
-
 # The verdict whose glyph and colour each label uses.
 LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 

@@ -13,9 +13,6 @@ from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, ThemedWidget, sized
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["ComparisonView", "comparison_height"]
-
-
 # At least three lanes, and a fifth of the height of cameras and lanes together.
 LEAST_PX, SHARE = 140, 0.2
 HEAD_PX, FOOT_PX, SIDE_PX = 22, 18, 10

@@ -10,8 +10,6 @@ from syncaudit_gui.viewmodel.bindings import BINDINGS, Binding
 from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import ThemedWidget, sized
 
-__all__ = ["KeySheet", "Message"]
-
 LINE_PX, COLUMN_PX, KEYS_PX, N_COLUMNS = 22, 350, 96, 3
 
 

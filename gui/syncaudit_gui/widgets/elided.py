@@ -7,8 +7,6 @@ import re
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = ["ElidedLabel", "breakable", "button", "dim_label", "heading", "wrapped_tip"]
-
 
 class ElidedLabel(QtWidgets.QLabel):
     """A line that never requests more room than there is and shows the rest on hovering.

@@ -10,8 +10,6 @@ from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
-__all__ = ["EventsPanel"]
-
 MOST_ROWS = 7
 
 

@@ -24,8 +24,6 @@ from syncaudit_gui.widgets.lane_axis import SignedAxis, adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
-__all__ = ["EvidencePanel"]
-
 PLOT_PX = 112
 MOST_ROWS = 4
 

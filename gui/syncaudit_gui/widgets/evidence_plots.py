@@ -10,9 +10,6 @@ from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
 from syncaudit_gui.viewmodel.course import OffsetCourse
 from syncaudit_gui.widgets.theme import Theme
 
-__all__ = ["draw_agreement", "draw_course", "draw_residuals"]
-
-
 # Larger offsets are plotted relative to the estimate.
 FAR_S = 10.0
 # Visible range of an agreement, as a multiple of the tolerance.

@@ -16,8 +16,6 @@ from syncaudit_gui.widgets.elided import dim_label
 from syncaudit_gui.widgets.pane import CAPTION_PX, LINE_PX, CameraPane
 from syncaudit_gui.widgets.theme import DARK, Theme
 
-__all__ = ["Arrangement", "Filmstrip"]
-
 GAP_PX = 4
 STRIP_COLUMNS = 6
 GRID_COLUMNS = 3

@@ -15,8 +15,6 @@ from syncaudit_gui.viewmodel.spells import FAULT_SIGNS, Spell
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme, sized
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["FramesPainter", "frame_rows", "frames_height"]
-
 MARGIN_PX = 5
 ROW_PX = 9
 # Height of a row with text for frame faults.

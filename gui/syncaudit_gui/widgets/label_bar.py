@@ -6,11 +6,9 @@ from functools import partial
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit_gui.viewmodel.labels import Label, LabelRow
+from syncaudit.evaluation.labels import Label, LabelRow
 from syncaudit_gui.widgets.elided import button
 from syncaudit_gui.widgets.tables import Panel
-
-__all__ = ["LabelBar"]
 
 _WORDS = {Label.ACCEPT: "✓ accept", Label.REJECT: "✕ reject", Label.UNSURE: "? unsure"}
 

@@ -11,8 +11,6 @@ from syncaudit_gui.viewmodel.lanes import CurveLane, FramesLane, Lane, TurningLa
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.theme import ALIGN_LEFT, Theme, sized
 
-__all__ = ["AXIS_PX", "RIGHT_PX", "LaneAxis", "SignedAxis", "adopt_menus", "make_plot"]
-
 # The same width for all, so that lanes line up.
 AXIS_PX = 132
 RIGHT_PX = 6

@@ -16,8 +16,6 @@ from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, sized
 if TYPE_CHECKING:
     from syncaudit_gui.widgets.lane_view import LaneView
 
-__all__ = ["LaneOverlay"]
-
 CURSOR_PX = 70  # width of the time above the cursor
 VALUES_PX, VALUE_PX = 76, 12  # width of the values beside it, and height of each
 ZOOM_STEP = 1.25

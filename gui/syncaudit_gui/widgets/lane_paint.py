@@ -23,8 +23,6 @@ from syncaudit_gui.viewmodel.lanes import (
 from syncaudit_gui.widgets.frames_paint import FramesPainter
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ALIGN_LEFT, Theme, sized
 
-__all__ = ["LEGEND_PX", "TIER_ROW_PX", "LanePainter", "curve_colors", "has_legend"]
-
 LEGEND_PX, DASH_PX, GAP_PX = 13, 10, 10
 TIER_ROW_PX = 20
 # Narrower intervals of a tier are not drawn separately.

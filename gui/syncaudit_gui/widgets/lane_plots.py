@@ -33,8 +33,6 @@ from syncaudit_gui.widgets.lane_paint import LEGEND_PX, TIER_ROW_PX, curve_color
 from syncaudit_gui.widgets.spectrogram import SHARE
 from syncaudit_gui.widgets.theme import ANY_PX, DARK, Theme
 
-__all__ = ["LanePlots"]
-
 CURVE_PX, SPEECH_PX, TIER_PX = 46, 140, 32
 GHOST_ALPHA = 170
 # A ghost is drawn if a clock is corrected by more than this.

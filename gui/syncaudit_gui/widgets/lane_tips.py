@@ -21,8 +21,6 @@ from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.lane_axis import AXIS_PX
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["lane_words", "tip_at"]
-
 MOST_LABELS = 4
 # Items within this distance of the mouse count as hovered.
 NEAR_PX = 8.0

@@ -15,8 +15,6 @@ from syncaudit_gui.widgets.spectrogram import SpectrogramCache
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["LaneView"]
-
 
 class LaneView(QtWidgets.QWidget):
     """Lanes, ruler, cursor, marks and loop.

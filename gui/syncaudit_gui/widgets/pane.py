@@ -8,8 +8,6 @@ from syncaudit_gui.decoding import FrameImage
 from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, ThemedWidget, sized
 
-__all__ = ["CameraPane"]
-
 # Height of a one-line caption, and of each further line.
 CAPTION_PX, LINE_PX = 20, 13
 NAME_FONT_PX, FIGURES_FONT_PX, SMALL_FONT_PX = 11, 10, 9

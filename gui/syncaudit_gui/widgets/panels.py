@@ -20,8 +20,6 @@ from syncaudit_gui.widgets.start_page import StartPage
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.transport import Transport
 
-__all__ = ["WindowPanels"]
-
 # Width of the side panel: in a wide window, as a share of a narrow one, and the minimum.
 SIDE_PX, SIDE_SHARE, LEAST_SIDE_PX = 400, 0.38, 220
 

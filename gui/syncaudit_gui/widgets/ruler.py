@@ -12,8 +12,6 @@ from syncaudit_gui.widgets.lane_view import LaneView
 from syncaudit_gui.widgets.theme import ThemedWidget
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["Ruler"]
-
 TIMES_PX, OVERVIEW_PX = 20, 10
 LABEL_PX = 90
 # The visible part can be grabbed however short it is.

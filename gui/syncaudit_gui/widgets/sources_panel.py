@@ -14,8 +14,6 @@ from syncaudit_gui.widgets.elided import button, dim_label
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
-__all__ = ["SourcesPanel"]
-
 MOST_ROWS = 12
 _TIPS = (
     "",

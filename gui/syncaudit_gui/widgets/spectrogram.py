@@ -14,8 +14,6 @@ from syncaudit_gui.viewmodel.lanes import Lane, SoundLane, sample_times
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["SpectrogramCache"]
-
 # A longer part cannot be resolved on a screen, and takes long.
 MAX_SPAN_S = 120.0
 # Share of a lane, beneath the waveform.

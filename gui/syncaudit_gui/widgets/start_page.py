@@ -10,8 +10,6 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit_gui.widgets.covers import Message
 from syncaudit_gui.widgets.elided import ElidedLabel
 
-__all__ = ["StartPage"]
-
 MESSAGE_PX, WIDTH_PX = 260, 560
 _KINDS = "Manifests and verdicts (*.jsonl *.json *.csv *.parquet *.yaml *.yml);;All files (*)"
 

@@ -10,8 +10,6 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.widgets.elided import heading, wrapped_tip
 from syncaudit_gui.widgets.theme import ALIGN_LEFT, ALIGN_RIGHT
 
-__all__ = ["Cell", "CellDelegate", "CellModel", "CellTable", "Panel", "plain_table", "tip_of"]
-
 # Height of a row, and horizontal padding of a cell.
 ROW_PX, PAD_PX = 22, 7
 _MIDDLE, _RIGHT = QtCore.Qt.TextElideMode.ElideMiddle, QtCore.Qt.TextElideMode.ElideRight

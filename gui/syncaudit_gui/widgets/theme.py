@@ -6,21 +6,6 @@ from dataclasses import dataclass
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = [
-    "ALIGN_CENTER",
-    "ALIGN_LEFT",
-    "ALIGN_RIGHT",
-    "ANY_PX",
-    "DARK",
-    "GLYPHS",
-    "LIGHT",
-    "Theme",
-    "ThemedWidget",
-    "sized",
-    "stylesheet",
-    "ui_font",
-]
-
 # Qt's value for an unlimited size, which has no name there.
 ANY_PX = 16_777_215
 # Plain integers: Qt's flags are slow to combine.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from syncaudit_gui.viewmodel.timeline import TimeRange
 
-__all__ = ["TimeScale"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:

@@ -9,8 +9,6 @@ from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.elided import ElidedLabel, button, dim_label
 
-__all__ = ["Transport"]
-
 MESSAGE_MS = 6000
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtWidgets
 
+from syncaudit.evaluation.labels import Label
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
-from syncaudit_gui.viewmodel.labels import Label
 from syncaudit_gui.viewmodel.session import Workspace
 from syncaudit_gui.viewmodel.wording import word_span
 from syncaudit_gui.widgets.filmstrip import Arrangement
@@ -25,8 +25,6 @@ from syncaudit_gui.window.player import Player
 
 if TYPE_CHECKING:
     from syncaudit_gui.window.window import ViewerWindow
-
-__all__ = ["Actions"]
 
 ZOOM = 1.6
 # Step for sources without frames.

@@ -22,19 +22,6 @@ from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
 from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = [
-    "Start",
-    "make_application",
-    "make_window",
-    "open_start",
-    "recent_sources",
-    "remember_source",
-    "restore_layout",
-    "run_viewer",
-    "save_layout",
-    "show_start",
-]
-
 SWITCH_S = 1e-3
 MOST_RECENT = 6
 

@@ -10,8 +10,6 @@ from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.clip_display import ClipDisplay
 
-__all__ = ["AuditController"]
-
 
 class AuditController:
     """Starts and stops audits of the open clip."""

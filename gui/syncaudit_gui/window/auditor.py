@@ -17,8 +17,6 @@ from syncaudit_gui.audits import (
 )
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
 
-__all__ = ["Auditor"]
-
 KEPT = 20
 
 

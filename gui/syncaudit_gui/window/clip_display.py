@@ -10,8 +10,6 @@ from syncaudit_gui.window.auditor import Auditor
 from syncaudit_gui.window.player import Player
 from syncaudit_gui.window.sound_output import SoundOutput
 
-__all__ = ["ClipDisplay"]
-
 # Frames decoded ahead of the cursor during playback.
 N_AHEAD = 4
 

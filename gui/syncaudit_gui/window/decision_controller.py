@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
-from syncaudit_gui.viewmodel.labels import Label
+from syncaudit.evaluation.labels import Label
 from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.viewmodel.wording import word_nudge
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.transport import Transport
 from syncaudit_gui.window.clip_display import ClipDisplay
-
-__all__ = ["DecisionController"]
 
 
 class DecisionController:

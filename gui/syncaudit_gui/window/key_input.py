@@ -8,8 +8,6 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import Action, action_of
 
-__all__ = ["KeyInput"]
-
 # A longer press counts as holding a key, not tapping it.
 HELD_S = 0.35
 

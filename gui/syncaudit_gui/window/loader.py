@@ -10,9 +10,6 @@ from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["Loader"]
-
-
 # Reading a clip that was left cannot be stopped: one more may start beside it, but not a third.
 MOST_THREADS = 2
 

@@ -21,8 +21,6 @@ from syncaudit_gui.window.clip_display import ClipDisplay
 from syncaudit_gui.window.loader import Loader
 from syncaudit_gui.window.player import Player
 
-__all__ = ["OpeningController"]
-
 # The previous clip stays on screen until the next one is ready: clearing it would flicker.
 EMPTY_MS = 150
 

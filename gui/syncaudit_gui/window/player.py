@@ -9,8 +9,6 @@ from pyqtgraph.Qt import QtCore
 from syncaudit_gui.viewmodel.playback import PlayClock
 from syncaudit_gui.viewmodel.timeline import Timeline
 
-__all__ = ["Player"]
-
 TICK_MS = 16
 
 

@@ -20,8 +20,6 @@ from syncaudit_gui.window.application import (
 )
 from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = ["parse_size", "take_shot", "wait_until"]
-
 LIMIT_S = 600.0
 SETTLE_S = 30.0
 

@@ -11,8 +11,6 @@ from pyqtgraph.Qt import QT_LIB, QtCore
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import SoundLane, sample_times
 
-__all__ = ["SoundOutput", "bytes_from"]
-
 # Longer sounds are restarted: users pause or jump earlier than that.
 MAX_S = 600.0
 

@@ -18,8 +18,6 @@ from syncaudit_gui.window.opening_controller import OpeningController
 from syncaudit_gui.window.player import Player
 from syncaudit_gui.window.sound_output import SoundOutput
 
-__all__ = ["ViewerWindow"]
-
 _WELCOME = (
     "⇣",
     "Drop a manifest or the output folder of a run here",

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from syncaudit.batch.engines.ray_data import run_on_ray
 from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
-from syncaudit.batch.pool import Lost, map_isolated
-from syncaudit.batch.worker import limit_threads
+from syncaudit.batch.pool import map_isolated
+from syncaudit.batch.worker import Lost, limit_threads
 from syncaudit.errors import UsageError, nearest_name
 
 __all__ = ["ENGINES", "Engine", "get_engine"]

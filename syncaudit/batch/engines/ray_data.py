@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
-from syncaudit.batch.pool import Lost, WorkerPool
+from syncaudit.batch.pool import WorkerPool
+from syncaudit.batch.worker import Lost
 from syncaudit.errors import MissingExtraError, SyncAuditError
-
-__all__ = ["run_on_ray"]
 
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.formatting import word_count
 from syncaudit.model.arrays import Ints
 
-__all__ = ["Collected", "Damage", "Stamps", "stamp_columns"]
-
 # A header stamp of zero was never set; above this share the topic counts as having none.
 _MOST_UNSET = 0.5
 

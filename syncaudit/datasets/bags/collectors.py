@@ -16,8 +16,6 @@ from syncaudit.datasets.bags.topics import Topic
 from syncaudit.datasets.images import ImageError, ImageFile, codec_of, raw_image
 from syncaudit.errors import MissingExtraError
 
-__all__ = ["Collector", "collector_for", "image_reader", "why_not_taken"]
-
 _FOXGLOVE_IMAGES = frozenset(
     {"foxglove.CompressedImage", "foxglove.CompressedVideo", "foxglove.RawImage"}
 )

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Bools
 
-__all__ = ["Layout", "LayoutError", "Slot", "lay_out", "read_columns"]
-
 # Field definitions of rosbags: name -> (constants, [(field, (node type, rest)), ...]).
 Types = Mapping[str, tuple[Any, Sequence[tuple[str, tuple[int, Any]]]]]
 

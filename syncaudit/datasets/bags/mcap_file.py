@@ -9,8 +9,6 @@ from typing import Any
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
 from syncaudit.datasets.bags.unpacking import UnpackError, error_words, unpack
 
-__all__ = ["read_mcap"]
-
 _HEAD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<HIQQ")
 _SCHEMA_OPCODE, _CHANNEL_OPCODE, _MESSAGE_OPCODE = 0x03, 0x04, 0x05

@@ -23,8 +23,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.formatting import word_count
 from syncaudit.model import Clip
 
-__all__ = ["clips_of"]
-
 # Generic endings of topic names, which add nothing to the kind.
 _PLAIN_ENDS = re.compile(
     r"(_(compressed|image|image_raw|image_color|image_rect|image_mono|raw|video|data|data_raw))+$"

@@ -11,8 +11,6 @@ from typing import BinaryIO
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
 from syncaudit.datasets.bags.unpacking import error_words, unpack
 
-__all__ = ["read_rosbag1"]
-
 _SIZE = struct.Struct("<I")
 _STAMP = struct.Struct("<II")
 _BLOCK = 1 << 16

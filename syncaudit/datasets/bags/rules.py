@@ -9,8 +9,6 @@ from typing import Any
 
 from syncaudit.errors import UsageError, nearest_name
 
-__all__ = ["BagRules", "TopicRule", "parse_bag_rules", "rule_for"]
-
 _KINDS = ("can", "imu", "state", "events")
 _AXES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xyz")
 

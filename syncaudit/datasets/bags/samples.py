@@ -18,8 +18,6 @@ from syncaudit.datasets.bags.topics import Topic
 from syncaudit.errors import UsageError
 from syncaudit.model.arrays import Bools
 
-__all__ = ["SAMPLE_TYPES", "FieldCollector", "SampleCollector"]
-
 _BATCH = 4096
 _Columns = dict[str, NDArray[Any]]
 _ITEM = re.compile(r"^(.+)\[([0-9]+)\]$")

@@ -20,8 +20,6 @@ from syncaudit.datasets.bags.layout import lay_out
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.model.arrays import Ints
 
-__all__ = ["SOUND_TYPES", "Sounds"]
-
 _INFO, _PLAIN = "audio_common_msgs/msg/AudioInfo", "audio_common_msgs/msg/AudioData"
 _STAMPED = "audio_common_msgs/msg/AudioDataStamped"
 SOUND_TYPES = frozenset({_INFO, _PLAIN, _STAMPED})

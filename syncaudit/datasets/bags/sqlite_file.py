@@ -10,8 +10,6 @@ from urllib.parse import quote
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
 from syncaudit.limits import UNPACKED_BYTES
 
-__all__ = ["read_sqlite"]
-
 _FORMATS = {"ros2msg": "msg", "ros2idl": "idl"}
 _TABLES = ("topics", "messages", "message_definitions")
 # A row takes at least a few bytes; damaged or malicious files may loop forever.

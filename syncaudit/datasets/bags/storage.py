@@ -20,8 +20,6 @@ from syncaudit.errors import ManifestError
 from syncaudit.formatting import word_count
 from syncaudit.limits import METADATA_BYTES
 
-__all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
-
 METADATA = "metadata.yaml"
 _PROBED = 20
 _DEEPEST = 32

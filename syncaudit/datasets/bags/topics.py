@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-__all__ = ["Definitions", "Messages", "OnDamage", "Topic", "TopicTable"]
-
 # Common types outside the core of any distribution, as their packages publish them.
 _MORE = {
     "can_msgs/msg/Frame": """std_msgs/Header header

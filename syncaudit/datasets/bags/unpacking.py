@@ -11,8 +11,6 @@ from typing import IO, Protocol
 
 from syncaudit.limits import UNPACKED_BYTES, UNPACKED_FILE_BYTES, UNPACKED_FOLD
 
-__all__ = ["UnpackError", "error_words", "unpack", "unpack_file"]
-
 _PIECE = 1 << 20
 
 

@@ -24,8 +24,6 @@ from syncaudit.readers.frame_stamps import FILE, named_images
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import files_named, keep_local, local_path, resolve
 
-__all__ = ["StoredSamples", "clip_parts", "key_of", "sample_of"]
-
 _UNSAFE = re.compile(r"[^A-Za-z0-9_=@+-]+")
 _SCHEME = "tar://"
 

@@ -15,8 +15,6 @@ from typing import BinaryIO
 from syncaudit.errors import SyncAuditError
 from syncaudit.writing import create_draft
 
-__all__ = ["Part", "ShardFile", "size_in_shard"]
-
 _BLOCK = 512
 
 

@@ -22,8 +22,6 @@ from syncaudit.readers.roots import refuse_outside
 from syncaudit.readers.uris import FILE_KEYS, files_named
 from syncaudit.writing import replace_text, sweep_drafts
 
-__all__ = ["INDEX_FILE", "ExportOptions", "Exported", "export_shards"]
-
 INDEX_FILE = "shards.json"
 _STATE_FILE = ".shards.json.state"
 

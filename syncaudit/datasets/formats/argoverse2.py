@@ -15,8 +15,6 @@ from syncaudit.dsp.attitude import rates_of_attitudes
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, ImuSpec, SourceSpec, seconds_since
 
-__all__ = ["Argoverse2Format"]
-
 _CAMERAS = "sensors/cameras"
 _POSES = "city_SE3_egovehicle.feather"
 _DATED = re.compile(r"^[0-9]{1,19}\.jpg$")

@@ -21,8 +21,6 @@ from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import FrameFiles
 from syncaudit.readers.uris import local_path
 
-__all__ = ["CommaFormat"]
-
 # Videos of each camera, best first.
 _VIDEOS = {
     "road": ("fcamera.hevc", "qcamera.ts"),

@@ -13,8 +13,6 @@ from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
 from syncaudit.readers.arrays import array_header
 
-__all__ = ["Comma2k19Format"]
-
 _LOG = "processed_log"
 # For the camera of the comma EON, 1164 x 874 px (utils/camera.py of the data set).
 _FOCAL_PX = 910.0

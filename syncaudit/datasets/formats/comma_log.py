@@ -12,8 +12,6 @@ from typing import Any
 
 from syncaudit.datasets.bags.unpacking import unpack_file
 
-__all__ = ["MAGICS", "CommaLog", "read_comma_log"]
-
 _PACKED = {b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PLAIN = bytes(4)  # start of a message with one segment, which all of them are
 MAGICS = (*_PACKED, _PLAIN)

@@ -20,8 +20,6 @@ from syncaudit.formatting import word_count
 from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
 from syncaudit.model.arrays import Floats
 
-__all__ = ["DonkeycarFormat"]
-
 _IMAGES = (".jpg", ".jpeg", ".png")
 _IMU = {f"{triple}_{axis}": f"imu/{short}_{axis}"
         for triple, short in (("accel", "acl"), ("gyro", "gyr")) for axis in "xyz"}  # fmt: skip

@@ -22,8 +22,6 @@ from syncaudit.model.arrays import Ints
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["DroidFormat"]
-
 _FILE = "trajectory.h5"
 _VIDEOS = "recordings/MP4"
 _TIMES = "observation/timestamp"

@@ -12,8 +12,6 @@ from syncaudit.datasets.starter_rules import columns_of
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, Clip, Distortion, ImuSpec, SourceSpec
 
-__all__ = ["EurocFormat"]
-
 _SENSOR = re.compile(r"^(cam|imu)\d+$")
 _TRIPLES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xyz")
 # In sensor.yaml, where each list is on one line.

@@ -12,8 +12,6 @@ import numpy as np
 from syncaudit.datasets.formats.log_files import Columns, Log, LogFileFormat, Logged, quiet
 from syncaudit.formatting import word_count
 
-__all__ = ["ArduPilotFormat", "UlogFormat"]
-
 _US = 1000
 # PX4: topics of raw samples, with the triple they hold.
 _TOPICS = {"sensor_gyro": "gyro", "sensor_accel": "accel"}

@@ -30,8 +30,6 @@ from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 from syncaudit.readers.folders import natural_key
 
-__all__ = ["FolderFormat"]
-
 # MARS Logger
 _FRAME_STAMPS = {"frame_timestamps.txt": "Frame timestamp[nanosec]"}
 # OpenCamera Sensors

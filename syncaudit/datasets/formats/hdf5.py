@@ -25,8 +25,6 @@ from syncaudit.model import Clip
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["Hdf5Format"]
-
 _SUFFIXES = (".hdf5", ".h5")
 _DEPTH = 2  # suite, task
 _PROBED = 5

@@ -15,8 +15,6 @@ from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, CanSpec, Clip, Distortion, ImuSpec, SourceSpec
 from syncaudit.model.arrays import Ints
 
-__all__ = ["KittiFormat"]
-
 _CAMERA = re.compile(r"^image_(\d\d)$")
 _STAMPS = "timestamps.txt"
 _CALIBRATION = "calib_cam_to_cam.txt"

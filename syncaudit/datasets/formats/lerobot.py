@@ -13,8 +13,6 @@ from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
 
-__all__ = ["LeRobotFormat"]
-
 _VERSIONS = ("v2", "v3")
 
 

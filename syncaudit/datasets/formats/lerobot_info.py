@@ -17,8 +17,6 @@ from syncaudit.datasets.wording import checked
 from syncaudit.errors import ManifestError
 from syncaudit.model.clip import MOST_EPISODES
 
-__all__ = ["CHUNK_SIZE", "INFO", "STATES", "Info", "Layout", "filled", "read_info"]
-
 INFO = "meta/info.json"
 _NUMBERS = ("float16", "float32", "float64")
 # Names of state and command vectors in LeRobot, and in openpi and DROID.

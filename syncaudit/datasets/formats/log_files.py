@@ -21,8 +21,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
-__all__ = ["Columns", "Log", "LogFileFormat", "Logged", "quiet"]
-
 _DEPTH = 3  # sub-001/ses-001/eeg/run.xdf, log/2026-07-01/10_15_00.ulg
 _PROBED = 5
 _MAGIC_BYTES = 16

@@ -8,8 +8,6 @@ from functools import partial
 
 from syncaudit.datasets.source import Source
 
-__all__ = ["MOST", "NestedFormat", "files_below", "inside", "name_of", "walk"]
-
 MOST = 100
 """Limit of folders that a probe visits: other formats may have any number."""
 

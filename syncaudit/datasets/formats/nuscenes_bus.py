@@ -20,8 +20,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CanSpec, ImuSpec, SourceSpec, StateSpec
 
-__all__ = ["bus_sources"]
-
 _KMH = 1 / 3.6
 _DEGREES = math.pi / 180
 _G = 9.80665

@@ -20,8 +20,6 @@ from syncaudit.datasets.steps.episode import Episode, broken_clip, clip_of, rate
 from syncaudit.errors import ManifestError, MissingExtraError, one_line
 from syncaudit.model import Clip
 
-__all__ = ["RldsFormat", "read_example"]
-
 _FEATURES = "features.json"
 _SHARD = re.compile(r"^(?:.*-)?([A-Za-z0-9_]+)\.tfrecord(?:-(\d+)-of-(\d+))?$")
 _STEPS = "steps/"

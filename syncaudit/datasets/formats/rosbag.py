@@ -10,8 +10,6 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, MissingExtraError
 from syncaudit.model import Clip
 
-__all__ = ["McapFormat", "RosbagFormat"]
-
 
 class RosbagFormat:
     """One recording per bag: ``.bag`` files, ``.db3`` files, folders with ``metadata.yaml``.

@@ -17,10 +17,8 @@ from syncaudit.datasets.source import Source
 from syncaudit.datasets.tracks import tracks_in
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Clip
+from syncaudit.readers.remote import is_url
 from syncaudit.readers.telemetry import Telemetry, holds_telemetry, read_telemetry
-from syncaudit.readers.uris import is_url
-
-__all__ = ["TelemetryFormat"]
 
 _VIDEOS = (".mp4", ".mov", ".insv", ".360")
 _DEPTH = 2  # DCIM/100GOPRO

@@ -13,8 +13,6 @@ import numpy as np
 
 from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 
-__all__ = ["VideoImuFormat"]
-
 _VIDEO = "video_recording.mp4"
 # Numbers of fields (protobuf/recording.proto): of the recording,
 _CAMERA, _IMU, _FRAME = 2, 4, 5

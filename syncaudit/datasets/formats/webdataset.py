@@ -17,8 +17,6 @@ from syncaudit.datasets.tracks import assume_starts
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
-__all__ = ["WebDatasetFormat"]
-
 # Names assumed for parts without a name of their own.
 _BARE = {
     **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "h264", "hevc", "mjpeg", "csv"), "video"),

@@ -14,8 +14,6 @@ from syncaudit.datasets.formats.log_files import Log, LogFileFormat, Logged
 from syncaudit.datasets.starter_rules import guess_source
 from syncaudit.model.arrays import Floats
 
-__all__ = ["XdfFormat"]
-
 # Stream types (github.com/sccn/xdf/wiki/Meta-Data) that carry positions, in lower case.
 _STATES = ("mocap", "position", "joint", "robot", "pose")
 # Timestamps that run back by more than this indicate that the clock was restarted.

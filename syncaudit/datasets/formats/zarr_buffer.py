@@ -23,8 +23,6 @@ from syncaudit.model import CameraSpec, Clip
 if TYPE_CHECKING:
     import zarr
 
-__all__ = ["ZarrFormat"]
-
 _ENDS = "meta/episode_ends"
 _PACKED = ".zarr.zip"
 _DEPTH = 2

@@ -17,8 +17,6 @@ from syncaudit.datasets.images import ImageError, ImageFile, codec_of, raw_image
 from syncaudit.errors import one_line
 from syncaudit.model.arrays import Ints
 
-__all__ = ["READ_ERRORS", "Role", "StepArray", "is_blank", "role_of", "write_images"]
-
 READ_ERRORS = (
     *(OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError, EOFError, MemoryError),
     *(AttributeError, OverflowError, zlib.error, zipfile.BadZipFile),

@@ -29,8 +29,6 @@ from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec,
 from syncaudit.model.arrays import Ints
 from syncaudit.model.clip import StampKind
 
-__all__ = ["Episode", "Stamps", "broken_clip", "clip_of", "counted", "rate_of_rules"]
-
 # A day at 100 Hz: an episode that claims more steps is damaged.
 _MOST_STEPS = 10_000_000
 # Nominal rate of rows whose rate is not stated: their stamp_kind is ``index``.

@@ -15,8 +15,6 @@ from syncaudit.readers.folders import natural_key
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["arrays_of", "child_of", "names_in", "open_hdf5", "require_h5py"]
-
 
 def require_h5py(name: str) -> None:
     """Raise an error with the pip command if h5py, needed for the format `name`, is missing."""

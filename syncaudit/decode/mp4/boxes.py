@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from syncaudit.limits import VIDEO_HEADER_BYTES
 
-__all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie_box"]
-
 # A file of tiny boxes is not a video.
 MAX_TOP_BOXES = 1000
 

@@ -26,8 +26,6 @@ from syncaudit.decode.mp4.boxes import (
     read_movie_box,
 )
 
-__all__ = ["read_sample_table"]
-
 # Codecs that FFmpeg always has and whose samples its demuxer passes on one by one, with the box of
 # the parameters that the decoder requires.
 _CODECS: Mapping[bytes, bytes | None] = MappingProxyType(

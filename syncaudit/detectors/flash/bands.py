@@ -13,8 +13,6 @@ from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["DatedRows", "date_rows", "dated_by_ends"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

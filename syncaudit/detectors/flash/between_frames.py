@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS
 from syncaudit.model.evidence import FlashEdges
 
-__all__ = ["BetweenFrames", "is_no_gain", "with_intervals"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]

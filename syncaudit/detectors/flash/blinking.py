@@ -21,8 +21,6 @@ from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE
 from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["Blinking", "Change", "changed_frames", "find_blinking", "outstanding_frames"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]

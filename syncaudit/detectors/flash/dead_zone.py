@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.edges import Edge
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 
-__all__ = ["dead_zone_shifts"]
-
 Floats = NDArray[np.float64]
 
 # With fewer edges, the slope over the blocks is noise.

@@ -41,8 +41,6 @@ from syncaudit.model import CameraStream
 from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
-__all__ = ["FlashDetector"]
-
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.
 MIN_SWITCHES = 3

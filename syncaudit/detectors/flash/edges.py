@@ -14,8 +14,6 @@ from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
 
-__all__ = ["MAX_CLIPPED", "Edge", "time_edges"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

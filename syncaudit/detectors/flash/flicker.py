@@ -10,8 +10,6 @@ from scipy.ndimage import median_filter
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["Flicker", "find_flicker"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Waves = NDArray[np.complex128]

@@ -33,8 +33,6 @@ from syncaudit.detectors.flash.shape_fit import (
 )
 from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
 
-__all__ = ["MIN_FRAMES", "Learnt", "learn"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

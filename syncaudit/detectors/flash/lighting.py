@@ -15,8 +15,6 @@ from scipy.ndimage import percentile_filter, uniform_filter1d
 
 from syncaudit.dsp.robust import mad_std, spread
 
-__all__ = ["Lighting", "find_lighting", "grown"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]

@@ -14,8 +14,6 @@ from scipy.stats import theilslopes
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 
-__all__ = ["LitFrames", "gather_lit"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]

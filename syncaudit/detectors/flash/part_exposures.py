@@ -13,8 +13,6 @@ from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 from syncaudit.detectors.flash.tone_curve import USUAL_GAMMA
 from syncaudit.dsp.robust import mad_std, spread
 
-__all__ = ["Switches", "date_changes"]
-
 Floats = NDArray[np.float64]
 
 # Minimum number of frames that a light must span, of which the first or last may be partly lit; and

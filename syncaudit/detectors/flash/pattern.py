@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.dsp.robust import mad_std
 
-__all__ = [
-    "DARK_SHARE",
-    "Pattern",
-    "brightness_ratio",
-    "find_exposures",
-    "find_pattern",
-    "row_light",
-]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -11,8 +11,6 @@ from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.shape import RampShape
 
-__all__ = ["FrameEdges", "RampFit", "band_heights_px", "fit_rows", "rough_edges"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

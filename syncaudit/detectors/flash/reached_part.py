@@ -10,8 +10,6 @@ from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.rows import strips_of
 from syncaudit.detectors.flash.screen import is_lit_across, lit_candidates
 
-__all__ = ["first_light", "full_scale", "lit_half", "reached_rows"]
-
 Floats = NDArray[np.float64]
 
 # Rows count as lit from this share of the brightest light. Full light is what most lit rows show:

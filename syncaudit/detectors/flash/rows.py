@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
 
-__all__ = ["FrameRows", "row_sums", "strips_of"]
-
 Singles = NDArray[np.float32]
 
 N_BLOCKS = 16

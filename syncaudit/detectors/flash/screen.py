@@ -8,18 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CLIPPED_LEVEL",
-    "GUARD",
-    "MAX_GAIN_CHANGE",
-    "MIN_LIT_LEVELS",
-    "MIN_LIT_ROWS",
-    "MIN_LIT_SHARE",
-    "RADIUS",
-    "is_lit_across",
-    "lit_candidates",
-]
-
 Singles = NDArray[np.float32]
 
 # Frames compared on either side. The two nearest carry nearly all the weight; the others serve

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.tone_curve import ToneCurve
 
-__all__ = ["RampShape"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -14,8 +14,6 @@ from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.detectors.flash.tone_curve import usual_bend
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["FittedShape", "Sample", "edge_errors", "first_shape", "fit_shape", "tailed"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["USUAL_GAMMA", "ToneCurve", "usual_bend"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

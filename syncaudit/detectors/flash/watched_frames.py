@@ -19,16 +19,6 @@ from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashIntervals
 
-__all__ = [
-    "MAX_RISE_S",
-    "ONSET_STD_S",
-    "RISE_SHARE",
-    "UNSTATED_READOUT_S",
-    "UNSTATED_READOUT_SHARE",
-    "WatchedFrames",
-    "watched_neighbours",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["MAX_ANSWER", "FrameCells", "LitFrames", "lit_frames"]
-
 Floats = NDArray[np.float64]
 
 # Rows of cells per frame; with four strips of columns a frame becomes 8 x 4 cells.

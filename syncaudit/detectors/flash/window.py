@@ -16,8 +16,6 @@ from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidat
 from syncaudit.detectors.flash.step_screen import lasting_senses, step_candidates
 from syncaudit.detectors.flash.whole_frames import FrameCells
 
-__all__ = ["FrameWindow"]
-
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,6 @@ from syncaudit.detectors.frames.looks import ImageLooks
 from syncaudit.model import CameraStream, ImageAudit, ImageFault, ImageFaultRun
 from syncaudit.model.arrays import Bools, Ints
 
-__all__ = ["ImageAuditor"]
-
 # Images that are shown for longer than this many times the usual, plus one frame, are frozen.
 LONG = 2.5
 # Minimum number of repeats to determine a rate.

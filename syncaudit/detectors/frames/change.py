@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Bools
 
-__all__ = ["Signatures", "apart", "coding_noise", "most_noise", "signature"]
-
 # Images are compared by the means of this many cells (columns, rows): encoders drop fine structure,
 # while motion changes coarse structure as well. The cell at this quantile of the change counts, so
 # that an arm in front of a still wall is motion, and a speck of dust is not.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from syncaudit.detectors.frames.change import Signatures, apart, coding_noise, most_noise, signature
 from syncaudit.model.arrays import Bools
 
-__all__ = ["FrozenFinder", "Look", "Shown"]
-
 # Number of different images on either side of a still that must show motion.
 REACH = 5
 MIN_REACH = 3

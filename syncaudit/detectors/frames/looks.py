@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from syncaudit.model import ImageFault
 from syncaudit.model.arrays import Bools
 
-__all__ = ["ImageLooks"]
-
 # Images are sampled at about this many rows and columns.
 N_ROWS, N_COLUMNS = 24, 32
 # Spread of luma up to which an image is of one colour: rounding and ringing of encoders.

@@ -19,8 +19,6 @@ from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import MIN_INCREMENT_S, frame_times_s
 from syncaudit.model import CameraStream, ImageMotion
 
-__all__ = ["ImageMotionDetector"]
-
 # Flow is computed at about this width, and averaged over this many columns and rows of cells.
 FLOW_WIDTH_PX = 64
 GRID = (4, 3)

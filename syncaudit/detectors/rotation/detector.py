@@ -29,8 +29,6 @@ from syncaudit.detectors.stamps.rhythm import regular_times_s
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
-
 # Images are tracked at about this width: halving 480p costs no accuracy and saves a third.
 TRACK_WIDTH_PX = 430
 # Horizontal field of view assumed if the manifest does not state it.

@@ -25,16 +25,6 @@ from syncaudit.detectors.rotation.step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "Fit",
-    "Rays",
-    "RotationFits",
-    "converge",
-    "first_direction",
-    "fit_from",
-    "fit_rotations",
-]
-
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked image).
 MIN_NOISE_PX = 0.02

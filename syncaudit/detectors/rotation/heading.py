@@ -17,8 +17,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Heading", "travel_turns"]
-
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
 # Change of the direction of travel from frame to frame (one sigma).

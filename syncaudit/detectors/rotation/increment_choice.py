@@ -21,8 +21,6 @@ from syncaudit.model import Activity, CameraStream
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.time import spans_too_long
 
-__all__ = ["choose_increments"]
-
 # In every span of about this length (drift and steps need some throughout), enough increments are
 # chosen to reach this information, in (rad/s)^2: with errors of 0.25 mrad per increment, the delay
 # of a camera is then determined to 0.6 ms.

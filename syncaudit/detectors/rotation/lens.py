@@ -32,8 +32,6 @@ from syncaudit.dsp.robust import mad_std_of_rows
 from syncaudit.model import Distortion
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Lens", "Sight", "find_radial_term"]
-
 # Rays farther from the axis are left out: they tend to infinity in the plane where flow is fitted.
 MAX_ANGLE_RAD = math.radians(70.0)
 # Between this many angles the curve of a lens is practically straight.

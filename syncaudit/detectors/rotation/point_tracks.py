@@ -23,8 +23,6 @@ from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model.arrays import Bools, Floats
 from syncaudit.model.scan import Scan, direction_of
 
-__all__ = ["FramePair", "PairStack", "PointTracks", "track_points"]
-
 # Corners searched for, and how many of the best are tracked.
 MAX_CORNERS = 250
 MAX_POINTS = 80

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Gains", "Step", "Views"]
-
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
 # Largest change of the direction of travel in one step.

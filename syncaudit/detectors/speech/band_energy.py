@@ -10,8 +10,6 @@ from syncaudit.dsp.sound import sample_clock
 from syncaudit.model import AudioStream, BandEnergies
 from syncaudit.model.arrays import Floats
 
-__all__ = ["N_BANDS", "find_band_energies"]
-
 N_BANDS = 9
 HOP_S = 0.005
 # Two periods of a deep voice, so that single glottal pulses do not show.

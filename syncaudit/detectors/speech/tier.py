@@ -20,8 +20,6 @@ from syncaudit.speech.phonetics import (
     script_of,
 )
 
-__all__ = ["find_spoken_tier", "pick_tier", "spoken_tier"]
-
 # Shorter gaps between neighbours are rounding, not pauses: the first label is extended.
 MIN_PAUSE_S = 0.03
 # Bursts last this long for every stop; the rest of the stop is its closure.

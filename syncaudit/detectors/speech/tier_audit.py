@@ -11,8 +11,6 @@ from syncaudit.detectors.speech.tier import has_phones, pick_tier
 from syncaudit.model import AudioStream, Finding, Interval, ReasonCode, Severity, TranscriptStream
 from syncaudit.speech.phonetics import alphabet_of, classes_of_phone, is_silence
 
-__all__ = ["audit_tier"]
-
 # Times are written in steps of 10 ms, or as float32: smaller overlaps are rounding.
 ROUNDING_S = 0.011
 # A tier may end this much after its audio: padding, a last frame.

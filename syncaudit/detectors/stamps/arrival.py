@@ -12,8 +12,6 @@ from syncaudit.dsp.robust import robust_line, student_widening
 from syncaudit.model import ArrivalAudit, Arrivals
 from syncaudit.model.arrays import Floats
 
-__all__ = ["audit_arrivals"]
-
 # With fewer samples there is no floor to see; over fewer seconds, drift cannot be told apart from
 # delays.
 MIN_SAMPLES = 24

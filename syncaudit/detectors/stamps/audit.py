@@ -30,9 +30,6 @@ from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S, seconds_after
 
-__all__ = ["audit_stamps", "order_of"]
-
-
 # An interval is a gap if it is at least one and a half usual ones, as for regular stamps,
 GAP = 1.5
 # and if it exceeds what the other long ones make likely, relative to the usual interval and in

@@ -11,17 +11,6 @@ import numpy as np
 from syncaudit.dsp.robust import quantiles, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = [
-    "ClockFit",
-    "centred",
-    "fit_clock",
-    "has_floor",
-    "lower_hull_line",
-    "mean_waiting",
-    "robust_jitter",
-]
-
-
 # Minimum number of stamps that reveals the shape of the jitter.
 MIN_SHAPE = 60
 # Points that the hull is built from (block minima): enough for its slope, cheap for millions.

@@ -8,8 +8,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
-
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
     *range(1, 33),

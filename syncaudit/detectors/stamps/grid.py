@@ -12,17 +12,6 @@ from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import difference_ns
 
-__all__ = [
-    "BUNCHED",
-    "NEAR_PERIOD",
-    "Grid",
-    "intervals",
-    "number_samples",
-    "numbers",
-    "rough_period",
-]
-
-
 # An interval within this share of the period is regular.
 NEAR_PERIOD = 0.3
 # Intervals that differ by less than this share of the shortest are all regular: neither bunched

@@ -12,8 +12,6 @@ from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
 from syncaudit.dsp.robust import robust_line
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
-
 # Smallest step reported, in periods: exposure control and scheduling cause smaller ones.
 MIN_STEP_PERIODS = 0.02
 MIN_STEP_S = 1e-4

@@ -20,8 +20,6 @@ from syncaudit.detectors.stamps.grid import number_samples
 from syncaudit.dsp.robust import median, quantiles, spread
 from syncaudit.model.arrays import Floats
 
-__all__ = ["MIN_SCATTER_S", "Rhythm", "lateness_s", "regular_times_s", "rhythm_of"]
-
 # Smaller scatter affects no estimate and exceeds no limit: its cause does not matter.
 MIN_SCATTER_S = 5e-4
 # Fewer intervals give no usable spectrum.

@@ -11,9 +11,6 @@ from syncaudit.detectors.stamps.clock import centred
 from syncaudit.dsp.robust import median, median_of_five, robust_line, spread
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
-
-
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave a false-alarm rate below 1e-4 at 1e5
 # places of Gaussian scatter, with a margin for wander that is not white.

@@ -32,8 +32,6 @@ from syncaudit.model import (
 from syncaudit.model.arrays import Ints
 from syncaudit.model.time import seconds_after
 
-__all__ = ["audit_stamps", "audit_stream", "audit_streams"]
-
 # No device of the kind is faster: such stamps must be in milliseconds or microseconds.
 _FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 1e4, SourceKind.CAN: 1e4}
 

@@ -12,17 +12,6 @@ from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = [
-    "container_remarks",
-    "count_remarks",
-    "figure_remarks",
-    "irregular_remark",
-    "order_remarks",
-    "synthetic_remark",
-    "unit_remarks",
-]
-
-
 # Every bus and every operating system has one-sided delays below this.
 WORTH_A_WORD_S = 5e-4
 

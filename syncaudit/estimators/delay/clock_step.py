@@ -22,16 +22,6 @@ from syncaudit.estimators.delay.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
 from syncaudit.estimators.delay.stepped import ClockStep, fit_at, locate_step
 from syncaudit.model.arrays import Floats
 
-__all__ = [
-    "USUAL_DRIFT_PPM",
-    "find_step",
-    "is_uneven",
-    "is_unlike_quartz",
-    "step_for_drift",
-    "step_over_drift",
-    "why_either",
-]
-
 MIN_PIECE_ROWS = 36
 MIN_PIECES = 3
 MAX_PIECES = 6

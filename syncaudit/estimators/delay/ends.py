@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.model.arrays import Floats
 
-__all__ = ["DeviantEnd", "find_deviant_end"]
-
 # Other delays that are tried: up to this far off, in steps that resolve the fastest motion. What is
 # nearer is seen by the pieces of a clip, or is a drift.
 REACH_S = 0.4

@@ -14,8 +14,6 @@ from syncaudit.dsp.robust import (
 )
 from syncaudit.model.arrays import Floats
 
-__all__ = ["MOTION_ROWS", "covariance_of", "noise_of_motion"]
-
 N_BLOCKS = 10
 # The largest of four estimates of one variance is too large: by 1.3 on average for uncorrelated
 # scores. Divided by this, their intervals cover 95 % (94.4 to 95.9 in simulation, for 90 to 600

@@ -32,8 +32,6 @@ from syncaudit.estimators.delay.slope import followed_share, with_slope
 from syncaudit.estimators.delay.unknowns import Unknowns
 from syncaudit.model.arrays import Floats
 
-__all__ = ["DelayFit", "fit_delay"]
-
 # Weights and delay normally converge within a dozen. Where residuals follow the motion they take
 # longer; the distance left after the last iteration is included in the error.
 MAX_ITERATIONS = 60

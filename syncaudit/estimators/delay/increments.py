@@ -18,8 +18,6 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.model import RotationIncrements
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Increments", "RollingShutter", "from_integral", "from_rotation"]
-
 # Neighbouring increments count as evenly spaced if they differ by less than this part.
 EVEN_SHARE = 0.25
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["LagEquations", "LagTable", "tabulated"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LagTable:

@@ -37,8 +37,6 @@ from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
-__all__ = ["MIN_ROWS", "measure_delay", "search_range"]
-
 MIN_ROWS = 30
 # The fit starts from the best of delays this far apart.
 START_STEP_S = 0.01

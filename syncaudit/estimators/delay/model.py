@@ -19,8 +19,6 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.search import slow_basis
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["DelayModel", "Linearised"]
-
 # Ridge on columns scaled to unit length: keeps undetermined coefficients small.
 RIDGE = 1e-12
 # Rates at the ends of an increment are means over some time to either side: instantaneous rates

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["chance_height", "chance_orders", "why_by_chance"]
-
 # Chance searches: more estimate the height better, and each costs as much as the search itself.
 N_CHANCE = 3
 # Share of unrelated evidence that may peak this high; other tests refuse most of it (gap to the

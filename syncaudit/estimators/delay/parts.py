@@ -12,14 +12,6 @@ from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.search import search_delay
 
-__all__ = [
-    "MIN_PIECE_S",
-    "measure_near",
-    "parts_of_equal_information",
-    "why_delay_wanders",
-    "why_parts_disagree",
-]
-
 # Parts are searched this far around the delay of the whole clip.
 REACH_S = 0.4
 SEARCH_STEP_S = 0.01

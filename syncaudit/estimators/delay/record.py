@@ -19,8 +19,6 @@ from syncaudit.estimators.delay.task import DelayTask
 from syncaudit.model import PairMeasurement, SignalExcerpt, nanoseconds
 from syncaudit.model.arrays import Floats
 
-__all__ = ["record_delay"]
-
 # Part of the standard error that no amount of data removes (exposure, line delay, sensor filter).
 FLOOR_STD_S = 5e-5
 # A drift is reported when it is significant (`DRIFT_Z`), or known this well.

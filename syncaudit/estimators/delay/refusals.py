@@ -12,19 +12,6 @@ from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.model.arrays import Floats
 
-__all__ = [
-    "BAND_ROWS",
-    "DRIFT_Z",
-    "MAX_DRIFT_PPM",
-    "MIN_LIKELIHOOD_GAP",
-    "band_disagreement",
-    "slow_motion",
-    "why_ambiguous",
-    "why_gain_is_off",
-    "why_no_clock",
-    "why_too_weak",
-]
-
 # Log-likelihood by which the best lobe must beat the second (design 3.2).
 MIN_LIKELIHOOD_GAP = 8.0
 # Plus this many standard deviations of the effect of the target's noise on the second.

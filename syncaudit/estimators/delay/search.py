@@ -21,8 +21,6 @@ from syncaudit.estimators.delay.null_test import chance_orders
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Floats
 
-__all__ = ["DelayCurve", "DelaySearch", "search_delay", "slow_basis"]
-
 # Rows used for the coarse search; more only cost time.
 MAX_ROWS = 300
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into

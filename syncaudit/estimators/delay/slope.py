@@ -17,8 +17,6 @@ from syncaudit.dsp.robust import median
 from syncaudit.estimators.delay.model import DelayModel, Linearised
 from syncaudit.model.arrays import Floats
 
-__all__ = ["followed_share", "with_slope"]
-
 # The slope is measured over this part of an increment to either side: far more than the scale of
 # vibration, far less than a lobe (for shaking bodies, the slope is then 1 % too small).
 SLOPE_SHARE = 0.1

@@ -13,8 +13,6 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import Linearised
 from syncaudit.model.arrays import Floats
 
-__all__ = ["ClockStep", "fit_at", "locate_step"]
-
 # Weights converge to a few percent within this many rounds.
 N_WEIGHTINGS = 5
 # Log-likelihood by which the true place of a change is below the best in 95 % of cases, at most:

@@ -10,8 +10,6 @@ from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.refusals import MAX_DRIFT_PPM
 from syncaudit.model import PairMeasurement, nanoseconds
 
-__all__ = ["DelayTask", "refuse", "refuse_vague"]
-
 # Offsets with a larger standard error are useless against any tolerance.
 MAX_OFFSET_STD_S = 0.05
 

@@ -11,8 +11,6 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.model import Linearised
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Unknowns"]
-
 MAX_STEP_S = 0.02
 MAX_DRIFT_STEP = 2e-3
 MAX_LINE_STEP_S = 3e-5

@@ -19,8 +19,6 @@ from syncaudit.estimators.events.pair_fit import PairFit
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["may_be_off_by_pulse"]
-
 # A burst ends where the next event is further away than this many repetitions: one may be missed.
 MAX_GAP = 2.5
 # With fewer bursts, the train is a pattern that is played repeatedly.

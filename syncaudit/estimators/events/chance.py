@@ -17,8 +17,6 @@ from syncaudit.estimators.events.pair_fit import (
 from syncaudit.estimators.events.voting import chance_of, evenly_chosen
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["Chance", "chance_of_intervals", "chance_of_match"]
-
 # The shortest train for which a rate is computed, and how far beyond its ends events may match.
 SHORTEST_S = 0.25
 # Where the density of events alone matches this share of them, they must also cluster around the

@@ -13,8 +13,6 @@ from syncaudit.estimators.events.pair_fit import OffsetStep, fit_pair, gates_s, 
 from syncaudit.estimators.events.voting import vote
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["MAX_STEP_S", "join_steps"]
-
 # Largest step: covers lost frames and corrected clocks; anything larger is another recording.
 MAX_STEP_S = 5.0
 # The rate does not change: parts vote within this many of its sigmas (at least `MIN_DRIFT`), and

@@ -18,8 +18,6 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.estimators.events.light_length import longest_light_s
 from syncaudit.model import FlashEdges, Quantity
 
-__all__ = ["allow_for_light", "allow_for_rise", "settle_exposures"]
-
 # Ramps and bands as long as the light are apart from it by at most this many errors; tone curves
 # add this share of their length.
 MAX_APART = 2.0

@@ -11,17 +11,6 @@ from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = [
-    "EDGE_SHIFT_PX",
-    "MAX_SHIFTS",
-    "MAX_STATED_Z",
-    "STATED_TOLERANCE",
-    "FlashBands",
-    "agree_with_bands",
-    "band_height_px",
-    "why_bands_contradict",
-]
-
 # Bands contradict the stated values beyond this many standard errors, and beyond this part of the
 # stated height: no camera times its rows more precisely.
 MAX_STATED_Z = 4.5

@@ -36,8 +36,6 @@ from syncaudit.model import (
     nanoseconds,
 )
 
-__all__ = ["MESSAGE_STD_S", "METHOD", "measure_flashes", "sent_at_flashes"]
-
 UNKNOWN_LENGTH = (
     "one source dates the light going on and off, the other half-light, whose latency after the "
     "onset is unknown: state exposure_s and line_delay_s of both"

@@ -20,15 +20,6 @@ from syncaudit.estimators.events.pair_fit import (
 from syncaudit.estimators.events.voting import Candidate
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = [
-    "MIN_MATCHED",
-    "Hypothesis",
-    "fit_candidates",
-    "matched_by",
-    "n_conflicts_of",
-    "widen",
-]
-
 # A runner-up needs fewer events to cast doubt than a result needs to be accepted.
 MIN_MATCHED = 3
 # Largest number of pairs times combinations of drifts, line delays and exposures that are tried.

@@ -16,19 +16,6 @@ from syncaudit.estimators.events.flash_bands import (
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = [
-    "USUAL_EXPOSURE_S",
-    "USUAL_EXPOSURE_STD_S",
-    "USUAL_HALF_LIGHT_S",
-    "Corrections",
-    "EventEvidence",
-    "Instants",
-    "instants_of",
-    "opposite_polarity_mask",
-    "sensed_beside",
-    "usual_line_delay",
-]
-
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
 
 # Defaults where nothing is stated: rolling shutters read out within 4 to 32 ms, fast ones in a

@@ -16,8 +16,6 @@ from syncaudit.estimators.events.pair_fit import EventMatch
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from syncaudit.model.arrays import Bools
 
-__all__ = ["LightLength", "find_light_length", "limit_light", "longest_light_s", "shortened"]
-
 # Lengths tried, in seconds, besides no limit: pulses shorter than most frame periods.
 TRIED_S = tuple(0.001 * 2.0**k for k in range(6))
 # Dates that cluster more closely than chance allows at this probability are not evenly spread.

@@ -24,8 +24,6 @@ from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import vote
 from syncaudit.formatting import word_duration
 
-__all__ = ["match_events", "period_of"]
-
 # A runner-up casts doubt if it explains more than this share of the same events, or fewer than
 # `MIN_LEAD` less than the best. Where a train repeats itself, the lead must be this many sigmas.
 MAX_SHARED = 0.6

@@ -18,16 +18,6 @@ from syncaudit.estimators.events.pair_fit import PairFit
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "BORDER",
-    "Missed",
-    "count_missed",
-    "find_missed",
-    "reach_s",
-    "views_of",
-    "why_contradicted",
-]
-
 # Margin, as a fraction of an image's rows or of an exposure, in which edges need not be detected.
 BORDER = 0.2
 # Bands of pulses closer than this may overlap and need not be detected.

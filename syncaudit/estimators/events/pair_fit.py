@@ -11,22 +11,6 @@ from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit.estimators.events.instants import Corrections, Instants
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = [
-    "DRIFT_PRIOR",
-    "GATE_SIGMAS",
-    "MAX_LINE_SHARE",
-    "MIN_LINE_SHARE",
-    "N_PLAIN",
-    "UNIFORM",
-    "EventMatch",
-    "OffsetStep",
-    "PairFit",
-    "fit_pair",
-    "gates_s",
-    "residuals_s",
-    "timing_unknowns",
-]
-
 # One-sigma prior on the drift. It is searched to 1000 ppm: two events alone must not give more.
 DRIFT_PRIOR = 5e-4
 N_ITERATIONS = 6

@@ -10,8 +10,6 @@ from scipy.special import gammaln, pdtrc
 from syncaudit.estimators.events.voting import evenly_chosen
 from syncaudit.model.arrays import Floats
 
-__all__ = ["find_period", "find_repeat"]
-
 MIN_EVENTS = 3
 # Share of the events that must lie on the grid; the others are false or belong to another light.
 MIN_SHARE = 0.6

@@ -9,8 +9,6 @@ from scipy.special import pdtrc
 
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["Candidate", "chance_of", "evenly_chosen", "vote"]
-
 # Drifts that differ by this share of a window at the ends of the train share a ballot.
 DRIFT_SHARE = 1.0
 # Ballots with fewer votes, or less than this share of the fullest, are ignored.

@@ -11,17 +11,6 @@ from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = [
-    "LATE_SAMPLES",
-    "LOBE_S",
-    "MIN_EVENTS",
-    "NEAR_S",
-    "N_BLOCKS",
-    "Onsets",
-    "correlate_envelopes",
-    "find_onsets",
-]
-
 # The envelope path: grid, blur, slow limit, smallest height and largest runner-up of its peak.
 # Unrelated drives stay below 5.6 deviations (60 simulated pairs), related ones reach 5 to 14.
 ENVELOPE_GRID_S = 0.002

@@ -22,8 +22,6 @@ from syncaudit.estimators.knocks.envelopes import (
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["METHOD", "estimate_knocks"]
-
 METHOD = "knocks"
 MAX_RUNNER_UP = 0.75
 # Height of the best lobe over the scatter of the curve.

@@ -18,8 +18,6 @@ from syncaudit.estimators.rotation.mount import why_not_fixed
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 from syncaudit.model.arrays import Floats
 
-__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
-
 # Gain of image rotation over gyro rotation. Near 1 where the focal length is stated (an unstated
 # lens distortion that too little rotation reveals takes off up to half); otherwise the range that
 # true fields of view from 25 to 150 degrees give with an assumed one. Whether the camera is fixed

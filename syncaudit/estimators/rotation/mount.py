@@ -24,8 +24,6 @@ from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.refusals import BAND_ROWS, slow_motion
 from syncaudit.model.arrays import Floats
 
-__all__ = ["why_not_fixed", "why_not_turned"]
-
 # Other distortions of a mixing matrix, one sigma of an entry by camera axis. Turns to a side look
 # like travel, and vehicles moving alongside take up to a third off them (on simulated highways);
 # about the optical axis, a gyroscope's misalignment and uncorrected lens effects remain.

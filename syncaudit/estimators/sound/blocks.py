@@ -27,8 +27,6 @@ from syncaudit.estimators.sound.spectra import (
 )
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["MIN_BLOCKS", "TRACK_DRIFT", "TRACK_S", "Blocks", "fitting_offset", "measure_blocks"]
-
 # Blocks may lie on lobes of a room that are this far apart (2 m of path).
 LOBES_REACH_S = 0.006
 # Reflections that compete with the direct sound lie this close to it (7 m of path).

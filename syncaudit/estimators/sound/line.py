@@ -10,8 +10,6 @@ from syncaudit.dsp.robust import spread
 from syncaudit.estimators.sound.blocks import MIN_BLOCKS
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["BlockLine", "fit_blocks"]
-
 # A speaker who moves by 1.7 m, or a change of speaker, changes the offset by 5 ms, which is not a
 # step.
 MIN_STEP_S = 5e-3

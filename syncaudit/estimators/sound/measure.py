@@ -22,8 +22,6 @@ from syncaudit.estimators.sound.search import CoarseOffset, search_coarsely, sea
 from syncaudit.model import AudioStream, PairMeasurement
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["METHOD", "estimate_microphones"]
-
 METHOD = "gcc_phat"
 # Runner-up lobe of the pooled correlation within 20 ms: a pure tone reaches 1.
 MAX_SIDE_LOBE = 0.85

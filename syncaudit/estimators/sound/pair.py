@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.dsp.sound import SampleClock, sample_clock
 from syncaudit.model import AgreementCurve, AudioStream
 
-__all__ = ["Refusal", "SoundPair", "ratio_of_rates"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:

@@ -17,8 +17,6 @@ from syncaudit.estimators.sound.pair import Refusal, SoundPair, ratio_of_rates
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["CoarseOffset", "search_coarsely", "search_widely"]
-
 # Rate of the coarse search: speech and impacts have their energy below 4 kHz.
 COARSE_HZ = 8000.0
 COARSE_BLOCK_S = 2.5

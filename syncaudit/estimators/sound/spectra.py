@@ -13,21 +13,6 @@ from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound.pair import SoundPair, ratio_of_rates
 from syncaudit.model.arrays import Floats
 
-__all__ = [
-    "FINE",
-    "CrossSpectrum",
-    "agreement",
-    "band_of",
-    "cross_spectrum",
-    "frequencies",
-    "measured_alone",
-    "peak_delay",
-    "phases_of",
-    "segment_of",
-    "shared_rate_hz",
-    "smoothed",
-]
-
 # Segments contain the early reflections of a room; their length is a power of two near this.
 SEGMENT_S = 0.1
 # Samples of a correlation curve per sample of sound.

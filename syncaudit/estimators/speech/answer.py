@@ -11,8 +11,6 @@ from syncaudit.estimators.speech.fit import CourseFit
 from syncaudit.estimators.speech.room import room_shift, room_weight
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 
-__all__ = ["METHOD", "answer"]
-
 METHOD = "speech"
 # The log energy rises as soon as the window touches a louder sound, half a window early, and falls
 # late by less, since sounds fade: phone boundaries are found early by this much, both in synthetic

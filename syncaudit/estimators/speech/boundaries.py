@@ -13,8 +13,6 @@ from syncaudit.estimators.speech.templates import CLASSES, PRIOR_FRAMES, class_c
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["PhoneBoundaries", "weigh_boundaries"]
-
 # Weight of the pooled covariance against a class's own, in frames (one second).
 POOLED_FRAMES = 200.0
 # A frame counts against a class by at most this many nats, which limits the effect of wrong labels.

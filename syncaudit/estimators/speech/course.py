@@ -8,8 +8,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Course"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:

@@ -12,8 +12,6 @@ from syncaudit.estimators.speech.course import Course
 from syncaudit.model import BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats
 
-__all__ = ["TEMPER", "CourseFit", "fit_course"]
-
 # Moves around the current course over which the evidence is approximated by a parabola: wide while
 # the course is rough, then narrow.
 REACHES_S = (0.030, 0.015, 0.010, 0.010, 0.010)

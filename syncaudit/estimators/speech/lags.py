@@ -8,8 +8,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 from syncaudit.estimators.speech.templates import PRIOR_FRAMES
 from syncaudit.model.arrays import Bools, Floats, Ints
 
-__all__ = ["class_tracks", "explained"]
-
 # Added to every variance (nepers squared): differences between classes below this do not count.
 MIN_VARIANCE = 0.3
 

@@ -18,8 +18,6 @@ from syncaudit.estimators.speech.templates import class_codes
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["METHOD", "measure_speech", "why_not_followed"]
-
 # Shorter tiers are not evidence, however clear.
 MIN_PHONE_TIER_S = 2.0
 MIN_WORD_TIER_S = 10.0

@@ -9,8 +9,6 @@ import numpy as np
 
 from syncaudit.model import BandEnergies
 
-__all__ = ["fall_ratio", "room_shift", "room_weight", "without_tails"]
-
 # Reverberation time of ordinary rooms (offices 0.4 to 0.6 s, halls 1 to 2 s), and the energy of
 # the tail over that of the direct sound at the usual distance of a far microphone. Exact values
 # matter little: these all but remove tails of 0.3 to 1.5 s.

@@ -13,8 +13,6 @@ from syncaudit.estimators.speech.templates import CLASSES, class_codes, prior_me
 from syncaudit.model import AgreementCurve, BandEnergies, SpokenTier
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["Match", "find_match"]
-
 # Windows: a step between two of them shows, a drift of 1000 ppm within one does not.
 PHONE_WINDOW_S = 8.0
 WORD_WINDOW_S = 12.0

@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit.speech.phonetics import PhoneClass
 
-__all__ = ["CLASSES", "PRIOR_FRAMES", "class_codes", "prior_means"]
-
 # Weight of the templates against the clip's own frames of a class.
 PRIOR_FRAMES = 20.0
 

@@ -31,8 +31,6 @@ from syncaudit.estimators.state.search import (
 from syncaudit.formatting import word_measure
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Agreement", "agreement", "word_apart"]
-
 # A majority is twice as large as all other channels together.
 MIN_AGREEING = 2.0 / 3.0
 # The fit of a channel must end this close to the search's result.

@@ -18,15 +18,6 @@ from syncaudit.estimators.delay.increments import Increments
 from syncaudit.model import Activity, ImageMotion
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "camera_increments",
-    "held_back_s",
-    "moving_channels",
-    "period_of",
-    "state_driver",
-    "state_increments",
-]
-
 # Pose coordinates that a Jacobian may depend on, channels in all, and rows needed for each.
 MAX_POSE = 3
 MAX_CHANNELS = 42

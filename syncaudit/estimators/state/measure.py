@@ -42,15 +42,6 @@ from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_s
 from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
 from syncaudit.model import Activity, ImageMotion, PairMeasurement, Quantity
 
-__all__ = [
-    "MAX_DRIFT_PPM",
-    "READING_STD_S",
-    "SEARCH_STEP_S",
-    "largest_std_s",
-    "measure_against",
-    "measure_camera_state",
-]
-
 # Lobes are as wide as the arm's moves last.
 SEARCH_STEP_S = 0.02
 # Video coding repeats areas that move by less than a pixel: frames seem late by a share of a

@@ -18,18 +18,6 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "RIDGES",
-    "Moments",
-    "blocks_of",
-    "change_at",
-    "gains",
-    "gains_of_one",
-    "joined",
-    "log_likelihood",
-    "penalty",
-]
-
 N_BLOCKS = 6
 RIDGES = (1e-3, 1e-2, 1e-1)
 

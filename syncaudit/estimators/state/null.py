@@ -28,8 +28,6 @@ from syncaudit.estimators.state.moments import RIDGES, Moments, blocks_of, chang
 from syncaudit.estimators.state.search import searched_rows
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = ["Chance", "chance_of", "chance_of_peak", "why_by_chance"]
-
 # Distance of the shifts tried; shifts nearer than this to the delay belong to its own lobe.
 SHIFT_STEP_S = 0.04
 OWN_LOBE_S = 1.0

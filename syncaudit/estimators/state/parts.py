@@ -21,17 +21,6 @@ from syncaudit.estimators.delay.measure import MIN_ROWS
 from syncaudit.estimators.delay.refusals import why_no_clock
 from syncaudit.estimators.state.search import fit_mixtures, search_state
 
-__all__ = [
-    "MAX_PART_Z",
-    "PART_STD_PERIODS",
-    "delays_of_halves",
-    "delays_of_parts",
-    "leave_out_std",
-    "weighing_std",
-    "why_apart",
-    "why_no_line",
-]
-
 # Pieces of the clip and halves of the view may differ by this many standard errors. Where the arm
 # is near or far the mixing differs slightly, which shifts each by a share of a period.
 N_PARTS = 5

@@ -9,8 +9,6 @@ import numpy as np
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Repetition", "find_repetition"]
-
 STEP_S = 0.04
 # Directions of motion that are compared, and the part of the clip that must overlap: a repeating
 # motion is then seen three times.

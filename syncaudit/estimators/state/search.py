@@ -26,16 +26,6 @@ from syncaudit.estimators.state.moments import (
 )
 from syncaudit.model.arrays import Bools, Floats
 
-__all__ = [
-    "MIN_OVERLAP",
-    "Prediction",
-    "fit_mixtures",
-    "independent_share",
-    "moments_at",
-    "search_state",
-    "searched_rows",
-]
-
 # Share of the rows that must overlap at a delay, and number of rows used for the search.
 MIN_OVERLAP = 0.6
 MAX_ROWS = 450

@@ -33,8 +33,6 @@ from syncaudit.estimators.state.parts import MAX_PART_Z
 from syncaudit.formatting import word_measure
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
-__all__ = ["measure_states"]
-
 
 def measure_states(
     source: Activity, target: Activity, *, max_offset_s: float = 2.0, is_one_clock: bool = False

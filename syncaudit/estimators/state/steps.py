@@ -22,8 +22,6 @@ from syncaudit.estimators.delay.stepped import ClockStep, locate_step
 from syncaudit.estimators.state.parts import PART_STD_PERIODS
 from syncaudit.model.arrays import Floats
 
-__all__ = ["find_shared_step", "why_a_step_as_well"]
-
 N_BLOCKS = 12
 # Blocks that either side needs, delays tried around the common one, and their distance.
 MIN_BLOCKS = 2

@@ -10,8 +10,6 @@ import numpy as np
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats
 
-__all__ = ["Activity", "EventTrain", "Quantity"]
-
 
 class Quantity(StrEnum):
     """Physical quantity of an activity."""

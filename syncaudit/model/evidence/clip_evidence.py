@@ -13,8 +13,6 @@ from syncaudit.model.finding import Finding
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import AudioStream
 
-__all__ = ["ClipEvidence"]
-
 
 @dataclass(slots=True)
 class ClipEvidence:

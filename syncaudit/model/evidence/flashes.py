@@ -12,8 +12,6 @@ from syncaudit.model.arrays import Floats, Ints
 from syncaudit.model.evidence.activity import Quantity
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
-__all__ = ["UNSEEN_RISE_PART", "FlashEdges", "FlashIntervals"]
-
 # Half of a light's rise delays half-light. Up to a quarter of a ramp, no rise is noticed: rms of
 # half of it, as a part of the ramp.
 UNSEEN_RISE_PART = 0.07

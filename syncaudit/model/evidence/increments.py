@@ -9,8 +9,6 @@ import numpy as np
 from syncaudit.model import arrays
 from syncaudit.model.arrays import Floats
 
-__all__ = ["ImageMotion", "RotationIncrements"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RotationIncrements:

@@ -14,8 +14,6 @@ from syncaudit.dsp.attitude import rates_of_attitudes
 from syncaudit.errors import MissingExtraError
 from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
 
-__all__ = ["maker_of", "read_by_library"]
-
 _PACKAGE = "telemetry_parser"
 # Insta360 cameras write this at the end of their files.
 _INSTA360 = b"8db42d694ccc418790edff439fe026bf"

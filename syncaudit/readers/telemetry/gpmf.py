@@ -21,8 +21,6 @@ from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, read_movie_box
 from syncaudit.model.arrays import Floats
 from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
 
-__all__ = ["holds_gpmf", "read_gpmf"]
-
 _HEADER = struct.Struct(">4scBH")
 _CODES = {
     b"b": "i1",

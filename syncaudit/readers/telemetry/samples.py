@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["SensorSamples", "Telemetry"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensorSamples:

@@ -11,8 +11,6 @@ from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.report.overlay.overlay import Correction, Overlay
 from syncaudit.writing import replacing
 
-__all__ = ["write_mcap"]
-
 _NS = 10**9
 _TIME = {
     "type": "object",

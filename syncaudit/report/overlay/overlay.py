@@ -14,8 +14,6 @@ import numpy as np
 from syncaudit.model import ClipVerdict, ClockEstimate, ClockSolution, Severity, Stream, Verdict
 from syncaudit.model.arrays import Floats, Ints
 
-__all__ = ["Correction", "Note", "Overlay", "overlay_of"]
-
 _LEVELS = {Verdict.REJECT: "error", Verdict.UNVERIFIED: "warning", Verdict.PASS: "info"}
 
 

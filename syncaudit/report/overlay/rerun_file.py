@@ -10,8 +10,6 @@ from syncaudit.errors import MissingExtraError
 from syncaudit.report.overlay.overlay import Overlay
 from syncaudit.writing import draft_of
 
-__all__ = ["write_rerun"]
-
 # Timeline on which Rerun puts the messages of an MCAP file.
 _TIMELINE = "message_log_time"
 _LEVELS = {"info": "INFO", "warning": "WARN", "error": "ERROR"}

@@ -15,8 +15,6 @@ from syncaudit.simulate.textures import Texture
 from .arm import Link, hand_pose, links_at
 from .scene import HAND_HALF_M, Scene, box_planes
 
-__all__ = ["ArmCamera"]
-
 Floats = NDArray[np.float64]
 
 _WALL_LUMA = 120

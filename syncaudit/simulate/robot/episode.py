@@ -18,8 +18,6 @@ from .camera import ArmCamera
 from .scene import Scene, SceneStyle, draw_scene
 from .task import ArmCourse, TaskStyle, draw_course
 
-__all__ = ["CAMERAS", "ContentFault", "Episode", "EpisodeConfig", "record_episode"]
-
 Floats = NDArray[np.float64]
 
 CAMERAS = ("wrist", "top")

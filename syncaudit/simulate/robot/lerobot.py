@@ -17,8 +17,6 @@ from syncaudit.writing import replace_text, replacing
 from .arm import JOINTS
 from .episode import Episode
 
-__all__ = ["write_lerobot"]
-
 _DATA = {
     "v2.1": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
     "v3.0": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",

@@ -13,8 +13,6 @@ from syncaudit.simulate.textures import Texture, octave_noise
 
 from .arm import Link, links_at
 
-__all__ = ["Scene", "SceneStyle", "box_planes", "draw_scene"]
-
 Floats = NDArray[np.float64]
 
 HAND_HALF_M = np.array([0.11, 0.04, 0.025])

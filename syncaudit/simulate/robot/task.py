@@ -12,8 +12,6 @@ from scipy.signal import lfilter
 
 from .arm import reach
 
-__all__ = ["ArmCourse", "TaskStyle", "draw_course"]
-
 Floats = NDArray[np.float64]
 
 _STEP_S = 0.005

@@ -15,19 +15,6 @@ from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.phonetics import is_silence
 
-__all__ = [
-    "Aligner",
-    "Alignment",
-    "Utterance",
-    "align_each",
-    "aligned_tiers",
-    "phones_of_text",
-    "refuse_unusable",
-    "remarks_on_unknown",
-    "words_of_text",
-]
-
-
 # Apostrophes belong to words (don't), all other punctuation separates them.
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
 _WORD = re.compile(r"[\w']+(?:[.,]\d+)*")

@@ -27,8 +27,6 @@ from syncaudit.speech.aligners.alignment import (
     remarks_on_unknown,
 )
 
-__all__ = ["DICTIONARY_VARIABLE", "MODEL_VARIABLE", "ViterAligner"]
-
 MODEL_VARIABLE = "SYNCAUDIT_VITER_MODEL"
 DICTIONARY_VARIABLE = "SYNCAUDIT_VITER_DICTIONARY"
 

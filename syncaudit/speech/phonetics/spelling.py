@@ -12,8 +12,6 @@ from types import MappingProxyType
 
 from syncaudit.speech.phonetics.symbols import PhoneClass, classes_of_arpabet
 
-__all__ = ["Script", "classes_of_spelling", "look_up", "script_of"]
-
 _V, _N, _A = PhoneClass.VOWEL, PhoneClass.NASAL, PhoneClass.APPROXIMANT
 _S, _F = PhoneClass.SIBILANT, PhoneClass.FRICATIVE
 _P = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)

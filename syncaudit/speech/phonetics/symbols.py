@@ -7,17 +7,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-__all__ = [
-    "ARPABET",
-    "TYPICAL_DURATION_S",
-    "Alphabet",
-    "PhoneClass",
-    "alphabet_of",
-    "classes_of_arpabet",
-    "classes_of_phone",
-    "is_silence",
-]
-
 
 class PhoneClass(StrEnum):
     """Manner of a sound, as far as band energies distinguish it."""

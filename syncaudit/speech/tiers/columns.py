@@ -9,8 +9,6 @@ from syncaudit.errors import one_line
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, grouped, seconds
 
-__all__ = ["parse_csv", "parse_ctm", "parse_subtitles"]
-
 _STARTS = ("start", "begin", "start_s", "start_time", "xmin", "tmin", "onset", "from")
 _STOPS = ("end", "stop", "end_s", "stop_s", "end_time", "xmax", "tmax", "to")
 _LENGTHS = ("duration", "dur", "duration_s", "length")

@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, seconds
 
-__all__ = ["parse_eaf"]
-
 
 def parse_eaf(uri: str, text: str) -> Parsed:
     """Parse an ELAN file: aligned annotations, and those that refer to aligned ones.

@@ -9,8 +9,6 @@ from typing import Any
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, seconds
 
-__all__ = ["parse_json"]
-
 _LABELS = ("word", "text", "label", "phone", "char")
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Interval, Tier
 
-__all__ = ["Parsed", "broken", "grouped", "seconds"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:

@@ -9,8 +9,6 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken, seconds
 
-__all__ = ["parse_textgrid"]
-
 # Strings (quotes doubled inside), flags, free-standing numbers; the words around them are
 # decoration. A comment runs from a free-standing ``!`` to the end of its line.
 _TOKEN = re.compile(

@@ -9,8 +9,6 @@ from types import MappingProxyType
 from syncaudit.errors import UsageError
 from syncaudit.model import Interval, Tier
 
-__all__ = ["TIER_WRITERS"]
-
 # Microseconds: finer than any sample, and short enough to read.
 _DECIMALS = 6
 

@@ -10,8 +10,6 @@ import av
 from syncaudit.errors import StreamReadError
 from syncaudit.writing import draft_of, make_parent
 
-__all__ = ["VideoPackets"]
-
 
 class VideoPackets:
     """The packets of a video, from which a span of its frames can be written.

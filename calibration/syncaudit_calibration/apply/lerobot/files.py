@@ -15,8 +15,6 @@ from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
-__all__ = ["Episode", "PairedEpisode", "write_parquet"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:

@@ -19,8 +19,6 @@ from syncaudit_calibration.apply.lerobot.cutting import VideoPackets
 from syncaudit_calibration.apply.lerobot.files import Episode, PairedEpisode, write_parquet
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
-__all__ = ["OwnFiles"]
-
 _EPISODES, _STATS = "meta/episodes.jsonl", "meta/episodes_stats.jsonl"
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pairing", "pair_rows"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:

@@ -14,7 +14,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, one_line
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Clip
-from syncaudit.readers.uris import is_url
+from syncaudit.readers.remote import is_url
 from syncaudit.writing import copy_file, make_parent, replace_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
 from syncaudit_calibration.apply.lerobot.files import PairedEpisode
@@ -26,8 +26,6 @@ from syncaudit_calibration.apply.lerobot.statistics import Stats, of_episode, to
 from syncaudit_calibration.apply.load import Corrections
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 from syncaudit_calibration.apply.targets import RECORD
-
-__all__ = ["repair_lerobot"]
 
 _STATS = "meta/stats.json"
 # Remaining offsets below this are reported as zero.

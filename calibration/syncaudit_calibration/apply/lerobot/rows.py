@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from syncaudit_calibration.apply.lerobot.pairing import Pairing
 
-__all__ = ["ORIGINAL", "numbers_in", "paired_rows"]
-
 ORIGINAL = "original_timestamp."
 """Prefix, before the source name, of columns with the original timestamps of a row's samples."""
 _NUMBERS = ("float", "int", "uint", "bool")

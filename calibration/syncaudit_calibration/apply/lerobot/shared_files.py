@@ -16,8 +16,6 @@ from syncaudit.writing import copy_file, make_parent
 from syncaudit_calibration.apply.lerobot.files import Episode, PairedEpisode, write_parquet
 from syncaudit_calibration.apply.lerobot.statistics import Stats
 
-__all__ = ["SharedFiles"]
-
 _STATS = "stats/"
 _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["QUANTILES", "Stats", "of_episode", "together"]
-
 Stats = Mapping[str, Mapping[str, Any]]
 """Feature to statistic to value: nested lists of the feature's shape, or the sample count."""
 

@@ -24,8 +24,6 @@ from syncaudit.speech.aligners.alignment import (
 from syncaudit.speech.aligners.mfa.program import MfaProgram, find_mfa
 from syncaudit.speech.tiers import TIER_FORMATS
 
-__all__ = ["ACOUSTIC_VARIABLE", "DICTIONARY_VARIABLE", "MfaAligner"]
-
 DICTIONARY_VARIABLE = "SYNCAUDIT_MFA_DICTIONARY"
 ACOUSTIC_VARIABLE = "SYNCAUDIT_MFA_ACOUSTIC"
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from syncaudit.errors import AlignmentError, UsageError
 
-__all__ = ["COMMAND_VARIABLE", "MfaProgram", "find_mfa"]
-
 COMMAND_VARIABLE = "SYNCAUDIT_MFA"
 INSTALL = (
     "Install it with: conda create -n aligner -c conda-forge montreal-forced-aligner; it is "

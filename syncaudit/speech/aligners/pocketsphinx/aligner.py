@@ -31,8 +31,6 @@ from syncaudit.speech.aligners.pocketsphinx.search import (
     fit_of,
 )
 
-__all__ = ["PocketsphinxAligner"]
-
 # Boundaries of this model are this much early on hand-labelled speech.
 _BIAS_S = 0.009
 # For other languages: margin by which a sequence must beat itself in another order. Measured

@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from syncaudit.speech.phonetics import Alphabet, alphabet_of, bare_arpabet
 
-__all__ = ["CMU_PHONES", "cmu_of_phones"]
-
 _VOWELS = "AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW"
 _CONSONANTS = "B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH"
 CMU_PHONES = frozenset(f"{_VOWELS} {_CONSONANTS}".split())

@@ -9,15 +9,6 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from types import MappingProxyType
 
-__all__ = [
-    "Pronunciation",
-    "phones_of_letters",
-    "phones_of_spelling",
-    "pronounce",
-    "words_of_number",
-]
-
-
 # Name of each letter, from a to z.
 _CALLED = (
     "EY|B IY|S IY|D IY|IY|EH F|JH IY|EY CH|AY|JH EY|K EY|EH L|EH M|EH N|OW|P IY|K Y UW|AA R|EH S|"

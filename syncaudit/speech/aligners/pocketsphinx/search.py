@@ -11,8 +11,6 @@ import numpy as np
 
 from syncaudit.model.arrays import Floats
 
-__all__ = ["FRAME_S", "RATE_HZ", "Entry", "Fit", "Placed", "PocketsphinxSearch", "fit_of"]
-
 # Measured (benchmarks/aligners.py): right texts score -6 to -23 in clean audio and down to -32 at
 # 10 dB SNR, texts of other recordings -35 and below.
 _LEAST_SCORE = -33.0
