@@ -46,7 +46,27 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
     for estimator in all_estimators():
         measured += estimator.measure(evidence, measured, max_offset_s)
     still = still_sources(evidence)
-    return [with_range(pair, max_offset_s, still) for pair in measured]
+    return [with_range(pair, max_offset_s, still) for pair in _without_deviant(measured)]
+
+
+def _without_deviant(measured: Sequence[PairMeasurement]) -> list[PairMeasurement]:
+    """Withdraw what other signals measured between two clocks, one of which departs at an end.
+
+    It departs for all of their signals, even for those too weak to show it.
+    """
+    why = {
+        (pair.source, pair.target): pair.why
+        for pair in measured
+        if "deviant_end_s" in pair.diagnostics
+    }
+    return [
+        pair.withdrawn(reason)
+        if pair.accepted
+        and pair.step_s is None
+        and (reason := why.get((pair.source, pair.target))) is not None
+        else pair
+        for pair in measured
+    ]
 
 
 def with_range(

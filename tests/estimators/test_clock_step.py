@@ -107,15 +107,25 @@ def test_step_near_an_end_is_found(at_s, step_s):
 def test_end_that_is_too_short_to_be_measured_is_told(at_s, is_start):
     clock = Clock(step_s=0.1, step_at_s=at_s)
     end = find_deviant_end(fitted(6, clock, start_s=-0.1 if is_start else 0.0))
+    assert end.is_certain
     assert end.is_start is is_start
     assert abs(end.border_s - at_s) < 0.5
     assert abs(end.apart_s - (0.1 if is_start else -0.1)) < 0.02
 
 
+def test_end_that_is_doubted_makes_a_clip_uneven():
+    """Too little to say so; all frames are worth tracking."""
+    rows, driver = recorded(6, Clock(step_s=0.1, step_at_s=18.9))
+    fit = fit_delay(rows.rows(np.arange(0, rows.values.shape[0], 7)), driver, start_s=0.0)
+    assert not find_deviant_end(fit).is_certain
+    assert is_uneven(fit)
+
+
 def test_ends_of_clips_of_one_delay_do_not_deviate():
     for seed in range(40):
         highest_hz = (1.0, 4.0)[seed % 2]
-        assert find_deviant_end(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz)) is None
+        end = find_deviant_end(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz))
+        assert end is None or not end.is_certain
 
 
 @pytest.mark.parametrize(

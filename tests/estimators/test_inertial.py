@@ -338,3 +338,15 @@ class Paused:
 
     def mixed(self, matrix):
         return replace(self, motion=self.motion.mixed(matrix))
+
+
+@pytest.mark.parametrize(("at_s", "apart_ms"), [(0.8, 100), (19.2, -100)])
+def test_end_that_is_too_short_to_be_measured_is_refused(at_s, apart_ms):
+    late_s = -0.1 if at_s < 10.0 else 0.0  # most of the clip is on time
+    clock = Clock(late_s=late_s, step_s=0.1, step_at_s=at_s)
+    found = measure_imu_imu(*pair(4, source={"clock": clock}), max_offset_s=REACH_S)
+    assert not found.accepted
+    end = "first" if at_s < 10.0 else "last"
+    assert f"its {end} 0." in found.why
+    assert f"s fit {apart_ms:+d} ms more than the rest of it" in found.why
+    assert found.diagnostics["deviant_end_s"] == pytest.approx(1e-3 * apart_ms, abs=0.011)

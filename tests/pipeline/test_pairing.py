@@ -11,7 +11,8 @@ from syncaudit.model import (
     PairMeasurement,
     Quantity,
 )
-from syncaudit.pipeline.pairing import measure_pairs
+from syncaudit.pipeline.pairing import _without_deviant, measure_pairs
+from testkit.measured_pairs import pair, refused_pair
 from testkit.streams import activity, event_train
 
 # Instants of points are exact to within a few microseconds.
@@ -122,3 +123,17 @@ def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
     )
     measure_pairs(clip, max_offset_s=2.0)
     assert asked == {"right": True, "base": False, "head": True, "wrist": False}
+
+
+def test_clock_that_departs_at_an_end_departs_for_all_signals():
+    words = "its last 1.0 s fit +200 ms more than the rest of it"
+    refused = refused_pair(
+        "can", "imu", words, method="yaw_rate", diagnostics={"deviant_end_s": 0.2}
+    )
+    weak = pair("can", "imu", 0.0, method="long_accel")
+    other = pair("cam", "imu", 0.0)
+    found = _without_deviant([refused, weak, other])
+    assert found[0] is refused
+    assert not found[1].accepted
+    assert found[1].why == words
+    assert found[2] is other

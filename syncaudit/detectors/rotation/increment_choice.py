@@ -11,6 +11,7 @@ Stamps are taken at face value; if they are wrong, the choice is merely worse.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from syncaudit.detectors.rotation.detector import frame_times_s
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.model import Activity, CameraStream
-from syncaudit.model.arrays import Bools, Floats
+from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit.model.time import spans_too_long
 
 # In every span of about this length (drift and steps need some throughout), enough increments are
@@ -29,8 +30,9 @@ ENOUGH = 0.17
 # Bounds on their number: fewer leave robust fits without a majority, more cost more than they add.
 MIN_CHOSEN, MAX_CHOSEN = 48, 170
 MAX_SHARE = 0.7
-# Each quarter of a span gets at least this many: a clock may step where little happens.
-N_PARTS, MIN_IN_PART = 4, 8
+# Every part of about this length gets at least this many: a clock may step where little happens,
+# and near an end nothing but the increments there shows it.
+PART_S, MIN_IN_PART = 2.0, 4
 # The gyroscope is averaged over this span, so that the choice tolerates clocks that differ by as
 # much: with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
 AVERAGE_S = 0.2
@@ -75,15 +77,20 @@ def choose_increments(
     mean_rate = _averaged(rate, at_s)
     variation = np.sum((mean_rate[ends] - mean_rate[ends - 1]) ** 2, axis=1)
     variation[~is_covered] = 0.0
-    n_spans = max(1, round(float(np.median(np.diff(times_s))) * ends.size / SPAN_S))
     chosen = np.zeros(times_s.size, dtype=np.bool_)
-    for span in np.array_split(np.arange(ends.size), min(n_spans, ends.size)):
-        best = span[np.argsort(-variation[span], kind="stable")]
-        for part in np.array_split(span, N_PARTS):
-            own = part[np.argsort(-variation[part], kind="stable")]
-            chosen[ends[own[:MIN_IN_PART]]] = True
+    duration_s = float(np.median(np.diff(times_s))) * ends.size
+
+    def ranked(span_s: float) -> Iterator[Ints]:
+        """Return the increments of every span of about this length, the best ones first."""
+        n_spans = min(max(1, round(duration_s / span_s)), ends.size)
+        for span in np.array_split(np.arange(ends.size), n_spans):
+            yield span[np.argsort(-variation[span], kind="stable")]
+
+    for part in ranked(PART_S):
+        chosen[ends[part[:MIN_IN_PART]]] = True
+    for best in ranked(SPAN_S):
         n = int(np.searchsorted(np.cumsum(variation[best]), ENOUGH)) + 1
-        most = min(MAX_CHOSEN, round(MAX_SHARE * span.size))
+        most = min(MAX_CHOSEN, round(MAX_SHARE * best.size))
         chosen[ends[best[: max(MIN_CHOSEN, min(n, most))]]] = True
     return chosen
 

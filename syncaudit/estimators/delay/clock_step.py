@@ -81,7 +81,7 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
         chi2, spread = _unevenness(fit, n_pieces)
         if chi2 > UNEVEN_CHI2 or spread > UNEVEN_SPREAD:
             step = _stepped(increments, driver, fit, min_gain=MIN_CHI2_GAIN)
-    if step is None and (end := find_deviant_end(fit)) is not None:
+    if step is None and (end := find_deviant_end(fit)) is not None and end.is_certain:
         step = _stepped_at(end, increments, driver, fit)
     return step if step is not None and _is_significant(step) else None
 
@@ -210,12 +210,14 @@ def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | N
 
 
 def is_uneven(fit: DelayFit) -> bool:
-    """Return whether a piece of a clip favours another delay, if pieces are too short to fit."""
+    """Return whether a part of a clip may have another delay, if it is too short to fit."""
     n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
     if n_pieces < 2:
         return False
     chi2, spread = _unevenness(fit, n_pieces)
-    return chi2 > UNEVEN_CHI2 or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD)
+    if chi2 > UNEVEN_CHI2 or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD):
+        return True
+    return find_deviant_end(fit) is not None
 
 
 def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:

@@ -152,9 +152,10 @@ def _refine(
             found = record_delay(task, increments, driver, fit, step, figures)
     if step is None:
         why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
-    if why is None and step is None and task.is_rigid and not task.is_one_clock:
+    if why is None and step is None and not task.is_one_clock:
         end = find_deviant_end(fit, figures.get("drift_ppm", 0.0))
-        why = None if end is None else end.words
+        if end is not None and end.is_certain:
+            why, figures["deviant_end_s"] = end.words, end.apart_s
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
