@@ -63,6 +63,8 @@ class Edge:
         Relative rate.
     is_drift_assumed : bool
         Whether the rate is assumed from a crystal's data sheet, not measured.
+    unknown_drift_ppm : float
+        What is not known of the rate where none was measured, one sigma.
     step_s, step_std_s, step_after_s : float, optional
         Step of the offset and its instant after the source clock's anchor.
     step_at_std_s : float
@@ -79,6 +81,7 @@ class Edge:
     drift_ppm: float | None = None
     drift_std_ppm: float | None = None
     is_drift_assumed: bool = False
+    unknown_drift_ppm: float = _DRIFT_PRIOR_PPM
     step_s: float | None = None
     step_std_s: float | None = None
     step_after_s: float | None = None
@@ -257,12 +260,28 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         std_s=max(float(m.offset_std_s or 0.0), _STD_FLOOR_S),
         drift_ppm=m.drift_ppm if has_drift else None,
         drift_std_ppm=max(m.drift_std_ppm or 0.0, _STD_FLOOR_PPM) if has_drift else None,
+        unknown_drift_ppm=_unknown_drift_ppm(m),
         step_s=m.step_s if has_step else None,
         # A step without an error of its own is known no better than the offset.
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
         step_at_std_s=m.diagnostics.get("step_at_std_s", 0.0) if has_step else 0.0,
     )
+
+
+def _unknown_drift_ppm(m: PairMeasurement) -> float:
+    """Return what is not known of a drift that is too uncertain to be used, one sigma.
+
+    A crystal's rate lies within data sheets, but not every clock is a crystal. An estimate that
+    exceeds its own error widens what is assumed of the rate to what the two do not explain
+    (DerSimonian & Laird, "Meta-analysis in clinical trials", 1986,
+    doi:10.1016/0197-2456(86)90046-2), and then limits it.
+    """
+    drift_ppm, std_ppm = (m.diagnostics.get(name, 0.0) for name in ("drift_ppm", "drift_std_ppm"))
+    excess_ppm = math.sqrt(max(0.0, drift_ppm**2 - std_ppm**2))
+    if not _DRIFT_PRIOR_PPM < excess_ppm < math.inf:
+        return _DRIFT_PRIOR_PPM
+    return max(_DRIFT_PRIOR_PPM, std_ppm * excess_ppm / math.hypot(std_ppm, excess_ppm))
 
 
 def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
@@ -320,4 +339,4 @@ def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
     if edge.is_loop or drift_group[edge.source] == drift_group[edge.target]:
         return edge
     lever_s = min(abs(edge.source_s), abs(edge.target_s))
-    return replace(edge, std_s=math.hypot(edge.std_s, 1e-6 * _DRIFT_PRIOR_PPM * lever_s))
+    return replace(edge, std_s=math.hypot(edge.std_s, 1e-6 * edge.unknown_drift_ppm * lever_s))

@@ -7,7 +7,7 @@ import pytest
 
 from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
-from testkit.moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
+from testkit.moving_body import EPOCH_NS, TILTED, Bursts, Clock, Motion, imu, resting, shaking, z_of
 
 # Gyros with 3 mrad/s of noise give 30 us in 20 s; ten times that.
 OFFSET_TOL_S = 3e-4
@@ -350,3 +350,20 @@ def test_end_that_is_too_short_to_be_measured_is_refused(at_s, apart_ms):
     assert f"its {end} 0." in found.why
     assert f"s fit {apart_ms:+d} ms more than the rest of it" in found.why
     assert found.diagnostics["deviant_end_s"] == pytest.approx(1e-3 * apart_ms, abs=0.011)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_offset_refers_to_where_the_motion_is(seed):
+    """A drift that is too small to be reported must not bias it."""
+    body = Bursts(shaking(seed, rms=1.0), (3.0, 3.6, 4.2))
+    clock = Clock(drift_ppm=100.0)
+    found = measure_imu_imu(
+        imu(body, seed, name="head", clock=clock, noise=0.03),
+        imu(body.mixed(TILTED), seed + 1000, name="wrist", noise=0.03),
+        max_offset_s=REACH_S,
+    )
+    assert found.drift_ppm is None
+    at_s = (found.at_ns - EPOCH_NS) * 1e-9
+    assert abs(at_s - 3.6) < 0.5
+    truth_s = at_s - clock.reads(at_s)
+    assert abs(found.offset_s - truth_s) < 3.5 * found.offset_std_s

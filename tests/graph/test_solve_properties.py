@@ -187,6 +187,20 @@ def test_unmeasured_drift_widens_a_measurement_from_another_instant() -> None:
     assert solution.clocks["cam"].offset_std_s == pytest.approx(math.hypot(2e-3, STD_S), abs=1e-5)
 
 
+def test_drift_estimate_beyond_its_error_widens_more() -> None:
+    """What a crystal's rate and the error of the estimate do not explain, limited by the latter."""
+    drifting = pair(
+        "cam",
+        "imu",
+        0.0,
+        at_ns=AT_NS + 10 * 10**9,
+        diagnostics={"drift_ppm": 100.0, "drift_std_ppm": 60.0},
+    )
+    solution = solve([drifting], ["cam", "imu"], reference="imu")
+    # An excess of 80 ppm, and 60: 48 ppm over 10 s.
+    assert solution.clocks["cam"].offset_std_s == pytest.approx(math.hypot(4.8e-4, STD_S), abs=1e-6)
+
+
 def test_worthless_drift_blurs_no_offset() -> None:
     vague = pair("cam", "imu", 0.0, at_ns=AT_NS + 2 * 10**9, drift_ppm=900.0, drift_std_ppm=3000.0)
     solution = solve([vague], ["cam", "imu"], reference="imu")

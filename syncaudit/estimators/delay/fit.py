@@ -264,8 +264,11 @@ def _found(unknowns: Unknowns, settled: _Settled) -> DelayFit:
         found_s += row_shift_s
     normal, _ = unknowns.equations(columns, linear)
     normal = with_slope(normal, share)
-    if with_drift:
-        # Move the anchor to where offset and drift are uncorrelated.
+    # Move the anchor to where offset and drift are uncorrelated, whether drift is fitted or not.
+    if not with_drift:
+        information = linear.weights * columns[..., 0] ** 2
+        anchor_s += float(np.average(since_s, weights=information.sum(axis=1)))
+    else:
         inverse = np.linalg.inv(normal)
         shift_s = float(-inverse[0, 1] / inverse[1, 1])
         anchor_s += shift_s
