@@ -30,6 +30,8 @@ from syncaudit.speech.tiers import TIER_FORMATS
 Floats = NDArray[np.float32]
 Row = dict[str, Any]
 GROSS_S = 0.08
+# Where steps are, as shares of a clip.
+INSIDE, LATE = (0.28, 0.72), (0.78, 0.9)
 VARIANTS = ("", "+m1", "+m3", "+m4", "+m7", "+f1", "+f2", "+f4")
 
 
@@ -410,30 +412,39 @@ def drifts(
 def steps(
     real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
 ) -> list[Row]:
-    """Return rows for steps of either sign, also with a drift of 1,000 ppm, and drifts alone."""
+    """Return rows for steps of either sign, also near an end or with a drift, and drifts alone."""
     rows = []
     for name in ("real", "espeak-ng") if real is not None else ("espeak-ng",):
-        for kind, seconds, size_s, drift in (
-            ("phones", 40.0, 0.15, 0.0),
-            ("phones", 20.0, 0.06, 0.0),
-            ("phones", 20.0, 0.06, 1e-3),
-            ("words", 20.0, 0.06, 0.0),
-            ("phones", 20.0, 0.0, 3e-3),
-            ("words", 20.0, 0.0, 3e-3),
+        for kind, seconds, size_s, drift, where in (
+            ("phones", 40.0, 0.15, 0.0, INSIDE),
+            ("phones", 20.0, 0.06, 0.0, INSIDE),
+            ("phones", 20.0, 0.06, 1e-3, INSIDE),
+            ("words", 20.0, 0.06, 0.0, INSIDE),
+            ("phones", 24.0, 0.4, 0.0, LATE),
+            ("words", 24.0, 0.4, 0.0, LATE),
+            ("phones", 20.0, 0.0, 3e-3, INSIDE),
+            ("words", 20.0, 0.0, 3e-3, INSIDE),
+            ("phones", 20.0, 0.0, 1e-2, INSIDE),
+            ("words", 20.0, 0.0, 1e-2, INSIDE),
         ):
             off: list[tuple[float, float, float]] = []
+            drift_z = [0.0]
+            n_refused = 0
             for _ in range(n):
                 part = _of_length(real if name == "real" else None, made, seconds, rng)
                 step_s, slope = (
                     float(rng.choice([-1, 1])) * size_s,
                     float(rng.choice([-1, 1])) * drift,
                 )
-                at_s = float(rng.uniform(0.28, 0.72)) * seconds
+                at_s = float(rng.uniform(*where)) * seconds
                 stepped = _changed(
                     part.words if kind == "words" else part.phones,
-                    lambda t, a=at_s, b=step_s, c=slope: t - (b if t >= a else 0.0) - c * t,  # type: ignore[misc]
+                    lambda t, a=at_s, b=step_s, c=slope: (t - (b if t >= a else 0.0)) / (1.0 + c),  # type: ignore[misc]
                 )
                 pair = measure_tier(stepped, part.stream())
+                n_refused += not pair.accepted
+                if pair.drift_ppm is not None and pair.drift_std_ppm:
+                    drift_z.append((pair.drift_ppm - 1e6 * slope) / pair.drift_std_ppm)
                 if pair.step_s is not None and pair.step_at_ns is not None:
                     place_s = pair.step_at_ns * 1e-9 - at_s
                     off.append((pair.step_s - step_s, pair.step_std_s or 0.0, place_s))
@@ -446,10 +457,12 @@ def steps(
                     "step_ms": 1e3 * size_s,
                     "drift_ppm": 1e6 * drift,
                     "n": n,
+                    "refused": n_refused,
                     "found": len(e),
                     "worst_size_ms": 1e3 * float(np.abs(e[:, 0]).max(initial=0.0)),
                     "worst_place_s": float(np.abs(e[:, 2]).max(initial=0.0)),
                     "coverage": float(np.mean(covered)) if len(e) else None,
+                    "worst_drift_z": float(np.abs(drift_z).max()),
                 }
             )
     return rows
@@ -537,7 +550,7 @@ def main() -> int:
     for title, table in (
         ("Tiers of other speech", wrong),
         ("300 ppm over 60 s", drifting),
-        ("Steps in the middle half", stepping),
+        ("Steps and drifts", stepping),
         ("Tiers as they are", unmoved),
     ):
         if table:

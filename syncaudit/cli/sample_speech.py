@@ -41,12 +41,13 @@ def sample_speech(
     - `syncaudit sample-speech manifest.jsonl --out check/ --verdicts out/ --seed 7`
 
     **Exit codes**: 0 done · 1 done, but some sources could not be shown (they are listed) ·
-    2 wrong usage or manifest · 4 nothing to show.
+    2 wrong usage or manifest · 4 nothing to show. A clip without a transcript has nothing to show,
+    which is no fault.
     """
     import numpy as np
 
     from syncaudit.cli.inputs import load_clips
-    from syncaudit.pipeline.speech_sample import draw_utterances
+    from syncaudit.pipeline.speech_sample import draw_utterances, transcripts_of
     from syncaudit.report import write_speech_sheet
     from syncaudit.writing import Signature, check_target
 
@@ -67,6 +68,9 @@ def sample_speech(
     n_clips = len({utterance.clip_id for utterance in drawn})
     sentence = f"{word_count(len(drawn), 'utterance')} of {word_count(n_clips, 'clip')}: {page}"
     console.print(printable(sentence), markup=False, soft_wrap=True)
+    if n_silent := sum(not transcripts_of(clip) for clip in clips):
+        without = f"{word_count(n_silent, 'clip')} of {len(clips)} without a transcript"
+        console.print(printable(without), markup=False, soft_wrap=True)
     for problem in problems:
         console.print(printable(f"not shown: {problem}"), markup=False, soft_wrap=True)
     if not drawn:

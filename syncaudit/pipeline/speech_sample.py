@@ -38,7 +38,7 @@ def draw_utterances(
     Parameters
     ----------
     clips : sequence of Clip
-        Of the manifest.
+        Of the manifest; those without a transcript are skipped.
     n : int
         How many are wanted.
     rng : numpy.random.Generator
@@ -56,20 +56,14 @@ def draw_utterances(
     drawn: list[Utterance] = []
     spare: list[Utterance] = []
     problems: list[str] = []
-    n_visited, n_silent = 0, 0
-    for place in rng.permutation(len(clips)).tolist():
+    spoken = [clip for clip in clips if transcripts_of(clip)]
+    for n_visited, place in enumerate(rng.permutation(len(spoken)).tolist()):
         if len(drawn) >= n:
             break
-        clip = clips[place]
-        names = [name for name, spec in clip.sources.items() if spec.kind == "transcript"]
-        if not names:
-            n_silent += 1
-            continue
-        share = -(-n // max(1, len(clips) - n_silent)) if n_visited == 0 else 1
-        share = max(1, share, -(-(n - len(drawn)) // max(1, len(clips) - n_visited - n_silent)))
-        n_visited += 1
+        clip = spoken[place]
+        share = -(-(n - len(drawn)) // (len(spoken) - n_visited))
         found: list[Utterance] = []
-        for name in names:
+        for name in transcripts_of(clip):
             try:
                 found += _utterances(clip, name, (verdicts or {}).get(clip.clip_id))
             except SyncAuditError as error:
@@ -80,11 +74,14 @@ def draw_utterances(
     missing = n - len(drawn)
     if missing > 0:
         drawn += [spare[k] for k in rng.permutation(len(spare))[:missing].tolist()]
-    if n_silent:
-        problems.append(f"{n_silent} of {len(clips)} clips have no transcript.")
     first_seen = {u.clip_id: k for k, u in reversed(list(enumerate(drawn)))}
     drawn = sorted(drawn[:n], key=lambda u: (first_seen[u.clip_id], u.source, u.start_s))
     return drawn, problems
+
+
+def transcripts_of(clip: Clip) -> list[str]:
+    """Return the names of a clip's transcripts."""
+    return [name for name, spec in clip.sources.items() if spec.kind == "transcript"]
 
 
 def _utterances(clip: Clip, name: str, verdict: Mapping[str, Any] | None) -> list[Utterance]:

@@ -20,8 +20,8 @@ def manifest(tmp_path):
                 "clip_id": f"c{k}",
                 "sources": {
                     "mic": {"kind": "audio", "uri": "a.wav", "start_ns": 5},
-                    "words": {"kind": "transcript", "uri": uri, "audio": "mic"},
-                },
+                }
+                | ({"words": {"kind": "transcript", "uri": uri, "audio": "mic"}} if uri else {}),
             }
             for k, uri in enumerate(transcripts)
         ]
@@ -45,6 +45,12 @@ def test_broken_source_is_listed_and_exits_1(manifest, tmp_path, capsys):
     assert run(["sample-speech", path, "--out", str(tmp_path / "out")]) == 1
     assert "not shown: c1, words: " in capsys.readouterr().out
     assert "nope.ctm" in (tmp_path / "out" / "speech.html").read_text(encoding="utf-8")
+
+
+def test_clip_without_a_transcript_is_no_fault(manifest, tmp_path, capsys):
+    path = manifest("a.ctm", None)
+    assert run(["sample-speech", path, "--out", str(tmp_path / "out")]) == 0
+    assert "1 clip of 2 without a transcript" in capsys.readouterr().out
 
 
 def test_nothing_to_show_exits_4(manifest, tmp_path):

@@ -113,7 +113,7 @@ def answer(
         drift_ppm=None if drift_span_s is None else 1e6 * course.drift,
         drift_std_ppm=None if drift_span_s is None else 1e6 * drift_std,
         step_s=course.step_s if course.has_step else None,
-        step_std_s=_step_std_s(spoken, fit) if course.has_step else None,
+        step_std_s=step_std_s(spoken, fit) if course.has_step else None,
         step_at_ns=sound.epoch_ns + round(course.step_at_s * 1e9) if course.has_step else None,
         accepted=True,
         diagnostics=dict(figures)
@@ -128,6 +128,16 @@ def answer(
     )
 
 
+def step_std_s(spoken: SpokenTier, fit: CourseFit) -> float:
+    """Return the standard error of a step: random, and due to slow wander on either side."""
+    sides_s = (
+        fit.course.step_at_s - float(spoken.start_s[0]),
+        float(spoken.stop_s[-1]) - fit.course.step_at_s,
+    )
+    moves_s = [_moves_s(spoken, fit, max(side_s, 1.0)) for side_s in sides_s]
+    return math.hypot(math.sqrt(float(fit.covariance[2, 2])), *moves_s)
+
+
 def _looseness_s(spoken: SpokenTier, fit: CourseFit) -> float:
     """Return how far off a whole tier of words may be because its times are loose."""
     return LOOSE_S * max(0.0, SETTLED - fit.settled) if spoken.is_words else 0.0
@@ -139,16 +149,6 @@ def _wander(spoken: SpokenTier, fit: CourseFit, span_s: float) -> float:
     It is that of the slope of a line through independent moves, spread evenly over the span.
     """
     return math.sqrt(12.0) * _moves_s(spoken, fit, span_s) / span_s
-
-
-def _step_std_s(spoken: SpokenTier, fit: CourseFit) -> float:
-    """Return the standard error of a step: random, and due to slow wander on either side."""
-    sides_s = (
-        fit.course.step_at_s - float(spoken.start_s[0]),
-        float(spoken.stop_s[-1]) - fit.course.step_at_s,
-    )
-    moves_s = [_moves_s(spoken, fit, max(side_s, 1.0)) for side_s in sides_s]
-    return math.hypot(math.sqrt(float(fit.covariance[2, 2])), *moves_s)
 
 
 def _moves_s(spoken: SpokenTier, fit: CourseFit, span_s: float) -> float:

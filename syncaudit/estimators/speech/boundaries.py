@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import MIN_VARIANCE, class_tracks
@@ -32,7 +33,7 @@ class PhoneBoundaries:
     before, after : ndarray of int, shape (n,)
         Classes on either side.
     sums : ndarray, shape (n_classes, n_frames + 1)
-        Log-likelihood of every class, summed from the start of the sound.
+        Log-likelihood ratio of every class to the sound of all, summed from the start of the sound.
     start_s, hop_s : float
         Time of the first sum, and the interval from one to the next.
     """
@@ -60,13 +61,35 @@ class PhoneBoundaries:
         ndarray, shape (n, m)
             Up to a constant for each boundary.
         """
-        at = (self.times_s + offsets_s)[:, None] + moves_s
-        position = np.clip((at - self.start_s) / self.hop_s, 0.0, self.sums.shape[1] - 1.000001)
+        places = self._places((self.times_s + offsets_s)[:, None] + moves_s)
+        return self._read(self.before, places) - self._read(self.after, places)
+
+    def until(self, at_s: Floats, classes: Ints) -> Floats:
+        """Return the log-likelihood ratios of classes, summed from the start of the sound.
+
+        Parameters
+        ----------
+        at_s : ndarray, shape (n, m)
+            Until when; beyond the sound there is no evidence.
+        classes : ndarray of int, shape (n,)
+            Class of every row.
+
+        Returns
+        -------
+        ndarray, shape (n, m)
+        """
+        return self._read(classes, self._places(at_s))
+
+    def _places(self, at_s: Floats) -> tuple[Ints, Floats]:
+        position = np.clip((at_s - self.start_s) / self.hop_s, 0.0, self.sums.shape[1] - 1.000001)
         whole = position.astype(np.int64)
-        part = position - whole
-        before, after = self.before[:, None], self.after[:, None]
-        left = self.sums[before, whole] - self.sums[after, whole]
-        right = self.sums[before, whole + 1] - self.sums[after, whole + 1]
+        return whole, position - whole
+
+    def _read(self, classes: Ints, places: tuple[Ints, Floats]) -> Floats:
+        """Interpolate the sums of one class for every row."""
+        whole, part = places
+        left = self.sums[classes[:, None], whole]
+        right = self.sums[classes[:, None], whole + 1]
         return np.asarray(left + part * (right - left))
 
 
@@ -101,7 +124,11 @@ def weigh_boundaries(spoken: SpokenTier, sound: BandEnergies, course: Course) ->
 
 
 def _likelihood(sound: BandEnergies, tracks: Floats) -> Floats:
-    """Return the log-likelihood of every class at every frame, shape (n_classes, n_frames)."""
+    """Return the log-likelihood ratio of every class to all, shape (n_classes, n_frames).
+
+    All: the mixture of the classes by their shares of the tier, so that a frame counts neither for
+    nor against an offset at which no label covers it.
+    """
     weight = tracks.sum(axis=0)
     x = sound.values - (weight @ sound.values) / max(float(weight.sum()), 1e-9)
     is_covered = weight > 0.0
@@ -121,6 +148,8 @@ def _likelihood(sound: BandEnergies, tracks: Floats) -> Floats:
     for manner, mean in enumerate(means):
         covariance = (scatter[manner] + POOLED_FRAMES * pooled) / (count[manner] + POOLED_FRAMES)
         root = np.linalg.cholesky(covariance)
-        scaled = np.linalg.solve(root, (x - mean).T)
+        scaled = np.linalg.inv(root) @ (x - mean).T
         likelihood[manner] = -0.5 * np.sum(scaled**2, axis=0) - np.sum(np.log(np.diag(root)))
-    return np.asarray(np.maximum(likelihood, likelihood.max(axis=0) - MAX_AGAINST))
+    likelihood = np.maximum(likelihood, likelihood.max(axis=0) - MAX_AGAINST)
+    share = count / max(float(count.sum()), 1e-9)
+    return np.asarray(likelihood - logsumexp(likelihood, axis=0, b=share[:, None]))

@@ -34,6 +34,8 @@ PIECE_S = 0.8
 MAX_PIECES = 12
 # Converged: far below any error.
 DONE_S = 1e-4
+# Ratio of eigenvalues at which what is fitted cannot be separated: no boundary beyond the step.
+_SINGULAR = 1e-9
 MIN_PIECES = 4
 
 
@@ -53,6 +55,8 @@ class CourseFit:
         Boundaries used, and the disjoint pieces whose scatter gave the errors.
     settled : float
         Share of the boundaries that fit best somewhere between their neighbours.
+    overdispersion : float
+        Variance that the scatter of the pieces shows, over that of independent boundaries.
     """
 
     course: Course
@@ -61,6 +65,7 @@ class CourseFit:
     n_borders: int
     n_pieces: int
     settled: float
+    overdispersion: float
 
 
 def fit_course(
@@ -132,7 +137,8 @@ def _newton(
     design = np.column_stack(columns)
     slope, bend, scatter_s = _hills(borders, course, reach_s)
     information = -(design.T * bend) @ design
-    if float(np.linalg.eigvalsh(information)[0]) <= 0.0:
+    widths = np.linalg.eigvalsh(information)
+    if float(widths[0]) <= _SINGULAR * float(widths[-1]):
         return None
     inverse = np.linalg.inv(information)
     change: Floats = np.asarray(inverse @ (design.T @ slope))
@@ -144,6 +150,12 @@ def _newton(
     freedom = max(1, n_pieces - len(names))
     wide = student_widening(freedom) ** 2 * n_pieces / freedom
     sandwich: Floats = wide * inverse @ (scores.T @ scores) @ inverse
+    usual = float(np.trace(sandwich @ information)) / len(names)
+    if course.has_step:
+        # The one or two pieces beyond a step near an end follow it, so their scatter is too small
+        # (J. G. MacKinnon, M. D. Webb, "Wild bootstrap inference for wildly different cluster
+        # sizes", 2017): there, the scatter of all pieces counts.
+        sandwich[-1, -1] = max(sandwich[-1, -1], usual * inverse[-1, -1])
     covariance = np.zeros((3, 3))
     covariance[np.ix_(names, names)] = sandwich
     full = np.zeros(3)
@@ -161,6 +173,7 @@ def _newton(
         n_borders=times_s.size,
         n_pieces=n_pieces,
         settled=_settled(borders, course),
+        overdispersion=usual,
     )
     return move, fit
 

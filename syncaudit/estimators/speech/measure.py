@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from syncaudit.estimators.speech.answer import METHOD, answer
-from syncaudit.estimators.speech.boundaries import weigh_boundaries
-from syncaudit.estimators.speech.course import Course
-from syncaudit.estimators.speech.fit import TEMPER, CourseFit, fit_course
+from syncaudit.estimators.speech.answer import METHOD, answer, step_std_s
+from syncaudit.estimators.speech.fit import CourseFit, fit_course
+from syncaudit.estimators.speech.follow import Courses, follow
 from syncaudit.estimators.speech.room import fall_ratio, without_tails
-from syncaudit.estimators.speech.search import PHONE_WINDOW_S, WORD_WINDOW_S, Match, find_match
-from syncaudit.estimators.speech.templates import class_codes
+from syncaudit.estimators.speech.search import GUARD_S, Match, find_match
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
-from syncaudit.model.arrays import Floats, Ints
 
 # Shorter tiers are not evidence, however clear.
 MIN_PHONE_TIER_S = 2.0
@@ -52,17 +48,10 @@ MAX_ROOM_RATIO = 0.8
 # A step must be this many of its standard errors, and this large: people pause and labels wander.
 MIN_STEP_STDS = 4.0
 MIN_STEP_S = 0.04
-# Levels tried on either side of a step, about the line at its middle. Larger steps already show as
-# jumps in the search.
-REACH_S = 0.16
-# Duration of the tier on either side of a step: on less, a few labels would decide.
-MIN_SIDE_S = 3.0
-# Two levels must beat the line by as much as four standard errors do.
-MIN_GAIN = 8.0
-# ... and by this many times the gain of a second step on either side. After one clock step only
-# noise and drift remain (30 tiers: at least 8 times; 5 in words of 20 s); recognisers put whole
-# phrases early or late, where the first step gains 1 to 5 times what the second does (24 tiers).
-TIMES_A_SECOND = 6.0
+# It must gain this many times what a second step on either side does. After one clock step only
+# noise and drift remain (24 tiers of words: 4 to 59 times); recognisers put whole phrases early or
+# late. With the error above, that leaves 4 steps of 60 to 80 ms in 159 of their tiers.
+TIMES_A_SECOND = 3.0
 
 
 def measure_speech(
@@ -113,46 +102,48 @@ def measure_speech(
         "contrast": _contrast(sound),
         "fall_ratio": ratio,
     }
-    seen = match.agreement(match.course.anchor_s, sound.values.shape[1])
+    seen = match.agreement(match.course, sound.values.shape[1])
     why = why_not(spoken, match, shared_s, max_offset_s)
     if why is not None:
         figures["is_foreign"] = float(_is_foreign(spoken, match, shared_s, figures["contrast"]))
         return refuse(why, figures, evidence=seen)
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
-    fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
+    courses = follow(spoken, sound, match.course, with_drift=with_drift)
+    figures |= {"step_gain": courses.gain, "second_gain": courses.second}
+    fit, courses = _fitted(spoken, sound, courses, with_drift=with_drift)
     if fit is None:
         why = "too few boundaries between different sounds in the audio"
         return refuse(why, figures, evidence=seen)
     if (why := why_not_followed(spoken, fit.settled)) is not None:
         return refuse(why, figures, evidence=seen)
+    if not fit.course.has_step and (why := why_not_one_line(courses)) is not None:
+        figures["steps"] = 1.0 + float(courses.second > courses.needed)
+        return refuse(why, figures, evidence=seen)
     in_room = fit_course(spoken, bare, fit.course, with_drift=with_drift)
     measured = answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
-    seen = match.agreement(fit.course.anchor_s, sound.values.shape[1])
+    seen = match.agreement(fit.course, sound.values.shape[1])
     return replace(measured, evidence=seen)
 
 
 def _fitted(
-    spoken: SpokenTier, sound: BandEnergies, course: Course, *, with_drift: bool
-) -> CourseFit | None:
-    """Fit a course; a step is kept where the boundaries confirm it."""
-    if course.has_step:
-        window_s = WORD_WINDOW_S if spoken.is_words else PHONE_WINDOW_S
-        stepped = _place_step(spoken, sound, course, 1.5 * window_s)
-        fit = fit_course(spoken, sound, stepped, with_drift=with_drift)
-        if fit is not None and _is_step(fit):
-            return fit
-    line = fit_course(spoken, sound, course.without_step(), with_drift=with_drift)
-    split = _split_line(spoken, sound, line) if line is not None and with_drift else None
-    if split is not None:
-        fit = fit_course(spoken, sound, split, with_drift=True)
-        if fit is not None and _is_step(fit):
-            return fit
-    return line
+    spoken: SpokenTier, sound: BandEnergies, courses: Courses, *, with_drift: bool
+) -> tuple[CourseFit | None, Courses]:
+    """Fit the best course; a step is kept where the boundaries confirm it.
+
+    Where labels that are off together count as one, more gain is needed, and returned as such.
+    """
+    if courses.gain > max(courses.needed, TIMES_A_SECOND * courses.second):
+        fit = fit_course(spoken, sound, courses.stepped, with_drift=with_drift)
+        if fit is not None:
+            courses = replace(courses, needed=courses.needed * max(1.0, fit.overdispersion))
+            if courses.gain > courses.needed and _is_step(spoken, fit):
+                return fit, courses
+    return fit_course(spoken, sound, courses.line, with_drift=with_drift), courses
 
 
-def _is_step(fit: CourseFit) -> bool:
-    std_s = math.sqrt(float(fit.covariance[2, 2]))
-    return abs(fit.course.step_s) > max(MIN_STEP_S, MIN_STEP_STDS * std_s)
+def _is_step(spoken: SpokenTier, fit: CourseFit) -> bool:
+    needed_s = max(MIN_STEP_S, MIN_STEP_STDS * step_std_s(spoken, fit))
+    return abs(fit.course.step_s) > needed_s
 
 
 def _near(spoken: SpokenTier, sound: BandEnergies, max_offset_s: float) -> SpokenTier:
@@ -213,6 +204,17 @@ def _is_foreign(spoken: SpokenTier, match: Match, shared_s: float, contrast: flo
     )
 
 
+def why_not_one_line(courses: Courses) -> str | None:
+    """Return why a line does not describe a tier in which no step was confirmed, or None."""
+    step_s, step_at_s = courses.stepped.step_s, courses.stepped.step_at_s
+    if courses.gain <= courses.needed or abs(step_s) <= GUARD_S:
+        return None
+    return (
+        f"the tier fits its audio {1e3 * step_s:+.0f} ms more from {step_at_s:.1f} s on, but that "
+        "is too near an end, or not the only jump, to be measured as a step"
+    )
+
+
 def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
     """Return why the fit of a tier is refused, or None.
 
@@ -230,89 +232,3 @@ def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
         f"its times do not follow the audio: {100.0 * settled:.0f} % of its boundaries fit best "
         f"between their neighbours; at least {100.0 * needed:.0f} % is needed"
     )
-
-
-def _split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Course | None:
-    """Return the course of two levels that explains the sound better than a line, or None.
-
-    A step too small for a jump creeps through the windows of the search like a drift, or leaves the
-    fit on the level of the longer side. It is found from the likelihood of every frame under every
-    level, with the classes learnt at the line: for each place, the best level before it and the
-    best one after it.
-    """
-    likelihood = np.diff(weigh_boundaries(spoken, sound, fit.course).sums, axis=1)
-    times_s, codes = _frames(spoken, sound.hop_s)
-    n_side = round(MIN_SIDE_S / sound.hop_s)
-    if times_s.size <= 2 * n_side:
-        return None
-
-    def explained(offsets_s: Floats) -> Floats:
-        place = np.rint((times_s + offsets_s - sound.start_s) / sound.hop_s).astype(np.int64)
-        found = likelihood[codes, np.clip(place, 0, likelihood.shape[1] - 1)]
-        return np.asarray(TEMPER * found)
-
-    level = replace(fit.course, drift=0.0)
-    n = round(REACH_S / sound.hop_s)
-    moves_s = sound.hop_s * np.arange(-n, n + 1, dtype=np.float64)
-    by_level = np.array([explained(level.at(times_s) + move_s) for move_s in moves_s])
-    k, height = _best_split(by_level, n_side)
-    sides = by_level[:, :k], by_level[:, k:]
-    gain = height - float(explained(fit.course.at(times_s)).sum())
-    if gain < max(MIN_GAIN, *(TIMES_A_SECOND * _gain(side, n_side) for side in sides)):
-        return None
-    before_s, after_s = (float(moves_s[np.argmax(side.sum(axis=1))]) for side in sides)
-    return replace(
-        level,
-        offset_s=level.offset_s + before_s,
-        step_s=after_s - before_s,
-        step_at_s=float(times_s[k]),
-    )
-
-
-def _best_split(by_level: Floats, n_side: int) -> tuple[int, float]:
-    """Return the frame at which one level best gives way to another, and the log-likelihood.
-
-    Parameters
-    ----------
-    by_level : ndarray, shape (n_levels, n_frames)
-        Log-likelihood of every frame.
-    n_side : int
-        Smallest number of frames on either side.
-    """
-    total = np.cumsum(by_level, axis=1)
-    heights = total.max(axis=0) + (total[:, -1:] - total).max(axis=0)
-    k = n_side + int(np.argmax(heights[n_side:-n_side]))
-    return k + 1, float(heights[k])
-
-
-def _gain(by_level: Floats, n_side: int) -> float:
-    """Return the gain of two levels over one."""
-    if by_level.shape[1] <= 2 * n_side:
-        return 0.0
-    return _best_split(by_level, n_side)[1] - float(by_level.sum(axis=1).max())
-
-
-def _frames(spoken: SpokenTier, hop_s: float) -> tuple[Floats, Ints]:
-    """Return times within the tier's sounds, and the class that each belongs to."""
-    times_s = np.arange(spoken.start_s[0], spoken.stop_s[-1], hop_s)
-    k = np.searchsorted(spoken.start_s, times_s, side="right") - 1
-    inside = times_s < spoken.stop_s[k]
-    return times_s[inside], class_codes(spoken.classes)[k[inside]]
-
-
-def _place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s: float) -> Course:
-    """Return the course with its step where the boundaries on either side fit best."""
-    borders = weigh_boundaries(spoken, sound, course)
-    times_s = borders.times_s
-    line = replace(course, step_at_s=np.inf).at(times_s)
-    still = np.zeros(1)
-    early = borders.evidence(line, still)[:, 0]
-    late = borders.evidence(line + course.step_s, still)[:, 0]
-    # The step lies before boundary k if all from k on fit the later offset better.
-    total = np.concatenate(([0.0], np.cumsum(early - late)))[:-1]
-    near = np.abs(times_s - course.step_at_s) <= reach_s
-    if not near.any():
-        return course
-    k = int(np.flatnonzero(near)[np.argmax(total[near])])
-    before_s = float(times_s[k - 1]) if k else float(times_s[k])
-    return replace(course, step_at_s=0.5 * (before_s + float(times_s[k])))

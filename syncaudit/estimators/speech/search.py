@@ -66,18 +66,19 @@ class Match:
     lags_s: Floats
     gains: Floats
 
-    def agreement(self, at_s: float, n_bands: int) -> AgreementCurve | None:
+    def agreement(self, course: Course, n_bands: int) -> AgreementCurve | None:
         """Return how much of the sound the classes explain near the best offset, as R.
 
         Parameters
         ----------
-        at_s : float
-            Tier time of the offset, since windows were summed along the drift and the step.
+        course : Course
+            What was found: windows were summed along the drift and the step, and the offset is
+            that at the anchor.
         n_bands : int
             Bands of the sound: the mean of their shares counts.
         """
         share = 1.0 - np.exp(-2.0 * np.maximum(self.gains, 0.0) / n_bands)
-        course_s = float(self.course.at(np.array([at_s]))[0])
+        course_s = float(course.at(np.array([course.anchor_s]))[0])
         return AgreementCurve.around(
             self.lags_s + course_s, np.sqrt(share), course_s, near_s=NEAR_S
         )

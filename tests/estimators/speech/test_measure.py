@@ -84,9 +84,25 @@ def test_offset_is_what_is_added_to_the_tier(english: Utterance, offset_s: float
     assert 100.0 < pair.drift_std_ppm < 1000.0
 
 
-@pytest.mark.parametrize(("stop_s", "ppm"), [(12.0, 6000.0), (25.7, 3000.0), (60.0, -2000.0)])
-def test_stretched_tier_shows_its_drift(english: Utterance, stop_s: float, ppm: float) -> None:
-    stretched = changed(english.phones, lambda t: t - 1e-6 * ppm * t)
+@pytest.mark.parametrize(
+    ("name", "stop_s", "ppm"),
+    [
+        ("phones", 12.0, 6000.0),
+        ("phones", 25.7, 3000.0),
+        ("phones", 60.0, -2000.0),
+        # Windows of the search smear these.
+        ("phones", 23.0, 20000.0),
+        ("phones", 23.0, -15000.0),
+        ("words", 25.7, 10000.0),
+        ("words", 25.7, -10000.0),
+    ],
+)
+def test_stretched_tier_shows_its_drift(
+    english: Utterance, name: str, stop_s: float, ppm: float
+) -> None:
+    # A drift counts per second of the tier's own time.
+    ratio = 1e-6 * ppm / (1.0 + 1e-6 * ppm)
+    stretched = changed(getattr(english, name), lambda t: t - ratio * (t - 0.5 * stop_s))
     pair = measured(stretched, english, stop_s)
     assert pair.accepted, pair.why
     assert pair.step_s is None
@@ -209,6 +225,30 @@ def test_step_within_twenty_seconds_is_no_drift(
     assert pair.step_s == pytest.approx(size_s, abs=0.010 if name == "phones" else 0.020)
     assert pair.step_at_ns is not None
     assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s, abs=1.0)
+
+
+@pytest.mark.parametrize("size_s", [-0.4, 0.15])
+@pytest.mark.parametrize(("name", "at_s"), [("phones", 2.4), ("phones", 23.6), ("words", 20.5)])
+def test_step_near_an_end_is_found(
+    english: Utterance, name: str, at_s: float, size_s: float
+) -> None:
+    stepped = changed(getattr(english, name), lambda t: t - (size_s if t >= at_s else 0.0))
+    pair = measured(stepped, english, 26.0)
+    assert pair.accepted, pair.why
+    assert pair.step_s is not None, f"told as {pair.offset_s} s and {pair.drift_ppm} ppm"
+    assert pair.step_std_s is not None
+    assert abs(pair.step_s - size_s) < 2.6 * pair.step_std_s
+    # Between the two sides lies a label that was stretched or cut, and there may be a pause.
+    assert pair.step_at_ns is not None
+    assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s, abs=1.2)
+
+
+def test_two_steps_are_refused(english: Utterance) -> None:
+    stepped = changed(english.phones, lambda t: t - 0.2 * (t >= 18.0) - 0.2 * (t >= 22.0))
+    pair = measured(stepped, english, 26.0)
+    assert not pair.accepted
+    assert "not the only jump" in (pair.why or "")
+    assert pair.diagnostics["steps"] == 2.0
 
 
 @pytest.mark.parametrize("drift", [-3e-3, 1e-3, 3e-3])
