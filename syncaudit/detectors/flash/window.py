@@ -144,8 +144,8 @@ class FrameWindow:
         strips = strips_of(near)
         changed = step_candidates(strips, start, stop)
         lit = lit_candidates(strips, start, stop)
-        if len(lit) < CROWDED_SHARE * (stop - start):  # else the frames beside are lit as well
-            lit = [at for at in lit if is_lit_across(near, at)]
+        is_crowded = len(lit) >= CROWDED_SHARE * (stop - start)
+        lit = [at for at in lit if is_lit_across(near, at, is_crowded=is_crowded)]
         found = sorted(frames[at].index for at in {*lit, *changed})
         self.candidates += found
         self.steps += [frames[at].index for at in changed]
