@@ -84,14 +84,13 @@ class _Equations:
     def _step_variance(self, edge: Edge) -> float:
         """Return what a step adds to the variance of an edge's offset."""
         if edge.step_s is None or edge.step_std_s is None:
-            # The edge was fitted without the step.
+            # The edge was fitted without the step. A suspect's would be instead of it.
             ends = (edge.source, edge.target)
-            return sum(
-                (0.5 * steps[c].size_s) ** 2
+            variances = [
+                sum((0.5 * steps[c].size_s) ** 2 for c in ends if c in steps)
                 for steps in (self.steps, self.suspects)
-                for c in ends
-                if c in steps
-            )
+            ]
+            return max(variances)
         if not self._stepped(edge):
             return 0.0
         # Both sides of a step are measured separately, so its variance is the sum of theirs. The
