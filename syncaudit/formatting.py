@@ -7,6 +7,7 @@ sentences, tables, pages and files (`offset_std_s`). Every screen and page state
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 MS_PER_H_PER_PPM = 3.6
 PLUS_MINUS = "± is 1 standard error"
@@ -66,6 +67,13 @@ def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:
 def word_count(n: int, noun: str) -> str:
     """Format a number with its noun: ``1 gap``, ``3 gaps``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def word_names(names: Sequence[str]) -> str:
+    """Format a list of names: ``a``, ``a and b``, ``a, b and c``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def word_rate(rate_hz: float) -> str:

@@ -69,6 +69,8 @@ class Edge:
         Step of the offset and its instant after the source clock's anchor.
     step_at_std_s : float
         Standard error of that instant.
+    slope_ppm, slope_std_ppm : float, optional
+        Rate fitted to the whole clip, significant or not, of an edge without a step.
     """
 
     index: int
@@ -86,6 +88,8 @@ class Edge:
     step_std_s: float | None = None
     step_after_s: float | None = None
     step_at_std_s: float = 0.0
+    slope_ppm: float | None = None
+    slope_std_ppm: float | None = None
 
     @property
     def is_loop(self) -> bool:
@@ -250,6 +254,7 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         and math.isfinite(m.step_s)
         and (m.step_std_s is None or math.isfinite(m.step_std_s))
     )
+    figures = m.diagnostics
     return Edge(
         index=index,
         source=s,
@@ -265,7 +270,9 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         # A step without an error of its own is known no better than the offset.
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
-        step_at_std_s=m.diagnostics.get("step_at_std_s", 0.0) if has_step else 0.0,
+        step_at_std_s=figures.get("step_at_std_s", 0.0) if has_step else 0.0,
+        slope_ppm=None if has_step else figures.get("drift_ppm", m.drift_ppm),
+        slope_std_ppm=None if has_step else figures.get("drift_std_ppm", m.drift_std_ppm),
     )
 
 

@@ -101,7 +101,7 @@ def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
     xd = network.covariance[:n, n:]
     dd = network.covariance[n:, n:]
     steps = np.zeros(n)
-    for clock, step in network.steps.items():
+    for clock, step in network.stepped.steps.items():
         steps[clock] = -step.size_s if step.is_past else step.size_s
     # Correction of [c] relative to [r]: both anchors mark the same instant.
     middle = (anchors_s[None, :] - anchors_s[:, None]) + (
@@ -115,7 +115,7 @@ def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
         moved = _difference_variance(xx + lever * (xd + xd.T) + lever**2 * dd)
         offsets.append(middle + np.where(shares_drift, drift, 0.0))
         stds.append(np.sqrt(np.where(shares_drift, moved, variance)))
-    if network.steps:
+    if network.stepped.steps:
         offsets.append(middle + steps[:, None] - steps[None, :])
         stds.append(np.sqrt(variance))
     return Spread(offset_s=np.array(offsets), std_s=np.array(stds))
@@ -161,7 +161,7 @@ def estimate_of(
         drift_gradient[n + reference] = -rate_c / rate_r**2
         gradient += 1e-6 * since_c * drift_gradient
         gradient[n + reference] -= 1e-6 * dx / rate_r**2
-    step = _relative_step(network.steps, clock, reference)
+    step = _relative_step(network.stepped.steps, clock, reference)
     # A drift that is only assumed is used, but is not a result.
     is_drift_known = has_drift and any(
         not edge.is_drift_assumed

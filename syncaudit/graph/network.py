@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.graph.adjustment import CRITICAL, Adjustment, adjust, fit
 from syncaudit.graph.edges import Edge, Graph
 from syncaudit.graph.loops import blocks_of, find_loops
-from syncaudit.graph.steps import ClockStep, attribute_steps
+from syncaudit.graph.steps import SteppedClocks, attribute_steps
 from syncaudit.model import EdgeResidual, LoopClosure
 from syncaudit.model.arrays import Floats
 
@@ -29,15 +29,15 @@ class _Equations:
         Clocks and their groups.
     edges : sequence of Edge
         Edges between different clocks.
-    steps : mapping of int to ClockStep
+    stepped : SteppedClocks
         Steps of clocks, known beforehand.
     """
 
-    def __init__(self, graph: Graph, edges: Sequence[Edge], steps: Mapping[int, ClockStep]) -> None:
+    def __init__(self, graph: Graph, edges: Sequence[Edge], stepped: SteppedClocks) -> None:
         n = len(graph.clocks)
         self.graph = graph
         self.edges = edges
-        self.steps = steps
+        self.steps, self.suspects = stepped.steps, stepped.suspects
         # The first clock of each component (group) carries no unknown: that is the gauge.
         self.x_column = self._columns(graph.component, 0)
         self.d_column = self._columns(
@@ -84,9 +84,13 @@ class _Equations:
     def _step_variance(self, edge: Edge) -> float:
         """Return what a step adds to the variance of an edge's offset."""
         if edge.step_s is None or edge.step_std_s is None:
-            # The edge was fitted without the step.
-            touched = [self.steps[c].size_s for c in (edge.source, edge.target) if c in self.steps]
-            return sum((0.5 * size) ** 2 for size in touched)
+            # The edge was fitted without the step. A suspect's would be instead of it.
+            ends = (edge.source, edge.target)
+            variances = [
+                sum((0.5 * steps[c].size_s) ** 2 for c in ends if c in steps)
+                for steps in (self.steps, self.suspects)
+            ]
+            return max(variances)
         if not self._stepped(edge):
             return 0.0
         # Both sides of a step are measured separately, so its variance is the sum of theirs. The
@@ -190,14 +194,14 @@ class Network:
     x_s: Floats
     drift_ppm: Floats
     covariance: Floats
-    steps: Mapping[int, ClockStep]
+    stepped: SteppedClocks
     residuals: tuple[EdgeResidual, ...]
     loops: list[LoopClosure]
     support: tuple[int, ...]
     chi2: tuple[tuple[int, float, float], ...]  # component, sum of squares, degrees of freedom
 
 
-def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]]) -> Network:
+def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float = 0.0) -> Network:
     """Return corrections, residuals and loops of a graph.
 
     Parameters
@@ -206,16 +210,19 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]]) -> Network:
         Clocks and edges.
     trust : sequence of tuple
         Sort key of each clock; the smallest is the most trusted.
+    span_s : float
+        Length of the clip; 0 if not known.
     """
     between = [edge for edge in graph.edges if not edge.is_loop]
-    steps = attribute_steps(between, trust.__getitem__)
-    equations = _Equations(graph, between, steps)
+    stepped = attribute_steps(between, trust.__getitem__, span_s)
+    equations = _Equations(graph, between, stepped)
     solved = equations.adjust()
     outliers = equations.outliers(solved)
-    if outliers and steps:
+    if outliers and stepped.steps:
         # A step seen only by a blamed measurement is no longer supported.
-        steps = attribute_steps([e for e in between if e.index not in outliers], trust.__getitem__)
-        equations = _Equations(graph, between, steps)
+        rest = [e for e in between if e.index not in outliers]
+        stepped = attribute_steps(rest, trust.__getitem__, span_s)
+        equations = _Equations(graph, between, stepped)
         solved = equations.adjust()
         outliers = equations.outliers(solved)
     loops = find_loops(
@@ -237,7 +244,7 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]]) -> Network:
         x_s=x,
         drift_ppm=drift,
         covariance=covariance,
-        steps=steps,
+        stepped=stepped,
         residuals=tuple(
             _loop_residual(edge) if edge.is_loop else equations.residual(edge, solved)
             for edge in graph.edges

@@ -19,6 +19,7 @@ from syncaudit.errors import UsageError, nearest_name
 from syncaudit.graph.edges import Graph, build_graph
 from syncaudit.graph.gauge import Spread, choose_reference, estimate_of, find_suspects, spread_of
 from syncaudit.graph.network import Network, solve_network
+from syncaudit.graph.steps import ClockStep
 from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement
 from syncaudit.model.arrays import Floats
 
@@ -95,7 +96,7 @@ def solve_clocks(
         (rank.get(name, len(rank)), -n_used[i], by_name[name])
         for i, name in enumerate(graph.clocks)
     ]
-    network = solve_network(graph, trust)
+    network = solve_network(graph, trust, span_s)
     tolerance = np.array([tolerance_s.get(name, math.inf) for name in graph.clocks])
     spread = spread_of(graph, network, span_s)
     voters = [i for i, name in enumerate(graph.clocks) if name not in followers]
@@ -128,16 +129,21 @@ def solve_clocks(
         components=_components(graph, n_used),
         chi2_reduced=_chi2_reduced(graph, network, chosen),
         suspects=tuple(graph.clocks[i] for i in suspects),
-        jumps={
-            graph.clocks[i]: ClockJump(
-                step_s=step.size_s,
-                step_std_s=step.std_s,
-                at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
-                is_past=step.is_past,
-            )
-            for i, step in network.steps.items()
-        },
+        jumps=_jumps(graph, network.stepped.steps),
+        step_suspects=_jumps(graph, network.stepped.suspects),
     )
+
+
+def _jumps(graph: Graph, steps: Mapping[int, ClockStep]) -> dict[str, ClockJump]:
+    return {
+        graph.clocks[i]: ClockJump(
+            step_s=step.size_s,
+            step_std_s=step.std_s,
+            at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
+            is_past=step.is_past,
+        )
+        for i, step in steps.items()
+    }
 
 
 def _unmeasured(clocks: Collection[str], stated: str | None, at_ns: int) -> ClockSolution:

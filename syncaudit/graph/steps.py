@@ -1,14 +1,21 @@
 """Find which clock stepped when several pairs saw a step.
 
-A step of clock s changes the offset of a pair (s, t) by +k, one of clock t by -k. Of all
-explanations of the steps seen, the one with the fewest stepping clocks is chosen, and a clock with
-many edges without a step is not blamed lightly.
+A step of clock s changes the offset of a pair (s, t) by +k, one of clock t by -k. Sources vouch for
+or against each other: every edge of a clock has one vote at most on whether it stepped. An edge
+that saw the step votes for it; one that saw none votes by how much better its slope through the
+clip fits the step than none. A step k at the time t after the middle of a clip of length T adds
+``6 k (T^2 / 4 - t^2) / T^3`` to the slope of a straight line (least squares with evenly spread
+information), so that an edge too noisy to see the step votes neither way. One vote is a likelihood
+ratio of 100, however far the slope is off: an edge in a hundred is wrong altogether.
+
+Of all explanations of the steps seen, the one with the fewest stepping clocks and the most votes is
+chosen. Clocks that come within one vote of it remain suspects.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +26,13 @@ from syncaudit.graph.edges import Edge
 SAME_EVENT_S = 2.0
 
 _SIGNIFICANT = 3.0
-_QUIET_EDGE = 0.5  # weight of an edge without a step against one with a step
+# Log-likelihood ratio of one vote: blaming one clock is a hundred times likelier than another.
+_VOTE = math.log(100.0)
+# Vote against a step of an edge without one that does not tell its slope: its estimator looked for
+# steps, with a power that is not known.
+_QUIET_VOTE = -0.5
+# One sigma of the slope between two clocks that do not step: quartz is good to 100 ppm each.
+_QUARTZ_PPM = 100.0 * math.sqrt(2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +77,28 @@ class ClockStep:
         return self.size_s * (is_past - self.is_past)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteppedClocks:
+    """Clocks that stepped, and those that may have stepped instead.
+
+    Parameters
+    ----------
+    steps : mapping of int to ClockStep
+        Of the clocks that are blamed.
+    suspects : mapping of int to ClockStep
+        Of the clocks that one vote more might have blamed instead.
+    """
+
+    steps: Mapping[int, ClockStep]
+    suspects: Mapping[int, ClockStep]
+
+
 def attribute_steps(
-    edges: Sequence[Edge], trust: Callable[[int], tuple[int, ...]] | None = None
-) -> dict[int, ClockStep]:
-    """Return the step of every clock that stepped.
+    edges: Sequence[Edge],
+    trust: Callable[[int], tuple[int, ...]] | None = None,
+    span_s: float = 0.0,
+) -> SteppedClocks:
+    """Return which clocks stepped.
 
     Parameters
     ----------
@@ -75,6 +106,8 @@ def attribute_steps(
         Used edges between different clocks, with and without steps.
     trust : callable, optional
         Sort key of a clock, smaller is more trusted; in a tie the least trusted is blamed.
+    span_s : float
+        Length of the clip, in the middle of which the anchors of the clocks lie; 0 if not known.
     """
     seen = [
         edge
@@ -85,15 +118,23 @@ def attribute_steps(
         and abs(edge.step_s) > _SIGNIFICANT * edge.step_std_s
     ]
     found: dict[int, ClockStep] = {}
+    suspects: dict[int, ClockStep] = {}
     for event in _events(seen):
         seen_now = {edge.index for edge in event}
         quiet = [edge for edge in edges if not edge.is_loop and edge.index not in seen_now]
-        blamed = _blame(event, quiet, trust)
-        for clock, step in _sizes(event, blamed).items():
-            known = found.get(clock)
-            if known is None or abs(step.size_s) / step.std_s > abs(known.size_s) / known.std_s:
-                found[clock] = step
-    return found
+        blamed, others = _blame(event, quiet, trust, span_s)
+        _keep_surest(found, _sizes(event, blamed))
+        for clock in others:
+            _keep_surest(suspects, _sizes(event, [clock]))
+    return SteppedClocks(steps=found, suspects=suspects)
+
+
+def _keep_surest(known: dict[int, ClockStep], steps: Mapping[int, ClockStep]) -> None:
+    """Keep the most significant step of every clock."""
+    for clock, step in steps.items():
+        other = known.get(clock)
+        if other is None or abs(step.size_s) / step.std_s > abs(other.size_s) / other.std_s:
+            known[clock] = step
 
 
 def _events(seen: Sequence[Edge]) -> list[list[Edge]]:
@@ -108,48 +149,75 @@ def _events(seen: Sequence[Edge]) -> list[list[Edge]]:
     return events
 
 
-def _signed(edge: Edge, clock: int) -> float:
-    size = edge.step_s or 0.0
-    return size if edge.source == clock else -size
-
-
 def _blame(
-    event: Sequence[Edge], quiet: Sequence[Edge], trust: Callable[[int], tuple[int, ...]] | None
-) -> list[int]:
-    """Choose clocks greedily until every step seen is explained."""
+    event: Sequence[Edge],
+    quiet: Sequence[Edge],
+    trust: Callable[[int], tuple[int, ...]] | None,
+    span_s: float,
+) -> tuple[list[int], set[int]]:
+    """Choose clocks greedily until every step seen is explained.
+
+    Returns
+    -------
+    blamed : list of int
+        The clocks chosen.
+    suspects : set of int
+        Clocks that one vote more might have chosen instead.
+    """
     blamed: list[int] = []
+    suspects: set[int] = set()
     left = list(event)
+    after_s = float(np.median([edge.step_after_s or 0.0 for edge in event]))
     while left:
         candidates = sorted({c for e in left for c in (e.source, e.target)} - set(blamed))
-        scores = {}
+        scores, explained = {}, {}
         for clock in candidates:
-            touching = [e for e in left if clock in (e.source, e.target)]
-            n_quiet = sum(1 for e in quiet if clock in (e.source, e.target))
-            scores[clock] = len(_agreeing(touching, clock)) - _QUIET_EDGE * n_quiet
+            size_s, explained[clock] = _agreeing(left, clock)
+            scores[clock] = len(explained[clock]) + sum(
+                _quiet_vote(e, _turned(size_s, e, clock), after_s, span_s)
+                for e in quiet
+                if clock in (e.source, e.target)
+            )
         best = max(scores.values())
         tied = [c for c in candidates if scores[c] >= best - 1e-9]
         clock = tied[0] if trust is None else max(tied, key=trust)
         blamed.append(clock)
-        touching = [e for e in left if clock in (e.source, e.target)]
-        explained = {e.index for e in _agreeing(touching, clock)}
-        left = [e for e in left if e.index not in explained]
+        suspects |= {c for c in candidates if scores[c] > best - 1.0}
+        indices = {e.index for e in explained[clock]}
+        left = [e for e in left if e.index not in indices]
         # What is left between two blamed clocks is the difference of their steps.
         left = [e for e in left if not (e.source in blamed and e.target in blamed)]
-    return blamed
+    return blamed, suspects - set(blamed)
 
 
-def _agreeing(touching: Sequence[Edge], clock: int) -> list[Edge]:
-    """Return the edges whose steps agree on one size for the clock, around the weighted median."""
-    if not touching:
-        return []
-    ordered = sorted(touching, key=lambda e: _signed(e, clock))
+def _turned(size_s: float, edge: Edge, clock: int) -> float:
+    """Return the step of an edge if a clock at one of its ends stepped, or the reverse."""
+    return size_s if edge.source == clock else -size_s
+
+
+def _quiet_vote(edge: Edge, size_s: float, after_s: float, span_s: float) -> float:
+    """Return the vote of an edge without a step on whether it stepped, -1 to 1."""
+    if edge.slope_ppm is None or edge.slope_std_ppm is None or not span_s > 0.0:
+        return _QUIET_VOTE
+    since_middle = min(1.0, abs(2.0 * after_s / span_s))
+    expected_ppm = 1.5e6 * size_s * (1.0 - since_middle**2) / span_s
+    std_ppm = math.hypot(edge.slope_std_ppm, _QUARTZ_PPM)
+    chi2 = [((edge.slope_ppm - each) / std_ppm) ** 2 for each in (0.0, expected_ppm)]
+    return float(np.clip(0.5 * (chi2[0] - chi2[1]) / _VOTE, -1.0, 1.0))
+
+
+def _agreeing(edges: Sequence[Edge], clock: int) -> tuple[float, list[Edge]]:
+    """Return the size of a clock's step, the weighted median, and the edges that agree on it."""
+    touching = [e for e in edges if clock in (e.source, e.target)]
+    signed = {e.index: _turned(e.step_s or 0.0, e, clock) for e in touching}
+    ordered = sorted(touching, key=lambda e: signed[e.index])
     weights = np.array([(e.step_std_s or 1.0) ** -2 for e in ordered])
     middle = ordered[int(np.searchsorted(np.cumsum(weights), 0.5 * float(weights.sum())))]
-    size = _signed(middle, clock)
-    return [
+    size_s = signed[middle.index]
+    return size_s, [
         e
         for e in touching
-        if abs(_signed(e, clock) - size)
+        if abs(signed[e.index] - size_s)
         <= 4.0 * math.hypot(e.step_std_s or 0.0, middle.step_std_s or 0.0)
     ]
 

@@ -176,6 +176,8 @@ class ClockSolution:
         reference): the smallest set that explains the offsets.
     jumps : mapping of str to ClockJump
         Of the clocks that step, possibly including the reference.
+    step_suspects : mapping of str to ClockJump
+        Of the clocks that may have stepped instead of one of these: the measurements do not decide.
     """
 
     reference: str | None
@@ -188,6 +190,7 @@ class ClockSolution:
     chi2_reduced: float | None = None
     suspects: tuple[str, ...] = field(default=())
     jumps: Mapping[str, ClockJump] = field(default_factory=dict)
+    step_suspects: Mapping[str, ClockJump] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ from syncaudit.detectors import (
     choose_increments,
 )
 from syncaudit.errors import SyncAuditError
-from syncaudit.estimators.events import why_bands_contradict
 from syncaudit.model import (
     Activity,
     CameraStream,
@@ -94,7 +93,6 @@ def detect_in_frames(
         with stages.timed("detect"):
             _keep_rotation(rotation, part)
             _keep_flashes(stream, flash.finish(), part)
-            _check_statements(stream, part)
             if frame is not None:
                 _keep_frame(frame, part)
     return part, look
@@ -174,20 +172,6 @@ def _keep_frame(detector: ImageMotionDetector, evidence: ClipEvidence) -> None:
     frame = detector.finish()
     if frame is not None and frame.start_s.size >= MIN_INCREMENTS:
         evidence.image_motions[frame.source] = frame
-
-
-def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
-    """Add a doubt about a camera whose flashes contradict the manifest."""
-    flashes = evidence.flashes.get(stream.name)
-    if isinstance(flashes, FlashEdges) and (why := why_bands_contradict(flashes)) is not None:
-        evidence.findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                source=stream.name,
-                message=f"{stream.name}: {why}",
-                severity=Severity.DOUBT if flashes.stamp_part else Severity.WARNING,
-            )
-        )
 
 
 def _keep_flashes(

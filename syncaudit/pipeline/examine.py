@@ -38,6 +38,7 @@ from syncaudit.pipeline.misplaced_files import find_misplaced_files
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.statements import contradicted_statements
 from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
@@ -226,7 +227,11 @@ def examine(
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     measurements = (*_of_dated(measured, streams), *texts.measurements)
-    found = (*record.findings, *_own_starts(evidence, measurements))
+    found = (
+        *record.findings,
+        *contradicted_statements(evidence, measurements),
+        *_own_starts(evidence, measurements),
+    )
     record = replace(record, measurements=measurements, findings=found)
     solution, verdict = conclude(clip, record, policy)
     return Examination(

@@ -19,6 +19,7 @@ from syncaudit.model import (
 )
 from syncaudit.policy.arrivals import check_arrivals
 from syncaudit.policy.case import Case, Check, CheckResult, ClockCase
+from syncaudit.policy.clock_steps import check_steps
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import check_baselines, check_contradictions
 from syncaudit.policy.coverage import check_coverage
@@ -34,6 +35,7 @@ CHECKS: tuple[Check, ...] = (
     check_contradictions,
     check_baselines,
     check_reference,
+    check_steps,
     check_arrivals,
     check_stamps,
     check_images,

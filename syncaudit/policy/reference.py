@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from statistics import median
 
-from syncaudit.formatting import word_correction
+from syncaudit.formatting import word_correction, word_names
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
 from syncaudit.policy.case import Case, Findings, defect
 from syncaudit.policy.equivalence import Equivalence, compare
@@ -42,8 +42,8 @@ def check_reference(case: Case) -> Findings:
         kinds.setdefault(clock, set()).add(case.kinds[name])
     if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
         text = (
-            f"nothing shows which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "
-            f"{reference} was trusted"
+            f"nothing shows which side is wrong, {word_names(agreeing)} or "
+            f"{word_names(solution.suspects)}: {reference} was trusted"
         )
         if len(agreeing) > len(solution.suspects):
             text += ". Sources of one kind may share an error if one computer timestamps them all"
@@ -114,9 +114,3 @@ def _offset(clock: ClockEstimate) -> float:
 
 def _std(clock: ClockEstimate) -> float:
     return clock.offset_std_s or 0.0
-
-
-def _join(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -77,6 +77,7 @@ def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:
     n_total = 0
     ids_seen: set[int] = set()
     wanted = frozenset(wanted)
+    data = _without_cut_frame(data)
     for match in _LINE.finditer(data):
         seconds, fraction, id_text, packed, spaced = match.groups()
         n_total += 1
@@ -126,6 +127,20 @@ def _key(id_text: bytes) -> int | None:
     if number > _ID_LIMIT:
         return None
     return number + EXTENDED if len(id_text) == 8 else number
+
+
+def _without_cut_frame(data: bytes) -> bytes:
+    """Return a log without the data of its last frame, if the file ends within them.
+
+    That line lacks its line feed, and has fewer data than any other frame of its identifier.
+    """
+    start = data.rfind(b"\n") + 1
+    last = _LINE.match(data, start)
+    if last is None or start == len(data):
+        return data
+    same = [m for m in _LINE.finditer(data, 0, start) if m[3] == last[3]]
+    lengths = [len((m[4] or m[5] or b"").strip()) for m in (last, *same)]
+    return data[: last.end(3)] if same and lengths[0] < min(lengths[1:]) else data
 
 
 def _faulty_lines(uri: str, data: bytes, n_good: int) -> tuple[Finding, ...]:

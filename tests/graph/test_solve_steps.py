@@ -111,6 +111,55 @@ def test_step_that_either_clock_explains_is_of_the_less_trusted(trusted: str) ->
     assert [*jumps] == [{"a": "b", "b": "a"}[trusted]]
 
 
+SLOPE_PPM = 1.5e6 * 0.03 / 20.0  # of a line through a step of 30 ms in the middle of 20 s
+
+
+def sloped(source: str, target: str, ppm: float, std_ppm: float) -> PairMeasurement:
+    figures = {"drift_ppm": ppm, "drift_std_ppm": std_ppm}
+    return pair(source, target, 0.0, diagnostics=figures)
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("slopes", "blamed", "suspects"),
+    [
+        ((0.0, 0.0), "a", []),  # they would have seen it
+        ((1.0, 1.0), "imu", []),  # they do, if not by themselves
+        ((1.0, 0.0), "a", ["imu"]),  # they contradict each other
+    ],
+)
+def test_pairs_without_a_step_vote_by_their_slope(
+    slopes: tuple[float, float], blamed: str, suspects: list[str], way: float
+) -> None:
+    middle = stepped("a", "imu", -0.03, step_at_ns=AT_NS)
+    others = [
+        sloped(name, "imu", -SLOPE_PPM * each, SLOPE_PPM / 5.0)
+        if way > 0.0
+        else sloped("imu", name, SLOPE_PPM * each, SLOPE_PPM / 5.0)
+        for name, each in zip("bc", slopes, strict=True)
+    ]
+    solution = solve([middle, *others], ["a", "b", "c", "imu"], preference=["imu"])
+    assert list(solution.jumps) == [blamed]
+    assert list(solution.step_suspects) == suspects
+
+
+def test_pair_too_noisy_to_show_a_step_clears_nobody() -> None:
+    middle = stepped("a", "imu", -0.03, step_at_ns=AT_NS)
+    noisy = [sloped(name, "imu", 0.0, 2.0 * SLOPE_PPM) for name in "bc"]
+    solution = solve([middle, *noisy], ["a", "b", "c", "imu"], preference=["imu"])
+    assert list(solution.jumps) == ["a"]
+    assert solution.step_suspects["imu"].step_s == pytest.approx(0.03)
+    # If it was the IMU, their offsets hold for one half of the clip only.
+    assert (solution.clocks["b"].offset_std_s or 0.0) > 0.01
+
+
+def test_slope_at_an_end_tells_nothing_of_a_step_there() -> None:
+    end = stepped("a", "imu", -0.03, step_at_ns=AT_NS + 10 * 10**9)
+    quiet = [sloped(name, "imu", 0.0, SLOPE_PPM / 5.0) for name in "bc"]
+    solution = solve([end, *quiet], ["a", "b", "c", "imu"], preference=["imu"])
+    assert list(solution.step_suspects) == ["imu"]
+
+
 def test_drift_that_nobody_measured_has_the_error_of_two_crystals() -> None:
     measurements = [
         pair("cam", "imu", 0.0, drift_ppm=100.0, drift_std_ppm=1.0),

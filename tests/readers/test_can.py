@@ -78,7 +78,11 @@ def test_error_and_remote_frames_are_passed_over(bus: Bus) -> None:
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ("(1.1) can0 024#0000E8", r"frames too short .* 1 of MOTION"),
+        ("(1.1) can0 024#0000E8\n", r"frames too short .* 1 of MOTION"),
+        ("(1.1) can0 024#0000E8", r"the last line \(2\) is cut off"),
+        ("(1.1) can0 024#0000E803000000", r"the last line \(2\) is cut off"),
+        ("(1.1) can0 024#", r"the last line \(2\) is cut off"),
+        ("(1.1)  can0  024   [8]  00 00 E8 03 00", r"the last line \(2\) is cut off"),
         ("(1.1) can0 02", r"the last line \(2\) is cut off"),
         (
             "garbage\nmore\n(1.2) can0 024#0000E80300000000\n",
@@ -94,6 +98,12 @@ def test_damage_of_a_log_is_a_finding(bus: Bus, tail: str, message: str) -> None
     with pytest.raises(ValueError, match=message):
         raise ValueError(finding.message)
     assert stream.channels[0].values[0, 0] == 10.0
+
+
+def test_log_without_a_final_newline_is_complete(bus: Bus) -> None:
+    stream = bus("(1.0) can0 024#0000E80300000000\n(1.1) can0 024#0000E80300000000")
+    assert stream.findings == ()
+    assert stream.time_ns.size == 2
 
 
 @pytest.mark.parametrize(

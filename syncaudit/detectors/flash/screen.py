@@ -36,8 +36,8 @@ HALF = 0.5 * MIN_LIT_BLOCKS
 # up or down its rows may have moved, as a share of the height.
 MOVING_LEVELS = 2.0
 GUARD = 1.0 / 30.0
-# Share of the excess in a moving image that must be common to the strips of a row: by chance, a
-# quarter is.
+# Share of the excess that must be common to the strips, or the blocks, of a row. By chance, one in
+# their number is; of light that reaches only `MIN_LIT_BLOCKS` of the blocks, that share is.
 COMMON_SHARE = 0.6
 # Excess is capped at this share of the background: one bright object is not the whole image.
 MAX_SHARE = 0.1
@@ -122,7 +122,7 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
     return np.asarray(common >= COMMON_SHARE * np.vecdot(cells, cells))
 
 
-def is_lit_across(levels: Singles, at: int) -> bool:
+def is_lit_across(levels: Singles, at: int, *, is_crowded: bool = False) -> bool:
     """Return whether whole rows of a frame are brighter than anything near them before and after.
 
     In still images, near means the cell itself, so that faint flashes count. In others it means as
@@ -130,22 +130,30 @@ def is_lit_across(levels: Singles, at: int) -> bool:
     it means a thirtieth of the height up or down and one column block left or right: a bumping
     horizon or a passing bright object is not a flash.
 
+    What light adds, as a share of the brightness without it, is mostly common to the blocks of a
+    row. Texture that moves brightens some blocks and darkens or spares the others.
+
     Parameters
     ----------
     levels : ndarray of float32, shape (m, n, b)
         Rows of consecutive frames in column blocks.
     at : int
         Position of the frame.
+    is_crowded : bool
+        Whether the frames beside may be lit as well, so that they do not show how far the image
+        moves: near then means the cell itself.
     """
     m, n, _ = levels.shape
     if not 0 < at < m - 1:
         return False
     before, after = levels[max(0, at - RADIUS) : at], levels[at + 1 : at + 1 + RADIUS]
     floor = np.maximum(before.min(axis=0), after.min(axis=0))
-    reach = _reach(before[-2:], after[:2])
+    reach = (0, 0) if is_crowded else _reach(before[-2:], after[:2])
     is_lit = _is_above(levels[at], _near(floor, reach)) | (levels[at] > CLIPPED_LEVEL)
-    n_rows = np.count_nonzero(is_lit.mean(axis=1) >= MIN_LIT_BLOCKS)
-    return bool(n_rows >= max(1.0, MIN_LIT_ROWS * n))
+    rows = np.flatnonzero(is_lit.mean(axis=1) >= MIN_LIT_BLOCKS)
+    if rows.size < max(1.0, MIN_LIT_ROWS * n):
+        return False
+    return bool(_is_common(levels[at, rows][None], floor[rows][None])[0])
 
 
 def _reach(before: Singles, after: Singles) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -144,7 +144,7 @@ class FrameWindow:
         strips = strips_of(near)
         changed = step_candidates(strips, start, stop)
         lit = lit_candidates(strips, start, stop)
-        if len(lit) < CROWDED_SHARE * (stop - start):  # else the frames beside are lit as well
+        if len(lit) < CROWDED_SHARE * (stop - start) or not _is_crowd(near, lit):
             lit = [at for at in lit if is_lit_across(near, at)]
         found = sorted(frames[at].index for at in {*lit, *changed})
         self.candidates += found
@@ -181,3 +181,9 @@ class FrameWindow:
                 self._changes.append(changes.mean(axis=(1, 2), dtype=np.float64))
                 self._rows.append(levels)
                 self._near.append(levels)
+
+
+def _is_crowd(levels: Singles, lit: Sequence[int]) -> bool:
+    """Return whether most of some frames are lit, though the frames beside may be lit as well."""
+    n_lit = sum(is_lit_across(levels, at, is_crowded=True) for at in lit)
+    return 2 * n_lit > len(lit)

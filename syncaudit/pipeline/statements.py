@@ -1,0 +1,49 @@
+"""Find the statements of a manifest about cameras that flashes contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from syncaudit.estimators.events import METHOD, why_bands_contradict
+from syncaudit.model import (
+    ClipEvidence,
+    Finding,
+    FlashEdges,
+    PairMeasurement,
+    ReasonCode,
+    Severity,
+)
+
+
+def contradicted_statements(
+    evidence: ClipEvidence, measured: Iterable[PairMeasurement]
+) -> Iterator[Finding]:
+    """Yield a finding for every camera whose flashes contradict its exposure and line delay.
+
+    Only flashes that another source saw too are evidence: whatever else changes in bands of rows,
+    such as texture in a shaking image, has heights of its own.
+
+    Parameters
+    ----------
+    evidence : ClipEvidence
+        With the flashes of the cameras.
+    measured : iterable of PairMeasurement
+        An accepted one of flashes has matched those of both sources, beyond chance.
+    """
+    confirmed = {
+        name
+        for pair in measured
+        if pair.accepted and pair.method == METHOD
+        for name in (pair.source, pair.target)
+    }
+    for name, flashes in evidence.flashes.items():
+        if name not in confirmed or not isinstance(flashes, FlashEdges):
+            continue
+        why = why_bands_contradict(flashes)
+        if why is not None:
+            yield Finding(
+                code=ReasonCode.MANIFEST,
+                source=name,
+                message=f"{name}: {why}",
+                severity=Severity.DOUBT if flashes.stamp_part else Severity.WARNING,
+            )
