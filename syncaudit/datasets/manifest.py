@@ -54,20 +54,10 @@ class _Row:
 
 
 def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
-    """Return the clips of a manifest.
+    """Return the clips of a manifest: JSON Lines or Parquet, a local path or any fsspec URL.
 
-    Parameters
-    ----------
-    uri : str
-        JSON Lines or Parquet file: local path or any fsspec URL.
-    limit : int, optional
-        Stop after this many clips; the rest is not checked.
-
-    Raises
-    ------
-    ManifestError
-        If the file or a row breaks the contract (formats, section 2). Files that a row names
-        are not checked.
+    With `limit`, stop after this many clips; the rest is not checked. ManifestError if the file or
+    a row breaks the contract (formats, section 2). Files that a row names are not checked.
     """
     if limit is not None and limit < 1:
         raise ManifestError(f"limit is {limit}, expected a positive number of clips")

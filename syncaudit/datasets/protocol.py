@@ -132,11 +132,7 @@ class DatasetFormat(Protocol):
         Memory does not grow with the number of clips. URIs are relative to
         ``base_uri=source.base_uri``, or returned by `Sidecars.write_table`. Sample files are not
         checked: finding their faults is up to the audit. A table that cannot be converted is named
-        in the clip unconverted, so that its reader reports the fault.
-
-        Raises
-        ------
-        ManifestError
-            If the description of the data set is broken; states file, place and remedy.
+        in the clip unconverted, so that its reader reports the fault. ManifestError, with file,
+        place and remedy, if the description of the data set is broken.
         """
         ...

@@ -34,32 +34,12 @@ def look_at_each(
     *,
     decoder: str,
 ) -> list[_Found]:
-    """Return what a function finds in every camera.
+    """Return what a function finds in every camera, in their order, whichever was ready first.
 
     The CPU decoder runs in the caller's thread, as there is one process per core. Other back ends
     get threads that live as long as the process, because each reuses its decoder from clip to
-    clip.
-
-    Parameters
-    ----------
-    look : callable
-        Called with a camera and the stages to add its time to; must not change shared state.
-    cameras : sequence of CameraStream
-        In any order.
-    stages : Stages
-        Receives the CPU time of all of them, by stage.
-    decoder : str
-        Back end, a key of `syncaudit.decode.DECODERS`.
-
-    Returns
-    -------
-    list
-        In the order of `cameras`, whichever was ready first.
-
-    Raises
-    ------
-    BaseException
-        The first error in that order, or an interrupt, after all other threads have stopped.
+    clip: `look` must not change shared state. `stages` receives the CPU time of all of them.
+    Raises the first error in that order, or an interrupt, after all other threads have stopped.
     """
     if decoder == "cpu":
         return [look(camera, stages) for camera in cameras]

@@ -49,25 +49,10 @@ def find_evidence(
     """Find the evidence in every stream.
 
     With a gyroscope on board, the rotation of cameras is tracked only where it constrains their
-    delay most (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest.
-
-    Parameters
-    ----------
-    streams : mapping of str to Stream
-        By source name.
-    stages : Stages
-        Receives the time of ``decode`` and ``detect``.
-    wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
-        Frames to look at, for cameras of which not all are.
-    decoder : str
-        Back end, a key of `syncaudit.decode.DECODERS`.
-    is_thorough : bool
-        Track every frame of every camera.
-
-    Returns
-    -------
-    ClipEvidence
-        Damaged frames become findings; whatever could be decoded is used.
+    delay most (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest, and
+    `is_thorough` every frame of every camera. `wanted`, of shape (n_frames,), are the frames to
+    look at, for cameras of which not all are. `decoder` is a key of `syncaudit.decode.DECODERS`.
+    Damaged frames become findings; whatever could be decoded is used.
     """
     evidence = ClipEvidence()
     looks: list[ImageAuditPass] = []
@@ -117,14 +102,7 @@ def track_all_frames(
 ) -> None:
     """Decode cameras again and track the rotation between all of their frames.
 
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        Receives the rotations, replacing those that it has.
-    names : iterable of str
-        Cameras of `streams`.
-    streams, stages, wanted, decoder
-        As for `find_evidence`.
+    `evidence` receives the rotations, replacing those that it has; the rest as for `find_evidence`.
     """
     names = tuple(names)
     evidence.sampled.difference_update(names)
