@@ -7,6 +7,7 @@ sentences, tables, pages and files (`offset_std_s`). Every screen and page state
 from __future__ import annotations
 
 import math
+import signal
 
 MS_PER_H_PER_PPM = 3.6
 PLUS_MINUS = "± is 1 standard error"
@@ -141,3 +142,11 @@ def rounded(value: float, std: float) -> tuple[str, str]:
         exponent -= 1
     decimals = max(0, -exponent)
     return f"{value:.{decimals}f}", f"{std:.{decimals}f}"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal that ended a process."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
