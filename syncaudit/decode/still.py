@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.image_file import image_bytes
 from syncaudit.decode.spans import has_clock, in_ns, packets_of
+from syncaudit.decode.stored import image_bytes
 from syncaudit.model import FrameFiles
 
 # Maximum number of frames decoded from a key frame on: one image is not worth more.

@@ -10,8 +10,7 @@ from syncaudit_gui.widgets.covers import KeySheet, Message, StartPage
 from syncaudit_gui.widgets.elided import ElidedLabel
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.filmstrip import Filmstrip
-from syncaudit_gui.widgets.lane_view import LaneView
-from syncaudit_gui.widgets.ruler import Ruler
+from syncaudit_gui.widgets.lane_view import LaneView, Ruler
 from syncaudit_gui.widgets.side_panels import AuditPanel, EventsPanel, LabelBar
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
 from syncaudit_gui.widgets.theme import Theme
