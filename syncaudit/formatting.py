@@ -42,15 +42,7 @@ def word_correction(offset_s: float, std_s: float | None = None) -> str:
 
 
 def word_offset(name: str, offset_s: float, offset_std_s: float | None = None) -> str:
-    """Describe an offset: ``cam_rear timestamps 35.1 ± 0.6 ms early``.
-
-    Parameters
-    ----------
-    name : str
-        Source or clock.
-    offset_s, offset_std_s : float
-        What must be added to its timestamps, and the standard error.
-    """
+    """Describe what must be added to timestamps: ``cam_rear timestamps 35.1 ± 0.6 ms early``."""
     return f"{name} timestamps {word_correction(offset_s, offset_std_s)}"
 
 

@@ -104,20 +104,11 @@ class DatasetFormat(Protocol):
     """An importer of one data set format.
 
     Instances hold no state: everything is in the arguments, and `clips` may be called again.
-
-    Attributes
-    ----------
-    name : str
-        Name in ``syncaudit manifest NAME``; lower case.
-    summary : str
-        One-line description for users.
-    takes_rules : bool
-        Whether it uses ``--rules``.
     """
 
-    name: str
-    summary: str
-    takes_rules: bool
+    name: str  # in ``syncaudit manifest NAME``; lower case
+    summary: str  # one line for users
+    takes_rules: bool  # whether it uses ``--rules``
 
     def probe(self, source: Source) -> str | None:
         """Return why `source` is not in this format, or None if it is.
