@@ -33,7 +33,7 @@ from syncaudit.decode.container import list_frames, open_container, video_stream
 from syncaudit.decode.nvdec import NvdecDecoder, byte_stream, packet_data
 from syncaudit.model import CameraSpec, Clip, FrameFiles
 from syncaudit.pipeline import audit
-from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
+from syncaudit.pipeline.evidence import CAMERAS_AT_ONCE
 
 # Share of the bound, and host CPU time per frame (issue 25).
 TARGET_SHARE = 0.6

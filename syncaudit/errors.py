@@ -25,16 +25,8 @@ def _cut_inside(path: str) -> str:
 class SyncAuditError(Exception):
     """Base of every error that syncaudit expects and words for users.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, with the place.
-    path : str, optional
-        File or URI concerned.
-    source : str, optional
-        Source (stream) of the clip concerned.
-    hint : str, optional
-        What to do about it.
+    The message states what is wrong, with the place; `path` is the file or URI concerned, `source`
+    the stream of the clip, `hint` what to do about it.
     """
 
     def __init__(
@@ -110,15 +102,9 @@ class MachineError(SyncAuditError):
 class ClipInputError(SyncAuditError):
     """A clip's data are defective; it becomes a finding of that clip.
 
+    `code` is a stable reason code of the public contract (`syncaudit.model.ReasonCode`).
     If raised while an error of the machine is handled (a full disk, a server that is down), its
     `machine_fault` describes what was wrong, and it must not become a finding.
-
-    Parameters
-    ----------
-    message, path, source, hint
-        As for `SyncAuditError`.
-    code : str
-        Stable reason code of the public contract (`syncaudit.model.ReasonCode`).
     """
 
     def __init__(
@@ -140,20 +126,7 @@ class StreamReadError(ClipInputError, OSError):
 
 
 def nearest_name(wrong: str, known: Iterable[str]) -> str:
-    """Return a sentence that suggests the nearest of `known` for `wrong`.
-
-    Parameters
-    ----------
-    wrong : str
-        What the user wrote.
-    known : iterable of str
-        The closed set it should have come from.
-
-    Returns
-    -------
-    str
-        ``"Did you mean 'x'?"`` or the list of members.
-    """
+    """Return a sentence that suggests the nearest of `known` for `wrong`, or lists the members."""
     members = sorted(known)
     close = difflib.get_close_matches(wrong, members, n=1)
     if close:

@@ -7,6 +7,7 @@ sentences, tables, pages and files (`offset_std_s`). Every screen and page state
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Sequence
 
 MS_PER_H_PER_PPM = 3.6
@@ -42,15 +43,7 @@ def word_correction(offset_s: float, std_s: float | None = None) -> str:
 
 
 def word_offset(name: str, offset_s: float, offset_std_s: float | None = None) -> str:
-    """Describe an offset: ``cam_rear timestamps 35.1 ± 0.6 ms early``.
-
-    Parameters
-    ----------
-    name : str
-        Source or clock.
-    offset_s, offset_std_s : float
-        What must be added to its timestamps, and the standard error.
-    """
+    """Describe what must be added to timestamps: ``cam_rear timestamps 35.1 ± 0.6 ms early``."""
     return f"{name} timestamps {word_correction(offset_s, offset_std_s)}"
 
 
@@ -149,3 +142,11 @@ def rounded(value: float, std: float) -> tuple[str, str]:
         exponent -= 1
     decimals = max(0, -exponent)
     return f"{value:.{decimals}f}", f"{std:.{decimals}f}"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal that ended a process."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -26,11 +26,8 @@ _Member = TypeVar("_Member", bound=_Named)
 def with_added(built_in: Iterable[_Member], group: str) -> tuple[_Member, ...]:
     """Return the members of a table, followed by those that other packages add.
 
-    Raises
-    ------
-    UsageError
-        If one of another package cannot be imported, is of another type, or has a name that is
-        taken: otherwise clips would pass or fail without its checks.
+    UsageError if one of another package cannot be imported, is of another type, or has a name that
+    is taken: otherwise clips would pass or fail without its checks.
     """
     found = {each.name: each for each in built_in}
     kind = type(next(iter(found.values())))

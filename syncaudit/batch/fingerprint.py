@@ -46,13 +46,8 @@ def fingerprint_of(
     clip whose first half is unchanged is judged again without its files.
 
     `settings` are further arguments of the audit that change what is measured; `judged_by` is the
-    `policy_half` of `policy`, for callers that ask about many clips.
-
-    Returns
-    -------
-    str or None
-        Hexadecimal digests joined by a hyphen; None if a remote file cannot be queried, so that
-        nothing is reused.
+    `policy_half` of `policy`, for callers that ask about many clips. The digests are hexadecimal,
+    joined by a hyphen; None if a remote file cannot be queried, so that nothing is reused.
     """
     files: dict[str, object] = {}
     named: list[str] = []

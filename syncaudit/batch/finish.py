@@ -6,6 +6,9 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from typing import Any
+
+import numpy as np
 
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
@@ -14,11 +17,11 @@ from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split
 from syncaudit.batch.recordings import pool_recordings, write_recordings
-from syncaudit.batch.repeated_clips import repeated_clips
 from syncaudit.batch.summary import BatchSummary, Tally
 from syncaudit.batch.tables import write_parquet
-from syncaudit.model import Clip
+from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.policy import Policy
+from syncaudit.readers.uris import resolve
 from syncaudit.report import Thumbnail, ThumbnailMaker, write_report
 from syncaudit.writing import sync_folder
 
@@ -132,3 +135,82 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+# Number of clips listed in the summary; all are counted.
+MAX_NAMED = 20
+# Fields that determine which part of which files a source is; any others may differ.
+_PARTS = (
+    "kind",
+    "stream",
+    "rows",
+    "picture_rows",
+    "pts_ns",
+    "stamps",
+    "columns",
+    "signals",
+    "tier",
+)
+_FILES = ("uri", "timestamps")
+
+
+def repeated_clips(clips: Sequence[Clip]) -> dict[str, Any] | None:
+    """Return the clips that repeat the data of an earlier clip; None if there are none.
+
+    A clip repeats another if one of its cameras has the same part of the same files in the same
+    window, or if all of its sources do. Logs and sound shared by the clips of one recording are
+    normal, and so is one file in several windows. Eight bytes per camera and clip are held.
+
+    ``clips`` counts the clips that repeat another; ``first`` lists the first of them with
+    ``clip_id``, ``same_as``, and ``source``, the camera (None: all sources).
+    """
+    owners: list[int] = []
+    hashes: list[int] = []
+    for index, clip in enumerate(clips):
+        keys = _keys(clip)
+        owners += [index] * len(keys)
+        hashes += [hash(key) for key in keys]
+    _, group, counts = np.unique(
+        np.array(hashes, np.int64), return_inverse=True, return_counts=True
+    )
+    seen: dict[object, int] = {}
+    repeats: dict[int, tuple[int, str | None]] = {}
+    for index in np.unique(np.array(owners, np.int64)[counts[group] > 1]).tolist():
+        for key, name in _keys(clips[index]).items():
+            first = seen.setdefault(key, index)
+            if first != index:
+                repeats.setdefault(index, (first, name))
+    if not repeats:
+        return None
+    named = list(repeats.items())[:MAX_NAMED]
+    return {
+        "clips": len(repeats),
+        "first": [
+            {"clip_id": clips[index].clip_id, "same_as": clips[first].clip_id, "source": name}
+            for index, (first, name) in named
+        ],
+    }
+
+
+def _keys(clip: Clip) -> Mapping[object, str | None]:
+    """Return the keys that identify the data of a clip: one per camera, and one of all sources."""
+    window = (clip.start_ns, clip.end_ns)
+    parts = {name: _part(spec, clip.base_uri) for name, spec in clip.sources.items()}
+    keys: dict[object, str | None] = {
+        (window, parts[name]): name
+        for name, spec in clip.sources.items()
+        if isinstance(spec, CameraSpec)
+    }
+    if parts:
+        keys.setdefault((window, *sorted(parts.values())), None)
+    return keys
+
+
+def _part(spec: SourceSpec, base_uri: str) -> str:
+    files = [str(uri) and resolve(str(uri), base_uri) for uri in _values(spec, _FILES) if uri]
+    text = getattr(spec, "text", None)
+    return repr((files, text, _values(spec, _PARTS)))
+
+
+def _values(spec: SourceSpec, names: Sequence[str]) -> list[object]:
+    return [getattr(spec, name, None) for name in names]

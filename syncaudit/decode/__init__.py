@@ -22,26 +22,11 @@ DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
 
 
 def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
-    """Decode the frames of a camera in order.
+    """Decode the frames of a camera in order; close the iterator if you stop early.
 
-    Parameters
-    ----------
-    files : FrameFiles
-        Where the frames are stored.
-    decoder : str
-        Back end, a key of `DECODERS`; the CPU decodes whatever it cannot.
-
-    Returns
-    -------
-    LumaFrames
-        Iterator of `Frame`; close it (or use ``with``) if you stop early.
-
-    Raises
-    ------
-    UsageError
-        If the back end is unknown.
-    StreamReadError
-        If the file cannot be opened as video at all; later damage is counted instead.
+    `decoder` is a key of `DECODERS`; the CPU decodes whatever it cannot. UsageError if there is no
+    such back end, StreamReadError if the file cannot be opened as video at all; later damage is
+    counted instead.
     """
     if decoder not in DECODERS:
         raise UsageError(

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.frame import Frame, white_of
-from syncaudit.decode.image_file import image_bytes, image_error
 from syncaudit.decode.luma import DecodeTally, LumaFrames
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
-from syncaudit.decode.stored import stored_images
+from syncaudit.decode.stored import image_bytes, image_error, stored_images
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.model import FrameFiles

@@ -18,14 +18,8 @@ class DeviceBatch:
 
     What is requested for one frame is computed for all of them and copied to the host, since it
     will be requested for the others too: one launch and one wait for the device, not one each.
-    If the memory of the device is full, the host computes.
-
-    Parameters
-    ----------
-    planes : torch.Tensor
-        The frames.
-    in_stream : callable, optional
-        Returns the context of the CUDA stream in which the planes were written.
+    If the memory of the device is full, the host computes. `in_stream` returns the context of the
+    CUDA stream in which the planes were written.
     """
 
     def __init__(self, planes: Any, in_stream: _InStream = nullcontext) -> None:

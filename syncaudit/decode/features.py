@@ -16,21 +16,10 @@ from numpy.typing import NDArray
 
 
 def block_sums(luma: Any, n_blocks: int, every: int = 1) -> Any:
-    """Return sums along rows, in blocks of columns of equal width.
+    """Return sums of every n-th row of planes (..., height, width), in blocks of columns.
 
-    Parameters
-    ----------
-    luma : array of uint8, shape (..., height, width)
-        Luma planes.
-    n_blocks : int
-        Blocks side by side, at most as many as columns; left-over columns are not summed.
-    every : int
-        Sum only every n-th row, starting at the first.
-
-    Returns
-    -------
-    array of int32, shape (..., ceil(height / every), n_blocks)
-        Exact up to 8.4 million pixels per block.
+    Blocks have equal width; left-over columns are not summed. The sums are int32, shape
+    (..., ceil(height / every), n_blocks): exact up to 8.4 million pixels per block.
     """
     width = luma.shape[-1] // n_blocks
     chosen = luma[..., ::every, : n_blocks * width]
@@ -48,19 +37,9 @@ def _block_sums(luma: NDArray[np.uint8], n_blocks: int, width: int) -> NDArray[n
 
 
 def reduced(luma: Any, factor: int) -> Any:
-    """Return planes at a fraction of their size, each pixel the mean of a square.
+    """Return planes (..., height, width) at 1 / `factor` of their size, the means of squares.
 
-    Parameters
-    ----------
-    luma : array of uint8, shape (..., height, width)
-        Luma planes; trailing rows and columns that do not fill a square are left out.
-    factor : int
-        Side of the squares.
-
-    Returns
-    -------
-    array of uint8, shape (..., height // factor, width // factor)
-        The planes themselves for factor 1.
+    Trailing rows and columns that do not fill a square are left out; factor 1 returns the planes.
     """
     if factor == 1:
         return luma

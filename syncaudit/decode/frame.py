@@ -22,12 +22,8 @@ _ONE = Fraction(1)
 def white_of(pixel_format: str, color_range: int) -> int:
     """Return the luma of white: video range unless stated otherwise.
 
-    Parameters
-    ----------
-    pixel_format : str
-        FFmpeg's name; grey, and formats converted to it, are full range.
-    color_range : int
-        FFmpeg's number, 0 if the stream does not state it.
+    Grey, and formats converted to it, are full range; `color_range` is FFmpeg's number, 0 if the
+    stream does not state it.
     """
     is_video = pixel_format.startswith(("yuv", "nv", "p0")) and not pixel_format.startswith("yuvj")
     return VIDEO_WHITE if is_video and color_range != _FULL_RANGE else FULL_WHITE

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.image_file import image_bytes
 from syncaudit.decode.spans import has_clock, in_ns, packets_of
+from syncaudit.decode.stored import image_bytes
 from syncaudit.model import FrameFiles
 
 # Maximum number of frames decoded from a key frame on: one image is not worth more.
@@ -19,27 +19,11 @@ _MAX_DECODED = 300
 
 
 def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArray[np.uint8] | None:
-    """Return one image, or None if it is unavailable.
+    """Return one image, uint8 of shape (height, width, 3) in blue, green, red, or None.
 
-    Parameters
-    ----------
-    files : FrameFiles
-        Where the images are stored.
-    index : int
-        Index among single images, from 0.
-    pts_ns : int, optional
-        Presentation time in a video; the last frame at or before it is taken, within 300 frames
-        of its key frame. None takes the first frame.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3), or None
-        Blue, green, red.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened as video at all.
+    `index` is that among single images, from 0. Of a video, the last frame at or before the
+    presentation time `pts_ns` is taken, within 300 frames of its key frame; None takes the first
+    frame. StreamReadError if the file cannot be opened as video at all.
     """
     if files.is_images:
         return _image(files.paths[index])

@@ -1,14 +1,18 @@
-"""Read images one by one from a column of a Parquet file, as in Hugging Face data sets."""
+"""Read encoded images one by one: from files, and from a column of a Parquet file."""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.errors import StreamReadError, one_line
+from syncaudit.limits import IMAGE_BYTES, IMAGE_PIXELS
 from syncaudit.model import FrameFiles
 
 if TYPE_CHECKING:
@@ -128,3 +132,27 @@ def broken_parquet(path: str, error: Exception) -> StreamReadError:
         path=path,
         hint="Write or copy it again.",
     )
+
+
+def image_bytes(path: str) -> bytes:
+    """Return the content of a file.
+
+    Raises OSError if it cannot be read, is not a regular file (a pipe or device may never end), or
+    is too large.
+    """
+    status = os.stat(path)  # noqa: PTH116  # for every image of every clip
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("is not a regular file")
+    if status.st_size > IMAGE_BYTES:
+        raise OSError(f"holds {status.st_size >> 20} MiB, too large for an image")
+    return Path(path).read_bytes()
+
+
+def image_error(error: Exception) -> str:
+    """Describe why OpenCV does not decode an image."""
+    if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is allocated
+        return (
+            f"it claims more than {IMAGE_PIXELS >> 20} million pixels, the most that are "
+            "decoded; if it has them, store it smaller"
+        )
+    return one_line(error)

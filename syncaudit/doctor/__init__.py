@@ -8,10 +8,8 @@ from types import MappingProxyType
 
 from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.machine import probe_machine
-from syncaudit.doctor.packages import probe_extras, probe_versions
-from syncaudit.doctor.speech import probe_speech
+from syncaudit.doctor.packages import probe_extras, probe_speech, probe_versions, probe_viewer
 from syncaudit.doctor.symptom import Status, Symptom
-from syncaudit.doctor.viewer import probe_viewer
 
 __all__ = ["GROUPS", "Probe", "Status", "Symptom", "examine_machine"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from syncaudit.formatting import signal_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +38,9 @@ def ask_python(
     if done.returncode == 0:
         return Answer(is_ok=True, said=done.stdout.decode("utf-8", "replace").strip("\n"))
     if done.returncode < 0:
-        return Answer(is_ok=False, said=f"it crashed ({_signal_name(-done.returncode)})")
+        return Answer(is_ok=False, said=f"it crashed ({signal_name(-done.returncode)})")
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return Answer(is_ok=False, said=_last_error(lines) or f"exit code {done.returncode}")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _last_error(lines: list[str]) -> str:

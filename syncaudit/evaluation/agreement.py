@@ -55,19 +55,15 @@ class Agreement:
 
     @property
     def recall(self) -> tuple[float | None, float, float]:
-        """Share of the bad clips of the run that the filter rejects, with bounds.
+        """Share of the bad clips of the run that the filter rejects: estimate, lowest, highest.
 
         Labels are drawn verdict by verdict (`syncaudit sample`), so each verdict is weighted with
         its clips in the run: N_reject p_reject / sum N_v p_v, where p_v is the share of labelled
         clips of verdict v that are bad (a stratified estimate, W. G. Cochran, "Sampling
-        Techniques", 1977). The bounds put every p_v at its worst end; together these hold with
-        95 % (Bonferroni), so the interval is conservative. Assumes that the labelled clips of
-        every verdict were drawn at random.
-
-        Returns
-        -------
-        tuple of float
-            Estimate (None if a verdict has no label, or nothing is bad), lowest, highest.
+        Techniques", 1977). The bounds put every p_v at its worst end; together these hold with 95 %
+        (Bonferroni), so the interval is conservative. Assumes that the labelled clips of every
+        verdict were drawn at random. The estimate is None if a verdict has no label, or nothing is
+        bad.
         """
         present = [verdict for verdict in Verdict if self.n_clips[verdict]]
         level = 1.0 - (1.0 - LEVEL) / max(len(present), 1)

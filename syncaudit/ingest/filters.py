@@ -16,14 +16,8 @@ _Sample = TypeVar("_Sample")
 class PassedDataset(Generic[_Sample]):
     """Map-style data set (PyTorch, or anything with a length) without clips that did not pass.
 
-    Parameters
-    ----------
-    dataset : sequence
-        The data set, with `len` and integer indices.
-    verdicts : VerdictIndex
-        Decides which clips are admitted.
-    clip_ids : sequence of str, or callable
-        Clip id of every sample, or a function from index to clip id that does not read samples.
+    `clip_ids` holds the clip id of every sample, or is a function from index to clip id that does
+    not read samples.
     """
 
     def __init__(
@@ -49,18 +43,9 @@ class PassedDataset(Generic[_Sample]):
 
 
 class PassedStream(Generic[_Sample]):
-    """Iterable data set without clips that did not pass.
+    """Iterable data set without clips that did not pass; `clip_id_of` returns that of a sample.
 
     PyTorch's loader requires an `IterableDataset`: `syncaudit.ingest.torch_stream` makes one.
-
-    Parameters
-    ----------
-    dataset : iterable
-        The samples.
-    verdicts : VerdictIndex
-        Decides which clips are admitted.
-    clip_id_of : callable
-        Clip id of a sample.
     """
 
     def __init__(
@@ -85,11 +70,7 @@ def torch_stream(
     """Return an `IterableDataset` without clips that did not pass; arguments as for `PassedStream`.
 
     The wrapped `IterableDataset` splits its work among the loader's workers as before.
-
-    Raises
-    ------
-    MissingExtraError
-        If PyTorch is not installed.
+    MissingExtraError if PyTorch is not installed.
     """
     try:
         from torch.utils.data import IterableDataset
@@ -119,12 +100,7 @@ def passed_samples(
 ) -> Callable[[Iterable[Mapping[str, Any]]], Iterator[Mapping[str, Any]]]:
     """Return a stage for WebDataset pipelines: ``WebDataset(urls).compose(passed_samples(v))``.
 
-    Parameters
-    ----------
-    verdicts : VerdictIndex
-        Decides which clips are admitted.
-    clip_id_of : callable, optional
-        Clip id of a sample; default ``shard/key``, or the key if only that has a verdict.
+    By default the clip id is ``shard/key``, or the key if only that has a verdict.
     """
 
     def known_id(sample: Mapping[str, Any]) -> str:
@@ -140,12 +116,7 @@ def passed_samples(
 class PassedRows:
     """Row predicate for Ray Data and Hugging Face: ``ds.filter(PassedRows(verdicts))``.
 
-    Parameters
-    ----------
-    verdicts : VerdictIndex
-        Decides which clips are admitted. It is sent to the workers with the predicate.
-    column : str
-        Column with the clip id.
+    The verdicts are sent to the workers with it. `column` holds the clip ids.
     """
 
     def __init__(self, verdicts: VerdictIndex, column: str = "clip_id") -> None:
@@ -161,12 +132,7 @@ class PassedBatches:
     """Batch function for Ray Data: ``ds.map_batches(PassedBatches(verdicts))``.
 
     Takes dictionaries of arrays, Arrow tables and pandas frames, and returns the same type without
-    the rows that are not admitted.
-
-    Parameters
-    ----------
-    verdicts, column
-        As for `PassedRows`.
+    the rows that are not admitted; arguments as for `PassedRows`.
     """
 
     def __init__(self, verdicts: VerdictIndex, column: str = "clip_id") -> None:

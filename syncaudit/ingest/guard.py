@@ -25,22 +25,12 @@ class BadSampleError(SyncAuditError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """Requirements on a field of a sample; None is not checked.
+    """Requirements on a field of a sample; None is not checked."""
 
-    Parameters
-    ----------
-    shape : tuple of int or None, optional
-        Lengths of the axes; None accepts any.
-    dtype : str, optional
-        Name of the type, such as ``float32``.
-    low, high : float, optional
-        Smallest and largest value allowed.
-    """
-
-    shape: tuple[int | None, ...] | None = None
-    dtype: str | None = None
-    low: float | None = None
-    high: float | None = None
+    shape: tuple[int | None, ...] | None = None  # lengths of the axes; None accepts any
+    dtype: str | None = None  # name of the type, such as ``float32``
+    low: float | None = None  # smallest value allowed
+    high: float | None = None  # largest value allowed
 
 
 def guard(
@@ -106,23 +96,12 @@ def guard(
 
 
 def bisect(samples: Sequence[_Sample], breaks: Callable[[list[_Sample]], object]) -> list[_Sample]:
-    """Return a minimal part of a batch that still breaks a function.
+    """Return a minimal part of a batch that still breaks a function; [] if the batch does not.
 
+    `breaks` raises or returns non-finite values. Removing any one of the samples returned fixes it.
     Leaves out halves at first, then ever smaller parts (delta debugging; Zeller, Hildebrandt,
     "Simplifying and isolating failure-inducing input", IEEE Trans. Software Engineering 28, 2002).
     One guilty sample among n takes about 2 log2(n) calls.
-
-    Parameters
-    ----------
-    samples : sequence
-        The batch.
-    breaks : callable
-        Takes a list of samples; breaks by raising or by returning non-finite values.
-
-    Returns
-    -------
-    list
-        Removing any one of these samples fixes it; empty if the whole batch does not break.
     """
     if not _breaks(breaks, list(samples)):
         return []

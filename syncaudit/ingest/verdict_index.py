@@ -122,10 +122,7 @@ class VerdictIndex:
     def admits(self, clip_id: str) -> bool:
         """Return whether samples of a clip are admitted; count those that are not.
 
-        Raises
-        ------
-        UnknownClipError
-            If the clip has no verdict, unless the index was told to drop such clips.
+        UnknownClipError if the clip has no verdict, unless the index was told to drop such clips.
         """
         if clip_id in self._without:
             self.dropped["leaked"] += 1

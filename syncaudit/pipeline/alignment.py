@@ -26,40 +26,21 @@ _SAME_S, _OTHER_S = 0.050, 0.100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Aligners to try, in order, and why the others are not used.
+    """Aligners to try, in order, and why the others are not used."""
 
-    Parameters
-    ----------
-    aligners : tuple of Aligner
-        At least one.
-    passed_over : tuple of str
-        Why each of the others cannot be used here.
-    """
-
-    aligners: tuple[Aligner, ...]
-    passed_over: tuple[str, ...] = ()
+    aligners: tuple[Aligner, ...]  # at least one
+    passed_over: tuple[str, ...] = ()  # why each of the others cannot be used here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedAlignment:
-    """An alignment that was compared with its audio.
-
-    Parameters
-    ----------
-    alignment : Alignment
-        Result of the aligner.
-    measurement : PairMeasurement
-        The tier against the audio, by an estimator that is independent of the aligner.
-    is_verified : bool
-        Whether anything confirms it.
-    why : str
-        What confirms it, or why nothing can.
-    """
+    """An alignment that was compared with its audio."""
 
     alignment: Alignment
+    # of the tier against the audio, by an estimator that is independent of the aligner
     measurement: PairMeasurement
-    is_verified: bool
-    why: str
+    is_verified: bool  # whether anything confirms it
+    why: str  # what confirms it, or why nothing can
 
 
 def choose_aligners(
@@ -67,23 +48,9 @@ def choose_aligners(
 ) -> Choice:
     """Return the aligner called `name`, or with ``auto`` all that can be used here.
 
-    Parameters
-    ----------
-    name : str
-        ``auto``, or a name of `syncaudit.speech.aligners.ALIGNERS`.
-    language : str
-        Of the text.
-    is_phones : bool
-        Whether the text is given as phones.
-    is_one_enough : bool
-        Whether to stop at the first that can be used: checking the others takes seconds.
-
-    Raises
-    ------
-    UsageError
-        If no aligner has that name.
-    SyncAuditError
-        If it, or every one, cannot be used here; the error names what to install.
+    `is_phones`: the text is given as phones. `is_one_enough`: stop at the first that can be used,
+    since checking the others takes seconds. UsageError if no aligner has that name; SyncAuditError,
+    with what to install, if it, or every one, cannot be used here.
     """
     if name != AUTO and name not in ALIGNERS:
         raise UsageError(f"no aligner named '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS]))
@@ -111,18 +78,8 @@ def align_and_judge(
 ) -> list[JudgedAlignment | AlignmentError]:
     """Align utterances and judge each result; what one aligner cannot do, the next one tries.
 
-    Parameters
-    ----------
-    utterances : sequence of Utterance
-        All of one language, all words or all phones.
-    choice : Choice
-        From `choose_aligners`.
-
-    Returns
-    -------
-    list
-        For each utterance a judged alignment, or the error that explains why there is no usable
-        one.
+    All are of one language, all words or all phones. Returns for each a judged alignment, or the
+    error that explains why there is no usable one.
     """
     outcomes: list[JudgedAlignment | AlignmentError | None] = [None] * len(utterances)
     for aligner in choice.aligners:
@@ -212,24 +169,11 @@ def _stream(utterance: Utterance) -> AudioStream:
 def measure_tier(
     tier: Tier, audio: AudioStream, *, name: str = "tier", max_offset_s: float = 2.0
 ) -> PairMeasurement:
-    """Measure the offset of a tier of phones or words from its audio.
+    """Measure the offset of a tier, in seconds of the audio file, from its audio.
 
-    Parameters
-    ----------
-    tier : Tier
-        In seconds of the audio file.
-    audio : AudioStream
-        Audio to measure it against.
-    name : str
-        Name of the tier in the result.
-    max_offset_s : float
-        Largest offset to search, either sign.
-
-    Returns
-    -------
-    PairMeasurement
-        `offset_s` is what to add to the tier's times; refused with a reason if it cannot be
-        determined, or if the tier does not belong to the audio.
+    `name` is that of the tier in the result; offsets up to `max_offset_s`, either sign, are
+    searched. `offset_s` is what to add to the tier's times; refused with a reason if it cannot be
+    determined, or if the tier does not belong to the audio.
     """
     at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
     spoken = spoken_tier(tier, source=name, audio=audio.name)

@@ -58,27 +58,11 @@ def detect_in_frames(
 ) -> tuple[ClipEvidence, ImageAuditPass | None]:
     """Return what happened in one camera, and the audit of its frames.
 
-    Parameters
-    ----------
-    stream : CameraStream
-        The camera.
-    stages : Stages
-        Receives the time of ``decode`` and ``detect``.
-    gyro : Activity, optional
-        Angular rate that shows where rotation is most informative; None: track it throughout.
-    is_robot : bool
-        Whether the motion in the frames is to be compared with a robot's state.
-    wanted : mapping of str to ndarray of bool, shape (n_frames,)
-        Frames to look at, for cameras of which not all are.
-    decoder : str
-        Back end, a key of `syncaudit.decode.DECODERS`.
-
-    Returns
-    -------
-    evidence : ClipEvidence
-        Of this camera alone.
-    look : ImageAuditPass or None
-        None if there are no frames, or they cannot be read.
+    The audit is None if there are no frames, or they cannot be read. The rotation is tracked where
+    the angular rate `gyro` shows that it is most informative, without it throughout. `is_robot`:
+    the motion in the frames is to be compared with a robot's state. `wanted`, shape (n_frames,),
+    are the frames to look at, for cameras of which not all are. `decoder` is a key of
+    `syncaudit.decode.DECODERS`.
     """
     part = ClipEvidence()
     seen = wanted.get(stream.name)

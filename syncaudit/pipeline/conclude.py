@@ -25,16 +25,7 @@ def conclude(
 ) -> tuple[ClockSolution, ClipVerdict]:
     """Return clocks and verdict of a clip that was already measured; no file is opened.
 
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    record : ClipRecord
-        What was measured on it.
-    policy : Policy
-        What to judge by.
-    common : CommonOffsets, optional
-        Offsets shared by all clips of its data set: a clock that departs from them is blamed.
+    A clock that departs from `common`, the offsets shared by all clips of its data set, is blamed.
     """
     began = time.process_time()
     solution = solve_record(clip, record, policy, common=common)

@@ -55,35 +55,18 @@ class _PairOffsets:
 
 @dataclass(frozen=True, slots=True)
 class _Agreement:
-    """What recordings agree on.
-
-    Parameters
-    ----------
-    effects : RandomEffects
-        Of the recordings.
-    systematic_s : float
-        Typical systematic part of an error.
-    share : dict of int to float
-        By clip: probability that it shares the common offset.
-    offset_s : dict of int to float
-        By clip: the offset that it measured.
-    """
+    """What recordings agree on."""
 
     effects: RandomEffects
-    systematic_s: float
-    share: dict[int, float]
-    offset_s: dict[int, float]
+    systematic_s: float  # typical systematic part of an error
+    share: dict[int, float]  # by clip: probability that it shares the common offset
+    offset_s: dict[int, float]  # by clip: the offset that it measured
 
 
 class DataSet:
     """The measurements of the clips of one data set, added row by row.
 
-    Parameters
-    ----------
-    name : str, optional
-        Where its clips come from.
-    policy : Policy
-        What to judge by.
+    `name` states where its clips come from.
     """
 
     def __init__(self, name: str | None, policy: Policy) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import cache, partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +36,6 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.pipeline.camera_evidence import detect_in_frames, find_flashes, find_rotation
-from syncaudit.pipeline.cameras import look_at_each
 from syncaudit.pipeline.image_audit import ImageAuditPass, audit_images
 from syncaudit.pipeline.stages import Stages
 
@@ -49,25 +54,10 @@ def find_evidence(
     """Find the evidence in every stream.
 
     With a gyroscope on board, the rotation of cameras is tracked only where it constrains their
-    delay most (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest.
-
-    Parameters
-    ----------
-    streams : mapping of str to Stream
-        By source name.
-    stages : Stages
-        Receives the time of ``decode`` and ``detect``.
-    wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
-        Frames to look at, for cameras of which not all are.
-    decoder : str
-        Back end, a key of `syncaudit.decode.DECODERS`.
-    is_thorough : bool
-        Track every frame of every camera.
-
-    Returns
-    -------
-    ClipEvidence
-        Damaged frames become findings; whatever could be decoded is used.
+    delay most (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest, and
+    `is_thorough` every frame of every camera. `wanted`, of shape (n_frames,), are the frames to
+    look at, for cameras of which not all are. `decoder` is a key of `syncaudit.decode.DECODERS`.
+    Damaged frames become findings; whatever could be decoded is used.
     """
     evidence = ClipEvidence()
     looks: list[ImageAuditPass] = []
@@ -117,14 +107,7 @@ def track_all_frames(
 ) -> None:
     """Decode cameras again and track the rotation between all of their frames.
 
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        Receives the rotations, replacing those that it has.
-    names : iterable of str
-        Cameras of `streams`.
-    streams, stages, wanted, decoder
-        As for `find_evidence`.
+    `evidence` receives the rotations, replacing those that it has; the rest as for `find_evidence`.
     """
     names = tuple(names)
     evidence.sampled.difference_update(names)
@@ -229,3 +212,75 @@ def _variation(activity: Activity) -> float:
     _, first, counts = np.unique(block, return_index=True, return_counts=True)
     means = np.add.reduceat(activity.values, first, axis=0) / counts[:, None]
     return math.sqrt(float(np.sum(np.var(means, axis=0))))
+
+
+# Python processes the frames of one camera at a time, with many handovers per frame: on an H100 two
+# or four threads decode 4,050 frames/s of 854 x 480, eight 2,330, eight processes of two 15,070
+# (`benchmarks/gpu.py`). Further parallelism is therefore left to processes (`--workers`).
+CAMERAS_AT_ONCE = 4
+_WAKE_S = 0.5
+
+_Found = TypeVar("_Found")
+
+
+class _StoppedError(Exception):
+    """Another camera failed, or the run ends."""
+
+
+def look_at_each(
+    look: Callable[[CameraStream, Stages], _Found],
+    cameras: Sequence[CameraStream],
+    stages: Stages,
+    *,
+    decoder: str,
+) -> list[_Found]:
+    """Return what a function finds in every camera, in their order, whichever was ready first.
+
+    The CPU decoder runs in the caller's thread, as there is one process per core. Other back ends
+    get threads that live as long as the process, because each reuses its decoder from clip to
+    clip: `look` must not change shared state. `stages` receives the CPU time of all of them.
+    Raises the first error in that order, or an interrupt, after all other threads have stopped.
+    """
+    if decoder == "cpu":
+        return [look(camera, stages) for camera in cameras]
+    is_stopped = threading.Event()
+
+    def tell(stage: str) -> None:
+        if is_stopped.is_set():
+            raise _StoppedError
+        if stages.on_stage is not None:
+            stages.on_stage(stage)
+
+    begun_s = time.process_time()
+    spent = [Stages(on_stage=tell, clock=time.thread_time) for _ in cameras]
+    running: list[Future[_Found]] = []
+    try:
+        for camera, own in zip(cameras, spent, strict=True):  # an interrupt finds those begun
+            # Limits on files set by the caller (`within_roots`) apply in the thread as well.
+            context = copy_context()
+            running.append(_threads().submit(context.run, look, camera, own))
+        found = [_result(future) for future in running]
+    except BaseException:
+        is_stopped.set()
+        for future in running:
+            future.cancel()
+        wait(running)
+        raise
+    stages.share_out(time.process_time() - begun_s, spent)
+    return found
+
+
+def _result(future: Future[_Found]) -> _Found:
+    # A signal that arrives just before a thread begins to wait does not wake it.
+    while wait((future,), timeout=_WAKE_S).not_done:
+        pass
+    return future.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(CAMERAS_AT_ONCE, thread_name_prefix="camera")
+
+
+# A forked process has none of the threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -62,33 +62,15 @@ SCREENED = Finding.warning(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """Everything found in one clip.
-
-    Parameters
-    ----------
-    clip : Clip
-        The clip examined.
-    verdict : ClipVerdict
-        The result.
-    streams : mapping of str to Stream
-        What could be read.
-    stamps : mapping of str to StampAudit
-        What the timestamps alone show.
-    evidence : ClipEvidence
-        What happened in the streams.
-    measurements : tuple of PairMeasurement
-        Pairs, accepted and refused.
-    solution : ClockSolution
-        One consistent set of clocks.
-    """
+    """Everything found in one clip."""
 
     clip: Clip
     verdict: ClipVerdict
-    streams: Mapping[str, Stream]
-    stamps: Mapping[str, StampAudit]
-    evidence: ClipEvidence
-    measurements: tuple[PairMeasurement, ...]
-    solution: ClockSolution
+    streams: Mapping[str, Stream]  # what could be read
+    stamps: Mapping[str, StampAudit]  # what the timestamps alone show
+    evidence: ClipEvidence  # what happened in the streams
+    measurements: tuple[PairMeasurement, ...]  # accepted and refused
+    solution: ClockSolution  # one consistent set of clocks
 
 
 def audit(
@@ -153,11 +135,6 @@ def examine(
     """Audit one clip and keep everything that was found on the way.
 
     Parameters and errors as for `audit`; `on_stage` as for `Stages`.
-
-    Returns
-    -------
-    Examination
-        Streams, timestamps, evidence, measurements, clocks and the verdict.
     """
     policy = load_policy() if policy is None else policy
     if calibration is not None:

@@ -32,21 +32,11 @@ AWAY_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ImageAuditPass:
-    """A camera whose frames were all decoded.
+    """A camera whose frames were all decoded."""
 
-    Parameters
-    ----------
-    auditor : ImageAuditor
-        Has seen every frame.
-    tally : DecodeTally
-        Of all frames.
-    wanted : ndarray of bool, shape (n,), optional
-        Frames that were examined, unless all were.
-    """
-
-    auditor: ImageAuditor
+    auditor: ImageAuditor  # has seen every frame
     tally: DecodeTally
-    wanted: NDArray[np.bool_] | None
+    wanted: NDArray[np.bool_] | None  # shape (n,): frames that were examined, unless all were
 
 
 def audit_images(
@@ -60,14 +50,8 @@ def audit_images(
     A still that neither begins nor ends within motion of its own is frozen if something else
     moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, the vehicle
     rolled, or a robot's state changed by a tenth of its range. A camera that shows one image
-    throughout may stand in a laboratory: there only the speed of a vehicle counts.
-
-    Parameters
-    ----------
-    looks : iterable of ImageAuditPass
-        Cameras.
-    streams, motion, rotations : mapping
-        All sources of the clip and what moved in them.
+    throughout may stand in a laboratory: there only the speed of a vehicle counts. `streams`,
+    `motion` and `rotations` are all sources of the clip and what moved in them.
     """
     audits = {}
     for look in looks:

@@ -15,13 +15,7 @@ _MOST_PPM = 1e4
 
 
 def check_calibration(calibration: Mapping[str, object]) -> None:
-    """Reject a calibration that breaks the contract (formats, section 4).
-
-    Raises
-    ------
-    UsageError
-        Naming what is missing or wrong.
-    """
+    """Raise UsageError if a calibration breaks the contract (formats, section 4)."""
     sources = calibration.get("sources")
     if not isinstance(sources, Mapping):
         raise UsageError(
@@ -56,20 +50,12 @@ def _is_number(value: object, most: float) -> bool:
 
 
 def apply_calibration(stream: Stream, calibration: Mapping[str, Any], clip: Clip) -> Stream:
-    """Return `stream` with its timestamps corrected by the calibration.
+    """Return `stream` with its timestamps corrected by the calibration (formats, section 4).
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at)``. Drift counts only where the
     calibration states `at_ns` and the timestamp lies within a day of it: an oscillator's drift is
-    not constant over longer times.
-
-    Parameters
-    ----------
-    stream : Stream
-        Any source.
-    calibration : mapping
-        As formats, section 4.
-    clip : Clip, optional
-        Determines who shares the stream's clock, and which offsets are intended: those stay in.
+    not constant over longer times. `clip` determines who shares the stream's clock, and which
+    offsets are intended: those stay in.
     """
     correction = _correction(stream.name, stream.clock, calibration, clip)
     if correction is None or stream.time_ns.size == 0:
@@ -92,14 +78,7 @@ def windows_before(
 ) -> dict[str, tuple[int, int]]:
     """Return, by source, the uncorrected timestamps that a calibration may move into a window.
 
-    Parameters
-    ----------
-    near_ns : tuple of two int
-        The window, ``[low, high)``, of corrected timestamps.
-    calibration : mapping, optional
-        As formats, section 4.
-    clip : Clip
-        Its sources.
+    `near_ns` is that window, ``[low, high)``, of corrected timestamps.
     """
     found = dict.fromkeys(clip.sources, near_ns)
     if calibration is None:

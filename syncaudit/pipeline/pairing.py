@@ -74,15 +74,9 @@ def with_range(
 ) -> PairMeasurement:
     """Return a measurement whose refusal states the search range and how to widen it.
 
-    Parameters
-    ----------
-    pair : PairMeasurement
-        Accepted or refused. An estimator that could not search the whole range gives half of
-        what it did search as ``searched_s`` in its diagnostics.
-    max_offset_s : float
-        Range of the policy, either sign.
-    still : collection of str
-        Sources in which nothing moves: a different range would not help them.
+    An estimator that could not search the whole range of the policy, `max_offset_s` to either side,
+    gives half of what it did search as ``searched_s`` in its diagnostics. Nothing moves in the
+    sources `still`: a different range would not help them.
     """
     figures = pair.diagnostics
     if pair.accepted or pair.why is None or not any(name in figures for name in _OF_A_SEARCH):
@@ -152,22 +146,11 @@ def cameras_to_track(
 ) -> list[str]:
     """Return cameras for which the frames tracked so far are not enough; empty once they are.
 
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        With the cameras that were tracked partially.
-    measured : sequence of PairMeasurement
-        What was measured with it.
-    expected_offset_s : mapping of str to float
-        Intended offset of every source.
-
-    Returns
-    -------
-    list of str
-        First the cameras that move but agree with no gyroscope, whose delay changes oddly or is
-        poorly known, or that are apart from the other clocks: the kind of error, and how a delay
-        wanders, shows in all frames only. Those that still agree with none are compared with
-        other cameras, which must then be tracked throughout: the few that move most.
+    First the cameras that move but agree with no gyroscope, whose delay changes oddly or is
+    poorly known, or that are apart from the other clocks: the kind of error, and how a delay
+    wanders, shows in all frames only. Those that still agree with none are compared with
+    other cameras, which must then be tracked throughout: the few that move most.
+    `expected_offset_s` is the intended offset of every source.
     """
     if not evidence.sampled:
         return []

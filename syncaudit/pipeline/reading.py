@@ -19,18 +19,10 @@ _LOOK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadClip:
-    """The streams of a clip and the findings about those that could not be read.
+    """The streams of a clip and the findings about those that could not be read."""
 
-    Parameters
-    ----------
-    streams : mapping of str to Stream
-        By source name; sources that could not be read are absent.
-    findings : tuple of Finding
-        From the readers, all sources together.
-    """
-
-    streams: Mapping[str, Stream]
-    findings: tuple[Finding, ...] = field(default=())
+    streams: Mapping[str, Stream]  # by source; those that could not be read are absent
+    findings: tuple[Finding, ...] = field(default=())  # from the readers, all sources together
 
 
 def read_clip(
@@ -39,27 +31,10 @@ def read_clip(
     is_tolerant: bool = False,
     near_ns: Mapping[str, tuple[int, int]] | None = None,
 ) -> ReadClip:
-    """Read all sources of `clip`.
+    """Read all sources of `clip`; bad data are findings.
 
-    Parameters
-    ----------
-    clip : Clip
-        From the manifest.
-    is_tolerant : bool
-        Go on with the other sources even if the machine is the reason that one cannot be read:
-        for display, not for judging.
-    near_ns : mapping of str to tuple of two int, optional
-        By source, as in `read_source`.
-
-    Returns
-    -------
-    ReadClip
-        Never raises for bad data.
-
-    Raises
-    ------
-    MachineError
-        If the machine failed, not the data, unless `is_tolerant`.
+    MachineError if the machine failed, not the data. With `is_tolerant`, for display and not for
+    judging, the other sources are read even then. `near_ns` is by source, as in `read_source`.
     """
     streams: dict[str, Stream] = {}
     findings: list[Finding] = []
@@ -124,15 +99,10 @@ def without_base(text: str | None, base_uri: str) -> str | None:
 def refuse_machine_fault(
     error: BaseException, path: str | None, *, source: str | None = None
 ) -> None:
-    """Raise if the machine caused an error, which is then not a finding about a clip.
+    """Raise MachineError if the machine caused an error, which is then not a finding about a clip.
 
     C libraries often report only that a file cannot be opened; the file is then opened directly,
     and read at both ends, to find out why.
-
-    Raises
-    ------
-    MachineError
-        With what is wrong and what to do.
     """
     if isinstance(error, MachineError):
         raise error

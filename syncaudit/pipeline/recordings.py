@@ -31,24 +31,13 @@ from syncaudit.policy import Policy, judge_with_recording
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """The clocks of a recording and the verdicts on its clips with them.
+    """The clocks of a recording and the verdicts on its clips with them."""
 
-    Parameters
-    ----------
-    recording_id : str
-        As in the manifest.
-    reference : str, optional
-        Clock that reference time is read from; None if no clip measured anything.
-    clocks : mapping of str to ClockCourse
-        Every other clock that a clip measured.
-    verdicts : tuple of ClipVerdict
-        In the order of the clips given.
-    """
-
-    recording_id: str
+    recording_id: str  # as in the manifest
+    # clock that reference time is read from; None if no clip measured anything
     reference: str | None
-    clocks: Mapping[str, ClockCourse]
-    verdicts: tuple[ClipVerdict, ...]
+    clocks: Mapping[str, ClockCourse]  # every other clock that a clip measured
+    verdicts: tuple[ClipVerdict, ...]  # in the order of the clips given
 
 
 def pool_clips(
@@ -59,20 +48,8 @@ def pool_clips(
 ) -> Recording:
     """Pool the clips of one recording and judge each by the pooled clocks as well.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        Of one recording, at least one.
-    records : sequence of ClipRecord
-        What was measured on each.
-    policy : Policy
-        What to judge by.
-    common : CommonOffsets, optional
-        Offsets that all clips of their data set share.
-
-    Returns
-    -------
-    Recording
+    `records` are what was measured on each, `common` the offsets that all clips of their data set
+    share. There is at least one clip.
     """
     own = [
         conclude(clip, record, policy, common) for clip, record in zip(clips, records, strict=True)

@@ -30,28 +30,12 @@ def draw_utterances(
     *,
     verdicts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[list[Utterance], list[str]]:
-    """Draw `n` utterances, spread evenly over the clips.
+    """Draw at most `n` utterances, spread evenly over the clips and grouped by clip.
 
     Clips come in random order and each gives its share before any gives more, so that a long clip
-    does not crowd out short ones; only clips that are needed are read.
-
-    Parameters
-    ----------
-    clips : sequence of Clip
-        Of the manifest; those without a transcript are skipped.
-    n : int
-        How many are wanted.
-    rng : numpy.random.Generator
-        Source of randomness.
-    verdicts : mapping of str to mapping, optional
-        Rows of ``verdicts.jsonl`` by clip.
-
-    Returns
-    -------
-    utterances : list of Utterance
-        At most `n`, grouped by clip.
-    problems : list of str
-        What could not be shown, one sentence each.
+    does not crowd out short ones; only clips that are needed are read, and those without a
+    transcript are skipped. `verdicts` are rows of ``verdicts.jsonl`` by clip. The second list
+    states what could not be shown, one sentence each.
     """
     drawn: list[Utterance] = []
     spare: list[Utterance] = []
@@ -87,10 +71,7 @@ def transcripts_of(clip: Clip) -> list[str]:
 def _utterances(clip: Clip, name: str, verdict: Mapping[str, Any] | None) -> list[Utterance]:
     """Return all utterances of one transcript.
 
-    Raises
-    ------
-    SyncAuditError
-        If the transcript or its audio cannot be read or shown.
+    SyncAuditError if the transcript or its audio cannot be read or shown.
     """
     transcript = read_source(name, clip.sources[name], clip.base_uri)
     if not isinstance(transcript, TranscriptStream):

@@ -13,17 +13,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(slots=True)
 class Stages:
-    """CPU seconds of this process by stage.
+    """CPU seconds of this process by stage, filled as stages end.
 
-    Parameters
-    ----------
-    seconds : dict of str to float
-        Filled as stages end.
-    on_stage : callable, optional
-        Called with the name of every stage that begins: ``decode`` once per frame, from the
-        thread that decodes it.
-    clock : callable
-        CPU time in seconds: of the process, or of the thread where several run.
+    `on_stage` is called with the name of every stage that begins: ``decode`` once per frame, from
+    the thread that decodes it. `clock` returns the CPU time in seconds: of the process, or of the
+    thread where several run.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)

@@ -29,20 +29,13 @@ _STD_S = 0.012
 
 @dataclass(slots=True)
 class AlignedTexts:
-    """Results for the texts of a clip.
+    """Results for the texts of a clip."""
 
-    Parameters
-    ----------
-    streams : dict of str to TranscriptStream
-        With the tiers that were made.
-    measurements : list of PairMeasurement
-        One per text, accepted where it fits its audio.
-    findings : list of Finding
-        What a reader of the verdict should know about tiers made here.
-    """
-
+    # with the tiers that were made
     streams: dict[str, TranscriptStream] = field(default_factory=dict)
+    # one per text, accepted where it fits its audio
     measurements: list[PairMeasurement] = field(default_factory=list)
+    # what a reader of the verdict should know about tiers made here
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -50,16 +43,8 @@ def align_texts(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> Al
     """Align every text that has no times with its audio.
 
     A tier that is made from the audio matches it by construction: it proves nothing about
-    timestamps. What is judged is whether the text fits.
-
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    streams : mapping of str to Stream
-        As read, uncropped: texts cover whole files.
-    stages : Stages
-        Receives the time of ``align``.
+    timestamps. What is judged is whether the text fits. `streams` are as read, uncropped: texts
+    cover whole files. `stages` receives the time of ``align``.
     """
     texts = AlignedTexts()
     for name, stream in streams.items():

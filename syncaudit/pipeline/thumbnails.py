@@ -23,19 +23,8 @@ _QUALITY = 72  # of JPEG: some 10 kB per image
 def take_thumbnails(clip: Clip, sources: Sequence[str]) -> list[Thumbnail]:
     """Return up to three images of a clip, each from the middle of its recording.
 
-    Only local files are opened: a page is not worth a download.
-
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    sources : sequence of str
-        Cameras wanted, the most wanted first.
-
-    Returns
-    -------
-    list of Thumbnail
-        From the cameras whose frames can be decoded; nothing is raised if they cannot.
+    Only local files are opened: a page is not worth a download. `sources` are the cameras wanted,
+    the most wanted first; those whose frames cannot be decoded are left out.
     """
     found = []
     for name in sources:

@@ -31,13 +31,7 @@ _LOWEST, _HIGHEST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Interval judged, on the reported time base.
-
-    Parameters
-    ----------
-    start_ns, stop_ns : int
-        Half open.
-    """
+    """Interval judged, on the reported time base; half open."""
 
     start_ns: int
     stop_ns: int
@@ -109,14 +103,8 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
     """Return the first and last timestamp of every source in or near the clip's stated window.
 
     For a source without any there, those of all its timestamps, to show how far off it is. Empty
-    where the manifest states no window, which is then what all sources cover.
-
-    Parameters
-    ----------
-    clip : Clip
-        With its window.
-    streams : mapping of str to Stream
-        As read; sources without timestamps of their own, or with an assumed start, are left out.
+    where the manifest states no window, which is then what all sources cover. Sources without
+    timestamps of their own, or with an assumed start, are left out.
     """
     near = stated(clip, MARGIN_S)
     if near is None:
@@ -136,20 +124,11 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
 
 
 def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
-    """Return `stream` without what lies outside the clip's stated window.
+    """Return `stream` without what lies outside the clip's stated window and `margin_s` around it.
 
     Nothing is cropped where the manifest states no window, or where nothing would be left (a
     clock of another epoch). Frames of a camera are selected by `wanted_frames` instead: they are
     decoded by position.
-
-    Parameters
-    ----------
-    stream : Stream
-        As read.
-    clip : Clip
-        With its window.
-    margin_s : float
-        Kept on either side.
     """
     if isinstance(stream, CameraStream) or stream.time_ns.size == 0 or _has_own_start(stream):
         return stream
@@ -175,18 +154,11 @@ def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
 
 
 def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
-    """Return the files of a camera reduced to the run of frames that are wanted.
+    """Return the files of a camera reduced to the run of frames that are wanted, at least one.
 
     Frames keep their index. In a long recording of many clips this allows seeking, instead of
     decoding from the beginning for each clip. Videos whose frames do not match the timestamps
     stay whole: there the index of a frame does not determine its presentation time.
-
-    Parameters
-    ----------
-    stream : CameraStream
-        As read.
-    wanted : ndarray of bool, shape (n_frames,)
-        At least one is true.
     """
     files = stream.files
     first, last = (int(index) for index in np.flatnonzero(wanted)[[0, -1]])

@@ -23,51 +23,25 @@ from syncaudit.policy.limits import Limits, Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """Verdict of one check and the findings behind it.
+    """Verdict of one check and the findings behind it."""
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Of this check alone.
-    defects : tuple of Finding
-        Findings that reject.
-    gaps : tuple of Finding
-        Findings of missing evidence (code ``unobservable``).
-    warnings : tuple of Finding
-        Findings that decide nothing.
-    why_unmeasured : str, optional
-        If no measurement constrains its clock: what was tried and refused.
-    """
-
-    verdict: Verdict
-    defects: tuple[Finding, ...] = ()
-    gaps: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
+    verdict: Verdict  # of this check alone
+    defects: tuple[Finding, ...] = ()  # findings that reject
+    gaps: tuple[Finding, ...] = ()  # findings of missing evidence (code ``unobservable``)
+    warnings: tuple[Finding, ...] = ()  # findings that decide nothing
+    # if no measurement constrains its clock: what was tried and refused
     why_unmeasured: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Everything a verdict follows from.
-
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    policy : Policy
-        What to judge by.
-    record : ClipRecord
-        What was measured.
-    solution : ClockSolution
-        All clocks, solved from `measurements` in this order.
-    measurements : tuple of PairMeasurement
-        Accepted and refused, marked where the policy requires a baseline for them.
-    """
+    """Everything a verdict follows from."""
 
     clip: Clip
     policy: Policy
-    record: ClipRecord
-    solution: ClockSolution
+    record: ClipRecord  # what was measured
+    solution: ClockSolution  # all clocks, solved from `measurements` in this order
+    # accepted and refused, marked where the policy requires a baseline for them
     measurements: tuple[PairMeasurement, ...]
     clocks: dict[str, str] = field(init=False)
     """Clock of every source."""
@@ -104,48 +78,24 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockCase:
-    """The clock of one source as it is judged.
-
-    Parameters
-    ----------
-    name, clock : str
-        Source, and the clock that stamps it.
-    limits : Limits
-        Of this source.
-    solution : ClockSolution
-        All clocks; holds what is left after subtracting intended offsets.
-    measurements : sequence of PairMeasurement
-        In the order given to the solver; refused ones explain why nothing is known.
-    clocks : mapping of str to str
-        Clock of every source.
-    expected_offset_s : float
-        Intended offset of the source, for the wording.
-    span_s : float
-        Length of the part of the clip that is judged.
-    start_s : float
-        From the start of the clip to that of this part.
-    z : float
-        Standard errors of the confidence interval.
-    period_s : float, optional
-        Frame period of a camera: offsets and steps of whole periods are reported as lost frames.
-    is_counted : bool
-        Whether the timestamps only count samples: then only the content can show an offset.
-    prior_ppm : float
-        Largest drift typical of such a clock, used if none was measured.
-    """
+    """The clock of one source as it is judged."""
 
     name: str
-    clock: str
-    limits: Limits
-    solution: ClockSolution
+    clock: str  # the clock that stamps the source
+    limits: Limits  # of this source
+    solution: ClockSolution  # all clocks; holds what is left after subtracting intended offsets
+    # in the order given to the solver; refused ones explain why nothing is known
     measurements: Sequence[PairMeasurement]
-    clocks: Mapping[str, str]
-    expected_offset_s: float
-    span_s: float
-    z: float
-    start_s: float = 0.0
+    clocks: Mapping[str, str]  # clock of every source
+    expected_offset_s: float  # intended offset of the source, for the wording
+    span_s: float  # length of the part of the clip that is judged
+    z: float  # standard errors of the confidence interval
+    start_s: float = 0.0  # from the start of the clip to that of this part
+    # frame period of a camera: offsets and steps of whole periods are reported as lost frames
     period_s: float | None = None
+    # whether the timestamps only count samples: then only the content can show an offset
     is_counted: bool = False
+    # largest drift typical of such a clock, used if none was measured
     prior_ppm: float = QUARTZ_PPM
 
     @property
@@ -156,20 +106,11 @@ class ClockCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What one check found on a clip.
+    """What one check found on a clip."""
 
-    Parameters
-    ----------
-    findings : sequence of Finding
-        About the clip, or about one of its sources.
-    doubtful : frozenset of str
-        Sources that cannot pass.
-    verified : frozenset of str
-        Sources that pass although nothing constrains their clock.
-    """
-
-    findings: Sequence[Finding] = ()
-    doubtful: frozenset[str] = frozenset()
+    findings: Sequence[Finding] = ()  # about the clip, or about one of its sources
+    doubtful: frozenset[str] = frozenset()  # sources that cannot pass
+    # sources that pass although nothing constrains their clock
     verified: frozenset[str] = frozenset()
 
 
@@ -213,18 +154,8 @@ def limited(
 ) -> Finding:
     """Return a defect if a figure is over its limit, else a warning; either states the limit.
 
-    Parameters
-    ----------
-    code, source, message
-        Of the finding.
-    value : float
-        The figure.
-    limit : float, optional
-        None: nothing is over it.
-    word : callable
-        Formats the limit.
-    is_over : bool, optional
-        Whether it is over the limit, if the figure alone does not determine that.
+    Nothing is over a limit of None; `word` formats it. `is_over` decides if the figure alone does
+    not.
     """
     if limit is None:
         return Finding.warning(code, source, message, value=value)

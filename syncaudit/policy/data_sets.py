@@ -85,12 +85,7 @@ def _named(clip_id: str, offset_s: float | None) -> str:
 def calibration_of(found: DataSetClocks, intended_s: Mapping[str, float]) -> dict[str, Any]:
     """Return the common offsets as a calibration (formats, section 4).
 
-    Parameters
-    ----------
-    found : DataSetClocks
-        With a common offset.
-    intended_s : mapping of str to float
-        Intended offset of every source, which a calibration contains.
+    There is one; it contains the intended offset of every source, `intended_s`.
     """
     reference = found.reference_sources[0]
     return {

@@ -30,22 +30,12 @@ class Equivalence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """Correction of a clock at one instant of the clip.
+    """Correction of a clock at one instant of the clip."""
 
-    Parameters
-    ----------
-    after_s : float
-        Seconds after the middle of the clip.
-    value_s, std_s : float
-        Correction with its standard error.
-    is_stepped : bool
-        Whether a step of the clock is part of it.
-    """
-
-    after_s: float
+    after_s: float  # seconds after the middle of the clip
     value_s: float
     std_s: float
-    is_stepped: bool = False
+    is_stepped: bool = False  # whether a step of the clock is part of it
 
 
 def quantile(confidence: float) -> float:
@@ -82,21 +72,11 @@ def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float
 def course_of(
     clock: ClockEstimate, *, at_ns: int, span_s: float, prior_ppm: float = QUARTZ_PPM
 ) -> list[Course]:
-    """Return the corrections of a clock where they are extreme: the middle, the ends, a step.
+    """Return the corrections of an observable clock where they are extreme: middle, ends, a step.
 
-    A clip does not confirm what it cannot exclude: if no drift was measured, a plausible one
-    widens the corrections at the ends.
-
-    Parameters
-    ----------
-    clock : ClockEstimate
-        An observable clock.
-    at_ns : int
-        Middle of the clip, where its offset holds.
-    span_s : float
-        Length of the clip.
-    prior_ppm : float
-        Largest drift typical of such a clock; 0 for the reference itself.
+    A clip does not confirm what it cannot exclude: if no drift was measured, a plausible one, up to
+    `prior_ppm` (0 for the reference itself), widens the corrections at the ends. `at_ns` is the
+    middle of the clip, where its offset holds; `span_s` its length.
     """
     offset_s, std_s = clock.offset_s or 0.0, clock.offset_std_s or 0.0
     drift, drift_std = _drift(clock, prior_ppm)

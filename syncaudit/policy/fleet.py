@@ -27,27 +27,13 @@ N_SPREADS = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetBaseline:
-    """Offsets measured by a method in the clips of a fleet.
+    """Offsets measured by a method in the clips of a fleet."""
 
-    Parameters
-    ----------
-    name : str
-        The method, or the pair of sources as `pair_baseline` names it.
-    n_clips : int
-        Clips in which it was measured and accepted.
-    offset_s : float
-        Median of the clips.
-    spread_s : float
-        Robust standard deviation of the clips (median absolute deviation, scaled).
-    limit_s : float
-        The wider offset limit of its sources.
-    """
-
-    name: str
-    n_clips: int
-    offset_s: float
-    spread_s: float
-    limit_s: float
+    name: str  # the method, or the pair of sources as `pair_baseline` names it
+    n_clips: int  # clips in which it was measured and accepted
+    offset_s: float  # median of the clips
+    spread_s: float  # robust standard deviation of the clips (median absolute deviation, scaled)
+    limit_s: float  # the wider offset limit of its sources
 
     @property
     def tolerance_s(self) -> float | None:
@@ -64,10 +50,7 @@ class FleetBaseline:
 class Fleet:
     """The measurements that are judged by baselines, added clip by clip.
 
-    Parameters
-    ----------
-    policy : Policy
-        Determines which methods those are, and the limits of their sources.
+    The policy determines which methods those are, and the limits of their sources.
     """
 
     def __init__(self, policy: Policy) -> None:

@@ -47,18 +47,10 @@ def check_images(case: Case) -> Findings:
 def judge_images(
     name: str, uri: str, audit: ImageAudit, limits: Limits, *, rate_hz: float | None = None
 ) -> list[Finding]:
-    """Return defects and remarks about the frames of one camera.
+    """Return defects and remarks about the frames of one camera, stored at `uri`.
 
-    Parameters
-    ----------
-    name, uri : str
-        Camera and where its frames are.
-    audit : ImageAudit
-        What was found.
-    limits : Limits
-        What breaks a limit rejects; what merely exists is a warning.
-    rate_hz : float, optional
-        Rate of the timestamps.
+    What breaks a limit rejects; what merely exists is a warning. `rate_hz` is that of the
+    timestamps.
     """
     return [
         *_damage(name, uri, audit, limits),

@@ -11,67 +11,41 @@ from syncaudit.model import Clip, PairMeasurement, SourceKind, clock_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one source; None is not checked.
+    """Limits of one source; None is not checked."""
 
-    Parameters
-    ----------
-    offset_s : float
-        Largest offset at any instant of the clip.
-    offset_warning_s : float, optional
-        Offset beyond which a transcript gets a warning.
-    words_offset_s, words_offset_warning_s : float, optional
-        The same two for transcripts of words, whose times are less exact than those of phones.
-    drift_ppm : float, optional
-        Largest drift. Requiring it makes a source whose drift is unknown unverified.
-    step_s : float, optional
-        Largest step of the clock inside the clip.
-    jitter_s, buffering_s : float, optional
-        Largest symmetric jitter (one sigma) and mean one-sided delay of the timestamps.
-    max_gap_s : float, optional
-        Most time that one gap may lose: the excess of an interval over the usual one. One and a
-        half sample periods are always allowed: single samples are covered by `missing_share`.
-    max_gap_periods : float, optional
-        Longest interval between neighbours in sample periods.
-    missing_share, duplicate_share, backwards_share : float, optional
-        Largest share of samples missing, with equal timestamps, and stamped before their
-        predecessor. Fewer, but not none, are a warning.
-    damaged_share : float, optional
-        Of a camera: largest share of frames with each kind of damage (undecoded, concealed,
-        grey, cut off, of another size). Fewer, but not none, are a warning.
-    max_frozen_s, frozen_share : float, optional
-        Of a camera: longest repetition of one image while time goes on, and largest share of
-        frames that repeat the one before.
-    max_blank_s : float, optional
-        Of a camera: longest spell of images of one colour, if the camera also shows others.
-    blank_share : float, optional
-        Of a camera that shows hardly anything else: largest share of such images. None leaves it
-        unverified, whatever the share.
-    rate_hz : float, optional
-        Rate that the source must have.
-    rate_tolerance : float, optional
-        Largest relative deviation from `rate_hz`.
-    """
-
-    offset_s: float = 0.02
-    offset_warning_s: float | None = None
+    offset_s: float = 0.02  # largest offset at any instant of the clip
+    offset_warning_s: float | None = None  # offset beyond which a transcript gets a warning
+    # the same two for transcripts of words, whose times are less exact than those of phones
     words_offset_s: float | None = None
     words_offset_warning_s: float | None = None
+    # largest drift; requiring it makes a source whose drift is unknown unverified
     drift_ppm: float | None = None
-    step_s: float | None = None
-    jitter_s: float | None = None
-    buffering_s: float | None = None
+    step_s: float | None = None  # largest step of the clock inside the clip
+    jitter_s: float | None = None  # largest symmetric jitter of the timestamps (one sigma)
+    buffering_s: float | None = None  # largest mean one-sided delay of the timestamps
+    # most time that one gap may lose: the excess of an interval over the usual one; one and a
+    # half sample periods are always allowed: single samples are covered by `missing_share`
     max_gap_s: float | None = None
-    max_gap_periods: float | None = None
+    max_gap_periods: float | None = None  # longest interval between neighbours in sample periods
+    # largest share of samples missing, with equal timestamps, and stamped before their
+    # predecessor; fewer, but not none, are a warning
     missing_share: float | None = None
     duplicate_share: float | None = None
     backwards_share: float | None = None
+    # of a camera: largest share of frames with each kind of damage (undecoded, concealed, grey,
+    # cut off, of another size); fewer, but not none, are a warning
     damaged_share: float | None = None
+    # of a camera: longest repetition of one image while time goes on
     max_frozen_s: float | None = None
+    # of a camera: largest share of frames that repeat the one before
     frozen_share: float | None = None
+    # of a camera: longest spell of images of one colour, if it also shows others
     max_blank_s: float | None = None
+    # of a camera that shows hardly anything else: largest share of such images; None leaves it
+    # unverified, whatever the share
     blank_share: float | None = None
-    rate_hz: float | None = None
-    rate_tolerance: float | None = None
+    rate_hz: float | None = None  # rate that the source must have
+    rate_tolerance: float | None = None  # largest relative deviation from `rate_hz`
 
     def for_words(self) -> Limits:
         """Return the limits of a transcript of words."""
@@ -84,17 +58,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Offset that a method shows on a healthy vehicle (steering, wheel speed).
+    """Offset that a method shows on a healthy vehicle (steering, wheel speed)."""
 
-    Parameters
-    ----------
-    offset_s : float
-        Expected pair offset, with the sign of the measurement.
-    tolerance_s : float, optional
-        Allowed departure; default the wider offset limit of the two sources.
-    """
-
-    offset_s: float
+    offset_s: float  # expected pair offset, with the sign of the measurement
+    # allowed departure; default the wider offset limit of the two sources
     tolerance_s: float | None = None
 
 
@@ -105,40 +72,21 @@ def pair_baseline(method: str, source: str, target: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Everything that turns figures into verdicts.
+    """Everything that turns figures into verdicts."""
 
-    Parameters
-    ----------
-    name : str
-        Profile or file it came from.
-    kinds : mapping of str to Limits
-        Limits per source kind.
-    overrides : mapping of str to mapping
-        Pattern of source names (shell wildcards) to the limits it changes, in order.
-    required_kinds : frozenset of str
-        Kinds whose sources hold a clip back while unverified.
-    confidence : float
-        Of the three-way test.
-    max_offset_s : float
-        Search range of the estimators.
-    baseline_only : frozenset of str
-        Methods that are never judged against zero.
-    baselines : mapping of str to Baseline
-        Offset that such a method shows on a healthy vehicle; that of a pair of sources
-        (`pair_baseline`) takes precedence over that of its method.
-    preference : tuple of str
-        Kinds in order of trust, for ties of the consensus.
-    """
-
-    name: str
-    kinds: Mapping[str, Limits]
+    name: str  # profile or file it came from
+    kinds: Mapping[str, Limits]  # limits per source kind
+    # pattern of source names (shell wildcards) to the limits it changes, in order
     overrides: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    # kinds whose sources hold a clip back while unverified
     required_kinds: frozenset[str] = frozenset({"camera", "imu", "can", "transcript"})
-    confidence: float = 0.95
-    max_offset_s: float = 2.0
-    baseline_only: frozenset[str] = frozenset()
+    confidence: float = 0.95  # of the three-way test
+    max_offset_s: float = 2.0  # search range of the estimators
+    baseline_only: frozenset[str] = frozenset()  # methods that are never judged against zero
+    # offset that such a method shows on a healthy vehicle; that of a pair of sources
+    # (`pair_baseline`) takes precedence over that of its method
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
-    preference: tuple[str, ...] = ()
+    preference: tuple[str, ...] = ()  # kinds in order of trust, for ties of the consensus
 
     def limits(self, source: str, kind: SourceKind | str) -> Limits:
         """Return the limits of one source: its kind's, changed by every pattern that fits.

@@ -79,20 +79,10 @@ def profile_names() -> tuple[str, ...]:
 
 
 def load_policy(path: str | None = None, *, profile: str | None = None) -> Policy:
-    """Return the policy of a profile, or of a TOML file on top of one.
+    """Return the policy of a profile (default ``driving``), or of a TOML file on top of one.
 
-    Parameters
-    ----------
-    path : str, optional
-        TOML file. Its ``extends`` names a profile or another file (relative to it); without that
-        it extends `profile`.
-    profile : str, optional
-        Shipped profile; default ``driving``.
-
-    Raises
-    ------
-    PolicyError
-        If a file cannot be read, a key is unknown or a value makes no sense.
+    The file's ``extends`` names a profile or another file (relative to it); without that it extends
+    `profile`. PolicyError if a file cannot be read, a key is unknown or a value makes no sense.
     """
     if path is None:
         name = profile or DEFAULT_PROFILE
@@ -102,17 +92,9 @@ def load_policy(path: str | None = None, *, profile: str | None = None) -> Polic
 
 
 def policy_from_plain(content: object) -> Policy:
-    """Return the policy stated in a ``summary.json``.
+    """Return the policy stated in a ``summary.json``: every field of `Policy` in base units.
 
-    Parameters
-    ----------
-    content : object
-        Its entry ``policy``: every field of `Policy` in base units.
-
-    Raises
-    ------
-    PolicyError
-        If it is not a policy of this version.
+    PolicyError if it is not a policy of this version.
     """
     try:
         return TypeAdapter(Policy).validate_python(content)

@@ -41,21 +41,9 @@ def judge_with_recording(
     its own clip is inconclusive and the recording is not. A clip whose own evidence rejects stays
     rejected: its file may be damaged where its neighbours are not.
 
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    verdict : ClipVerdict
-        By the clip's own measurements.
-    policy : Policy
-        Limits.
-    pooled : ClockSolution
-        Clocks of the recording at this clip; unobservable if neither the clip nor clips on both
-        sides of it measured them.
-    span_s : float
-        Length of the clip.
-    n_clips : int
-        Clips of the recording that have been measured.
+    `verdict` is by the clip's own measurements. `pooled` are the clocks of the recording at this
+    clip, of length `span_s`: unobservable if neither the clip nor clips on both sides of it
+    measured them. `n_clips` of the recording have been measured.
     """
     z = quantile(policy.confidence)
     whole = f" ({word_count(n_clips, 'clip')} of {clip.recording_id} together)"

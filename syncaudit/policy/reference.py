@@ -55,17 +55,11 @@ def check_reference(case: Case) -> Findings:
 def is_undecided(
     agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
 ) -> bool:
-    """Return whether no majority shows which clocks are wrong.
+    """Return whether no majority shows which clocks, on either of two sides, are wrong.
 
     Sources of one kind do not confirm one another against those of other kinds: cameras pass
-    through one computer, and what delays one delays all.
-
-    Parameters
-    ----------
-    agreeing, suspects : collection of str
-        Clocks on either side.
-    kinds : mapping of str to collection of str
-        Kinds of the sources that every clock stamps.
+    through one computer, and what delays one delays all. `kinds` are those of the sources that
+    every clock stamps.
     """
     if not suspects or len(suspects) >= len(agreeing):
         return bool(suspects)

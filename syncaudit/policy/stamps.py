@@ -29,15 +29,12 @@ _FEW = 40
 class Witness:
     """What is known, apart from the timestamps, about the origin of the jitter.
 
-    Parameters
-    ----------
-    is_device : bool
-        Whether the source samples by an oscillator of its own: any scatter is then not due to
-        the sampling.
-    least, most : float
-        Bounds, by content, of the share of the jitter's variance that is due to the timestamps.
+    `least` and `most` bound, by content, the share of the jitter's variance that is due to the
+    timestamps.
     """
 
+    # whether the source samples by an oscillator of its own: any scatter is then not due to the
+    # sampling
     is_device: bool = False
     least: float = 0.0
     most: float = 1.0
@@ -76,27 +73,11 @@ def judge_stamps(
 ) -> list[Finding]:
     """Return defects and remarks about the timestamps of one source.
 
-    Parameters
-    ----------
-    name : str
-        Source.
-    audit : StampAudit
-        Figures of its timestamps.
-    limits : Limits
-        What breaks a limit rejects; what merely exists is a warning.
-    noun : str
-        What a timestamp belongs to: ``frame`` or ``sample``.
-    stamp_kind : str
-        Kind of timestamps stated in the manifest; ``counter`` and ``index`` admit that they were
-        made up.
-    witness : Witness
-        What else is known about the origin of the jitter.
-
-    Returns
-    -------
-    list of Finding
-        At most one that rejects for each code; one with the code ``unobservable`` leaves the
-        source unverified.
+    What breaks a limit rejects; what merely exists is a warning. At most one finding rejects for
+    each code; one with the code ``unobservable`` leaves the source unverified. `noun` is what a
+    timestamp belongs to: ``frame`` or ``sample``. The `stamp_kind` stated in the manifest may admit
+    that they were made up: ``counter`` and ``index``. `witness` is what else is known about the
+    origin of the jitter.
     """
     findings = [
         *_order(name, audit, limits, noun),

@@ -14,14 +14,8 @@ from syncaudit.policy.load import load_policy
 def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str) -> str:
     """Return a policy file (TOML) with the baselines that enough clips show.
 
-    Parameters
-    ----------
-    baselines : iterable of FleetBaseline
-        Those of too few clips are left to the policy that it extends.
-    extends : str
-        Profile, or policy file relative to the one that is written.
-    title : str
-        First comment.
+    Those of too few clips are left to the policy that it `extends`: a profile, or a file relative
+    to the one that is written. `title` is the first comment.
     """
     lines = [f"# {_on_one_line(title)}", "", f"extends = {_quoted(extends)}"]
     for item in baselines:
@@ -42,14 +36,7 @@ def limits_text(
 ) -> str:
     """Return a policy file (TOML) with the largest offset of some kinds or sources.
 
-    Parameters
-    ----------
-    limits_s : mapping of str to float
-        By kind of source, or by source.
-    table : str
-        ``kinds`` or ``sources``.
-    extends, title : str
-        As for `policy_text`.
+    `table` is ``kinds`` or ``sources``; the rest is as for `policy_text`.
     """
     lines = [f"# {_on_one_line(title)}", "", f"extends = {_quoted(extends)}"]
     for kind, limit_s in limits_s.items():

@@ -30,12 +30,7 @@ def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResu
 def unmeasured(name: str, why: str | None) -> CheckResult:
     """Return the result on a source that no measurement constrains.
 
-    Parameters
-    ----------
-    name : str
-        Source.
-    why : str, optional
-        What was tried and refused; None if there was nothing to try.
+    `why` is what was tried and refused; None if there was nothing to try.
     """
     known = why or "no measurement ties it to another source"
     return replace(unknown(name, f"{name} cannot be judged: {known}"), why_unmeasured=why)

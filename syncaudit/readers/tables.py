@@ -37,23 +37,11 @@ def read_table(
     """Read a CSV or Parquet table, or NumPy arrays: a file, or a folder with one per column.
 
     CSV may have a byte order mark, CRLF, ``,`` ``;`` or tab between cells, and blanks around
-    header names. A truncated last line is a finding; a faulty line before it is an error.
-
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    text_columns : iterable of str
-        CSV columns to keep as text, so that integers stay exact and messages can quote them.
-    rows : sequence of two int, optional
-        First row and the one after the last; of Parquet files only their row groups are read.
-    columns : iterable of str, optional
-        Columns to read of Parquet and arrays, if there are others; ``name[2]`` belongs to ``name``.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is missing, empty or not a table.
+    header names. A truncated last line is a finding; a faulty line before it is an error. The
+    `text_columns` of CSV stay text, so that integers stay exact and messages can quote them.
+    `rows` are the first and the one after the last; of Parquet files only their row groups are
+    read. Of Parquet and arrays only `columns` are read; ``name[2]`` belongs to ``name``.
+    StreamReadError if the file is missing, empty or not a table.
     """
     wanted = None if columns is None else {*columns, *map(base_column, columns)}
     is_parquet = uri.split("::")[0].lower().endswith((".parquet", ".pq"))

@@ -1,11 +1,9 @@
 """Reports for people and CI servers: HTML pages, a speech labelling sheet, JUnit, SARIF."""
 
 from syncaudit.report.causes import Causes, WorstClips
+from syncaudit.report.ci_files import write_junit, write_markdown, write_sarif
 from syncaudit.report.html import Thumbnail, ThumbnailMaker, write_report
-from syncaudit.report.junit import write_junit
-from syncaudit.report.markdown import write_markdown
 from syncaudit.report.reasons import ACTIONS
-from syncaudit.report.sarif import write_sarif
 from syncaudit.report.speech_sheet import LABELS, TierRow, Utterance, write_speech_sheet
 
 __all__ = [

@@ -18,19 +18,10 @@ WAVEFORM_COLUMNS = 1000
 
 
 def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> Floats:
-    """Return a wide-band spectrogram from 8 kHz down to 0.
+    """Return a wide-band spectrogram from 8 kHz down to 0: opacity in [0, 1], shape (128, columns).
 
-    Parameters
-    ----------
-    samples : ndarray of float32, shape (n,)
-        Sound; NaN and infinite samples are drawn as silence.
-    rate_hz : float
-        Its sampling rate; nothing is drawn above half of it.
-
-    Returns
-    -------
-    ndarray of float64, shape (128, columns)
-        Opacity in [0, 1]; the dynamic range is 55 dB.
+    The dynamic range is 55 dB. NaN and infinite samples are drawn as silence; nothing is drawn
+    above half of the sampling rate.
     """
     x = np.nan_to_num(samples.astype(np.float64), posinf=0.0, neginf=0.0)
     window = max(8, round(WINDOW_S * rate_hz))

@@ -19,37 +19,18 @@ _TEXT_FILES = (".lab", ".txt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedSpeech:
-    """When each phone and word was spoken.
+    """When each phone and word was spoken."""
 
-    Parameters
-    ----------
-    phones, words : tuple of Phone
-        In order, without silences; no words if only phones were given.
-    duration_s : float
-        Length of the audio.
-    aligner : str
-        Name and version.
-    is_verified : bool
-        Whether the times have been verified in any way.
-    why : str
-        What verifies them, or why nothing can.
-    measurement : PairMeasurement
-        The phones against the audio, by the estimator that judges any tier.
-    guessed : tuple of str
-        Words whose pronunciation was guessed from their letters.
-    remarks : tuple of str
-        Further remarks.
-    """
-
-    phones: tuple[Phone, ...]
-    words: tuple[Phone, ...]
-    duration_s: float
-    aligner: str
-    is_verified: bool
-    why: str
+    phones: tuple[Phone, ...]  # in order, without silences
+    words: tuple[Phone, ...]  # likewise; none if only phones were given
+    duration_s: float  # of the audio
+    aligner: str  # name and version
+    is_verified: bool  # whether the times have been verified in any way
+    why: str  # what verifies them, or why nothing can
+    # of the phones against the audio, by the estimator that judges any tier
     measurement: PairMeasurement
-    guessed: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()  # words whose pronunciation was guessed from their letters
+    remarks: tuple[str, ...] = ()  # further remarks
 
 
 def align(

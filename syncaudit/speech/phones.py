@@ -22,39 +22,20 @@ class Phone(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Broad classes of phones, and the unknown symbols.
+    """Broad classes of phones, and the unknown symbols."""
 
-    Parameters
-    ----------
-    alphabet : str
-        ``IPA`` or ``ARPAbet``.
-    classes : tuple of tuple of str
-        For each phone in order: a plosive is a closure and a burst. Empty if unknown.
-    unknown : tuple of str
-        Symbols that are not in the alphabet.
-    """
-
-    alphabet: str
+    alphabet: str  # ``IPA`` or ``ARPAbet``
+    # for each phone in order: a plosive is a closure and a burst; empty if unknown
     classes: tuple[tuple[str, ...], ...]
-    unknown: tuple[str, ...]
+    unknown: tuple[str, ...]  # symbols that are not in the alphabet
 
 
 def read_phones(path: str | Path, tier: str | None = None) -> list[Phone]:
     """Return the phones, or words, of a tier in any format that a manifest accepts.
 
-    Parameters
-    ----------
-    path : str or Path
-        TextGrid, CTM, JSON, CSV, SRT, VTT or ELAN file.
-    tier : str, optional
-        Default: the only tier, or the one whose name begins with ``phone``.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be read.
-    UsageError
-        If there is no such tier, or there are several and none is named.
+    TextGrid, CTM, JSON, CSV, SRT, VTT or ELAN. The default `tier` is the only one, or the one whose
+    name begins with ``phone``. StreamReadError if the file cannot be read; UsageError if there is
+    no such tier, or there are several and none is named.
     """
     return [Phone(one.label, one.start_s, one.stop_s) for one in _read_tier(path, tier).intervals]
 
@@ -68,21 +49,9 @@ def measure(
 ) -> PairMeasurement:
     """Measure the offset of phones or words: `offset_s` is what to add to match their audio.
 
-    Parameters
-    ----------
-    tier : str, Path or sequence of triples
-        File, or ``[symbol, start, end]`` in seconds.
-    audio : str or Path
-        Sound file.
-    name : str, optional
-        Tier of the file, as for `read_phones`.
-    max_offset_s : float
-        Search range.
-
-    Returns
-    -------
-    PairMeasurement
-        Rejected, with a reason, if the tier is too short or does not belong to the audio.
+    `tier` is a file or triples ``[symbol, start, end]`` in seconds, `name` the tier of the file, as
+    for `read_phones`; offsets up to `max_offset_s` are searched. Rejected, with a reason, if the
+    tier is too short or does not belong to the audio.
     """
     from syncaudit.pipeline.alignment import measure_tier
 
@@ -91,13 +60,7 @@ def measure(
 
 
 def classes(phones: Iterable[str | tuple[str, float, float]]) -> Classes:
-    """Return the broad classes of phones written in IPA or ARPAbet.
-
-    Parameters
-    ----------
-    phones : iterable of str or triples
-        Symbols, all in the same alphabet.
-    """
+    """Return the broad classes of phones written in IPA or ARPAbet, all in the same alphabet."""
     from syncaudit.speech.phonetics import alphabet_of, classes_of_phone
 
     symbols = [phone if isinstance(phone, str) else phone[0] for phone in phones]
@@ -118,21 +81,11 @@ def write(
     *,
     duration_s: float | None = None,
 ) -> None:
-    """Write phones and words; the file extension selects the format.
+    """Write phones and words, triples ``[symbol, start, end]`` in seconds and in order.
 
-    Parameters
-    ----------
-    path : str or Path
-        ``.TextGrid`` (long), ``.ctm`` or ``.json``.
-    phones, words : sequence of triples
-        ``[symbol, start, end]`` in seconds, in order.
-    duration_s : float, optional
-        Length of the audio; default: the end of the last phone.
-
-    Raises
-    ------
-    UsageError
-        If the extension is unknown, or the format cannot hold the intervals. Nothing is written.
+    The file extension selects the format: ``.TextGrid`` (long), ``.ctm`` or ``.json``. The default
+    `duration_s`, the length of the audio, is the end of the last phone. UsageError if the extension
+    is unknown, or the format cannot hold the intervals; nothing is written then.
     """
     from syncaudit.speech.tiers import TIER_WRITERS
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.batch.pool import map_isolated
 from syncaudit.batch.worker import Lost
+from syncaudit.dsp.nearest import nearest
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Clip
 from syncaudit.readers import read_source
@@ -21,7 +22,6 @@ from syncaudit.splits.fingerprint import (
     Fingerprint,
     cropping,
     fingerprint_of,
-    nearest,
 )
 from syncaudit.splits.split_lists import Split
 

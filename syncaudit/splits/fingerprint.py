@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import iter_luma
+from syncaudit.dsp.nearest import nearest
 from syncaudit.model import CameraStream, Clip
 from syncaudit.pipeline.window import part_of, wanted_frames
 
@@ -116,12 +117,6 @@ def _weighed(changes: Floats) -> Floats:
     changes = changes - changes.mean(axis=1, keepdims=True)
     power = np.sum(changes**2, axis=1, keepdims=True) + changes.shape[1] * _CHANGED**2
     return np.asarray(changes / np.sqrt(power), dtype=np.float32)
-
-
-def nearest(times_s: NDArray[np.float64], wanted_s: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the index of the nearest among ascending times for each wanted one."""
-    after = np.searchsorted(0.5 * (times_s[1:] + times_s[:-1]), wanted_s)
-    return np.asarray(after, dtype=np.intp)
 
 
 @cache

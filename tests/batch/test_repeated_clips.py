@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from syncaudit.batch import run_batch
-from syncaudit.batch.repeated_clips import MAX_NAMED, repeated_clips
+from syncaudit.batch.finish import MAX_NAMED, repeated_clips
 from syncaudit.datasets import clip_to_row
 from syncaudit.model import CameraSpec, CanSpec, Clip
 from testkit.fake_audits import POLICY, audit, make_clip

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from syncaudit.cli.app import run
-from syncaudit.cli.system_errors import worded_system_error
+from syncaudit.cli.app import run, worded_system_error
 from syncaudit.datasets import formats
 from syncaudit.errors import SyncAuditError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncaudit.datasets.naming import DEFAULT_RULES, name_sources, parse_rules
-from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
+from syncaudit.datasets.starter_rules import messages_in_dbc, roles_of
 from syncaudit.errors import UsageError
 
 

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.decode.image_file import image_error
+from syncaudit.decode.stored import image_error
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from syncaudit.decode.samples import SAMPLES
-from syncaudit.doctor import GROUPS, Status, Symptom, decoding, examine_machine, speech, viewer
+from syncaudit.doctor import GROUPS, Status, Symptom, decoding, examine_machine, packages
 from syncaudit.doctor.decoding import probe_codecs, probe_gpu
 from syncaudit.doctor.isolated import Answer, ask_python
 from syncaudit.doctor.machine import probe_machine
@@ -32,7 +32,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
         asked = code + str((environment or {}).get("QT_QPA_PLATFORM", ""))
         return next(known[key] for key in known if key in asked)
 
-    for module in (decoding, speech, viewer):
+    for module in (decoding, packages):
         monkeypatch.setattr(module, "ask_python", answer)
     return known
 
@@ -179,14 +179,14 @@ def test_a_viewer_without_a_display(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     answers["offscreen"] = Answer(is_ok=True, said="6.11.0\toffscreen")
-    found = by_name(viewer.probe_viewer())
+    found = by_name(packages.probe_viewer())
     assert found["Qt"].detail == "PyQt 6.11.0"
     assert found["display"].status is Status.ABSENT
     monkeypatch.setenv("DISPLAY", ":0")
     answers["QApplication"] = Answer(is_ok=False, said="it crashed (SIGABRT)")
-    assert "SIGABRT" in by_name(viewer.probe_viewer())["display"].detail
+    assert "SIGABRT" in by_name(packages.probe_viewer())["display"].detail
     answers["QApplication"] = Answer(is_ok=True, said="6.11.0\txcb")
-    assert by_name(viewer.probe_viewer())["display"].detail == "windows open on xcb"
+    assert by_name(packages.probe_viewer())["display"].detail == "windows open on xcb"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_qt_that_does_not_start(
     answers: dict[str, Answer], said: str, status: Status, cure: str
 ) -> None:
     answers["offscreen"] = Answer(is_ok=False, said=said)
-    (qt,) = viewer.probe_viewer()
+    (qt,) = packages.probe_viewer()
     assert (qt.status, qt.detail) == (status, said)
     assert cure in str(qt.cure)
 
@@ -211,14 +211,14 @@ def test_aligners_are_told_with_how_they_were_found(
     answers["pocketsphinx"] = Answer(is_ok=False, said="No module named 'pocketsphinx'")
     monkeypatch.delenv("SYNCAUDIT_MFA", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = by_name(speech.probe_speech())
+    found = by_name(packages.probe_speech())
     assert found["pocketsphinx"].cure == "pip install 'syncaudit[speech]'"
     assert found["MFA"].status is Status.ABSENT
     assert "conda create" in str(found["MFA"].cure)
     program = tmp_path / "mfa"
     program.write_text("#!/bin/sh\necho 3.4.3\n")
     program.chmod(0o755)
-    assert by_name(speech.probe_speech())["MFA"].detail == "3.4.3 (called by: mfa)"
+    assert by_name(packages.probe_speech())["MFA"].detail == "3.4.3 (called by: mfa)"
 
 
 def machine(root: Path, **files: str) -> Path:

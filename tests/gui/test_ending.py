@@ -12,7 +12,7 @@ import pytest
 from pyqtgraph.Qt import QtCore
 from syncaudit_gui.audits import AuditProcess, AuditProgress
 from syncaudit_gui.viewmodel.clip_model import build_clip
-from syncaudit_gui.widgets.audit_panel import AuditPanel
+from syncaudit_gui.widgets.side_panels import AuditPanel
 
 from syncaudit.datasets import load_manifest
 from syncaudit.pipeline import read_clip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, flash_times, motion_events
+from syncaudit_gui.viewmodel.timeline import DrawnClock
 from syncaudit_gui.viewmodel.turning import camera_turning, sensor_turning
 
 from syncaudit.model import (

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtTest
 from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.frames import FAULT_SIGNS
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lanes import FramesLane
-from syncaudit_gui.viewmodel.spells import FAULT_SIGNS
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.theme import LIGHT
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.collection import open_collection
-from syncaudit_gui.viewmodel.course import course_of
+from syncaudit_gui.viewmodel.comparing import course_of
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 
 from syncaudit.model import AgreementCurve, Finding, PairMeasurement, ReasonCode, Verdict

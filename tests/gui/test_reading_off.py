@@ -7,10 +7,9 @@ import pytest
 from pyqtgraph.Qt import QtCore
 from pytestqt.qtbot import QtBot
 from syncaudit_gui.viewmodel.bindings import Action
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.lanes import CurveLane, EventsLane, SoundLane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
-from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.timeline import DrawnClock, TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.lane_axis import AXIS_PX
 from syncaudit_gui.widgets.lane_tips import tip_at

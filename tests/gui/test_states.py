@@ -21,7 +21,7 @@ from syncaudit_gui.window.application import (
     restore_layout,
     save_layout,
 )
-from syncaudit_gui.window.sound_output import bytes_from
+from syncaudit_gui.window.player import bytes_from
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraStream, Channel, Clip, ImuSpec, SignalStream, SourceKind

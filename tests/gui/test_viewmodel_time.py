@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.frames import FrameTable
-from syncaudit_gui.viewmodel.playback import PlayClock
-from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
+from syncaudit_gui.viewmodel.timeline import DrawnClock, PlayClock, Timeline, TimeRange
 
 from syncaudit.model import ClockMap
 

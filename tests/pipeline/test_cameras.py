@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
-from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE, look_at_each
+from syncaudit.pipeline.evidence import CAMERAS_AT_ONCE, look_at_each
 from syncaudit.pipeline.stages import Stages
 from syncaudit.readers import roots as held
 from syncaudit.readers.roots import RefusedError, Roots, is_outside, within_roots
@@ -163,7 +163,7 @@ def test_an_interrupt_leaves_no_thread_at_work() -> None:
 def test_a_forked_process_has_threads_of_its_own() -> None:
     script = """
 import os, sys
-from syncaudit.pipeline.cameras import look_at_each
+from syncaudit.pipeline.evidence import look_at_each
 from syncaudit.pipeline.stages import Stages
 def look():
     return look_at_each(lambda camera, _: camera, ["a", "b"], Stages(), decoder="nvdec")

@@ -13,7 +13,7 @@ from syncaudit.decode import nvdec
 from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
-from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
+from syncaudit.pipeline.evidence import CAMERAS_AT_ONCE
 from syncaudit.policy import load_policy
 from testkit import fake_nvvideocodec as fake
 

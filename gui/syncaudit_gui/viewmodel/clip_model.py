@@ -11,15 +11,13 @@ from syncaudit.model import CameraStream, Clip, EventResiduals, Stream
 from syncaudit.model.time import seconds_after
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
-from syncaudit_gui.viewmodel.frames import FrameTable
+from syncaudit_gui.viewmodel.frames import FrameTable, Spell, find_spells
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.spells import Spell, find_spells
-from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.timeline import DrawnClock, TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning
 
 # Margin on either side of a clip, so that shifted data stay visible.

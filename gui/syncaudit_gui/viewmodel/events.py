@@ -25,7 +25,7 @@ from syncaudit.model import (
     Stream,
 )
 from syncaudit.model.arrays import Floats
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
+from syncaudit_gui.viewmodel.timeline import DrawnClock
 
 TURN_RATE = 0.12  # rad/s: a junction, not a lane change
 TURN_APART_S = 1.5

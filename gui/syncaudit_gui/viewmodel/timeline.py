@@ -1,8 +1,13 @@
-"""The visible part of a clip, and the cursor position."""
+"""The axis of the timeline: range, cursor and playback, and the clocks of what is drawn on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+import numpy as np
+
+from syncaudit.model import ClockMap
+from syncaudit.model.arrays import Floats
 
 # A pixel is then a microsecond: finer than any clock examined here.
 MIN_SPAN_S = 1e-3
@@ -113,3 +118,107 @@ class Timeline:
         if not self.marks_s:
             return None
         return (self.marks_s[1] if len(self.marks_s) == 2 else self.cursor_s) - self.marks_s[0]
+
+
+# Each step of inverting a clock reduces the error by a factor of the drift.
+_N_INVERSE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnClock:
+    """Correction of one source in seconds since the clip's epoch (formats, section 1)."""
+
+    # The estimate, with timestamps counted from the epoch; empty for raw timestamps.
+    clock: ClockMap = field(default_factory=ClockMap)
+    nudge_s: float = 0.0  # added by hand
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it leaves all timestamps unchanged."""
+        return self.clock.is_nothing and not self.nudge_s
+
+    def change_s(self, times_s: Floats) -> Floats:
+        """Return the offset added to timestamps, shape as given."""
+        # Exact even for a clock of another epoch: its offset is given at the timestamp `at_ns`,
+        # however far that is from the clock's own timestamps.
+        return self.clock.change_s(times_s) + self.nudge_s
+
+    def apply(self, times_s: Floats) -> Floats:
+        """Return reference times of timestamps, shape as given."""
+        return times_s if self.is_nothing else times_s + self.change_s(times_s)
+
+    def at(self, time_s: float) -> float:
+        """Return the reference time of a timestamp."""
+        return float(self.apply(np.array([time_s]))[0])
+
+    def stamp_at(self, time_s: float) -> float:
+        """Return the timestamp at a reference time."""
+        stamp_s = time_s
+        for _ in range(_N_INVERSE):
+            stamp_s = time_s - (self.at(stamp_s) - stamp_s)
+        return stamp_s
+
+    def stamps_in(self, visible: TimeRange) -> TimeRange:
+        """Return a range containing all timestamps whose reference time is in `visible`."""
+        if self.is_nothing:
+            return visible
+        ends = np.array([visible.start_s, visible.stop_s]) - self.nudge_s
+        # Exact except for the step, which the slack covers.
+        first, last = ends + self.clock.inverse().change_s(ends)
+        slack_s = 1.01 * abs(self.clock.step_s) + 1e-6
+        return TimeRange(start_s=float(first) - slack_s, stop_s=float(last) + slack_s)
+
+
+SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class PlayClock:
+    """Position during playback.
+
+    `speed` is in seconds of the clip per second, one of `SPEEDS`.
+    """
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self.speed = speed if speed in SPEEDS else 1.0
+        self._since: tuple[float, float] | None = None
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether it runs."""
+        return self._since is not None
+
+    def play(self, now_s: float, from_s: float) -> None:
+        """Start from a position; `now_s` is the time of the monotonic clock."""
+        self._since = (now_s, from_s)
+
+    def pause(self) -> None:
+        """Stop."""
+        self._since = None
+
+    def change_speed(self, by: int, now_s: float) -> float:
+        """Change speed by `by` steps (slower if negative) without a jump of the position."""
+        position_s = None if self._since is None else self._at(now_s)
+        place = min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)
+        self.speed = SPEEDS[place]
+        if position_s is not None:
+            self._since = (now_s, position_s)
+        return self.speed
+
+    def position(self, now_s: float, limits: TimeRange, loop: TimeRange | None = None) -> float:
+        """Return the current position, which wraps at a loop's end and stops at the clip's end."""
+        if self._since is None:
+            raise RuntimeError("the clock is not running")
+        time_s = self._at(now_s)
+        if loop is not None and loop.span_s > 0.0 and time_s >= loop.stop_s:
+            time_s = loop.start_s + (time_s - loop.start_s) % loop.span_s
+            self._since = (now_s, time_s)
+        elif time_s >= limits.stop_s:
+            self.pause()
+            return limits.stop_s
+        return time_s
+
+    def _at(self, now_s: float) -> float:
+        if self._since is None:
+            raise RuntimeError("the clock is not running")
+        then_s, from_s = self._since
+        return from_s + (now_s - then_s) * self.speed

@@ -8,9 +8,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit.formatting import PLUS_MINUS
 from syncaudit.model import AgreementCurve, PairMeasurement
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.course import OffsetCourse, course_of
+from syncaudit_gui.viewmodel.comparing import OffsetCourse, course_of
+from syncaudit_gui.viewmodel.frames import Spell
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.spells import Spell
 from syncaudit_gui.viewmodel.wording import (
     word_agreement,
     word_no_plot,

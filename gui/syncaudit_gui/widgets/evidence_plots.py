@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
-from syncaudit_gui.viewmodel.course import OffsetCourse
+from syncaudit_gui.viewmodel.comparing import OffsetCourse
 from syncaudit_gui.widgets.theme import Theme
 
 # Larger offsets are plotted relative to the estimate.

@@ -9,9 +9,8 @@ from pyqtgraph.Qt import QtCore, QtGui
 
 from syncaudit.model.arrays import Floats
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.frames import FrameTable
+from syncaudit_gui.viewmodel.frames import FAULT_SIGNS, FrameTable, Spell
 from syncaudit_gui.viewmodel.lanes import FramesLane
-from syncaudit_gui.viewmodel.spells import FAULT_SIGNS, Spell
 from syncaudit_gui.widgets.theme import ALIGN_CENTER, Theme, sized
 from syncaudit_gui.widgets.time_scale import TimeScale
 

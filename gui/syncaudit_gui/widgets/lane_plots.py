@@ -14,7 +14,6 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.lanes import (
     CurveLane,
     EventsLane,
@@ -25,7 +24,7 @@ from syncaudit_gui.viewmodel.lanes import (
     TurningLane,
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid, seen_ends
-from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.timeline import DrawnClock, TimeRange
 from syncaudit_gui.viewmodel.wording import word_value
 from syncaudit_gui.widgets.frames_paint import frames_height
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, make_plot

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit_gui.widgets.audit_panel import AuditPanel
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.comparison_view import ComparisonView, comparison_height
-from syncaudit_gui.widgets.covers import KeySheet, Message
+from syncaudit_gui.widgets.covers import KeySheet, Message, StartPage
 from syncaudit_gui.widgets.elided import ElidedLabel
-from syncaudit_gui.widgets.events_panel import EventsPanel
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.filmstrip import Filmstrip
-from syncaudit_gui.widgets.label_bar import LabelBar
-from syncaudit_gui.widgets.lane_view import LaneView
-from syncaudit_gui.widgets.ruler import Ruler
+from syncaudit_gui.widgets.lane_view import LaneView, Ruler
+from syncaudit_gui.widgets.side_panels import AuditPanel, EventsPanel, LabelBar
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
-from syncaudit_gui.widgets.start_page import StartPage
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.transport import Transport
 

@@ -16,8 +16,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.errors import UsageError
 from syncaudit.policy import Policy
-from syncaudit_gui.viewmodel.playback import SPEEDS
-from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.timeline import SPEEDS, TimeRange
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
 from syncaudit_gui.window.window import ViewerWindow

@@ -9,7 +9,7 @@ from syncaudit.evaluation.labels import Label
 from syncaudit_gui.viewmodel.session import Session, Workspace
 from syncaudit_gui.viewmodel.wording import word_nudge
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
-from syncaudit_gui.widgets.label_bar import LabelBar
+from syncaudit_gui.widgets.side_panels import LabelBar
 from syncaudit_gui.widgets.transport import Transport
 from syncaudit_gui.window.clip_display import ClipDisplay
 

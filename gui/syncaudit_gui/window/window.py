@@ -15,8 +15,7 @@ from syncaudit_gui.window.clip_display import ClipDisplay
 from syncaudit_gui.window.decision_controller import DecisionController
 from syncaudit_gui.window.key_input import KeyInput
 from syncaudit_gui.window.opening_controller import OpeningController
-from syncaudit_gui.window.player import Player
-from syncaudit_gui.window.sound_output import SoundOutput
+from syncaudit_gui.window.player import Player, SoundOutput
 
 _WELCOME = (
     "⇣",

@@ -16,9 +16,8 @@ from syncaudit.datasets.naming import (
     parse_rules,
 )
 from syncaudit.datasets.protocol import Import, Sidecars
-from syncaudit.datasets.signal_names import messages_in_dbc, roles_of
 from syncaudit.datasets.source import Source
-from syncaudit.datasets.starter_rules import columns_of
+from syncaudit.datasets.starter_rules import columns_of, messages_in_dbc, roles_of
 from syncaudit.datasets.tracks import (
     add_subtitles,
     assume_starts,

@@ -151,10 +151,7 @@ class _Frame:
 class _SceneIndex:
     """Tables of one version in a temporary SQLite file that lasts as long as the context.
 
-    Attributes
-    ----------
-    other_channels : list of (channel, modality)
-        Sensors that are not cameras.
+    `other_channels` lists (channel, modality) of the sensors that are not cameras.
     """
 
     def __init__(self) -> None:

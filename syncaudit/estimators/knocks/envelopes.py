@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d, percentile_filter
 
+from syncaudit.dsp.nearest import nearest
 from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 from syncaudit.model.arrays import Bools, Floats, Ints
@@ -244,7 +245,5 @@ def _onsets(rise: Floats, is_peak: Bools, back: int) -> Ints:
 def _sharpened(times: Floats, clicks: EventTrain, epoch_ns: int) -> Floats:
     """Move onsets to the click that was picked within 10 ms of them."""
     picked = np.sort(clicks.times_s + (clicks.epoch_ns - epoch_ns) * 1e-9)
-    near = np.clip(np.searchsorted(picked, times), 1, max(1, picked.size - 1))
-    low, high = picked[near - 1], picked[np.minimum(near, picked.size - 1)]
-    best = np.where(np.abs(low - times) <= np.abs(high - times), low, high)
+    best = picked[nearest(picked, times)]
     return np.where(np.abs(best - times) < 0.01, best, times)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from syncaudit.dsp.nearest import nearest
 from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.estimators.knocks.envelopes import (
     LATE_SAMPLES,
@@ -20,7 +21,7 @@ from syncaudit.estimators.knocks.envelopes import (
     find_onsets,
 )
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
-from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.arrays import Floats
 
 METHOD = "knocks"
 MAX_RUNNER_UP = 0.75
@@ -217,20 +218,13 @@ def _pairs(a: Onsets, b: Onsets, offset: float, reach: float) -> tuple[Floats, F
     shifted = b.times_s - offset
     if shifted.size == 0 or a.times_s.size == 0:
         return np.zeros(0), np.zeros(0)
-    nearest_b = _nearest(shifted, a.times_s)
-    nearest_a = _nearest(a.times_s, shifted)
+    nearest_b = nearest(shifted, a.times_s)
+    nearest_a = nearest(a.times_s, shifted)
     index = np.arange(a.times_s.size)
     mutual = nearest_a[nearest_b] == index
     gap = shifted[nearest_b] - a.times_s
     keep = mutual & (np.abs(gap) <= reach)
     return a.times_s[keep], gap[keep] + offset
-
-
-def _nearest(sorted_times: Floats, times: Floats) -> Ints:
-    right = np.clip(np.searchsorted(sorted_times, times), 0, sorted_times.size - 1)
-    left = np.maximum(right - 1, 0)
-    closer = np.abs(sorted_times[left] - times) <= np.abs(sorted_times[right] - times)
-    return np.where(closer, left, right).astype(np.int64)
 
 
 def _inside(a: Onsets, b: Onsets, offset: float) -> int:

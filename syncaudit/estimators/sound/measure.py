@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from syncaudit.dsp.nearest import nearest
 from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.sound.blocks import (
     MIN_BLOCKS,
@@ -281,7 +282,4 @@ def _is_on_track(blocks: Blocks, at_s: float, offset_s: float) -> bool:
 def _any_near(times: Floats, others: Floats, reach: float) -> Bools:
     if not others.size:
         return np.zeros(times.size, dtype=np.bool_)
-    place = np.searchsorted(others, times)
-    left = np.abs(times - others[np.maximum(place - 1, 0)])
-    right = np.abs(times - others[np.minimum(place, others.size - 1)])
-    return np.asarray(np.minimum(left, right) <= reach)
+    return np.asarray(np.abs(times - others[nearest(others, times)]) <= reach)

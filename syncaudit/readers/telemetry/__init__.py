@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.telemetry.by_library import maker_of, read_by_library
-from syncaudit.readers.telemetry.gpmf import holds_gpmf, read_gpmf
-from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
+from syncaudit.readers.telemetry.gpmf import SensorSamples, Telemetry, holds_gpmf, read_gpmf
 
 __all__ = ["SensorSamples", "Telemetry", "holds_telemetry", "read_telemetry"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from syncaudit.decode.container import open_container
 from syncaudit.dsp.attitude import rates_of_attitudes
 from syncaudit.errors import MissingExtraError
-from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
+from syncaudit.readers.telemetry.gpmf import SensorSamples, Telemetry
 
 _PACKAGE = "telemetry_parser"
 # Insta360 cameras write this at the end of their files.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,26 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container
 from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, read_movie_box
 from syncaudit.model.arrays import Floats
-from syncaudit.readers.telemetry.samples import SensorSamples, Telemetry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensorSamples:
+    """Samples of one sensor."""
+
+    times_s: Floats  # shape (n,); presentation times of the container
+    values: Floats  # shape (n, d); in SI units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Telemetry:
+    """Telemetry of one video."""
+
+    camera: str  # make or model, for people
+    # ``gyro`` in rad/s and ``accel`` in m/s^2 of three axes, ``speed`` over ground in m/s
+    sensors: Mapping[str, SensorSamples]
+    # evidence that the image was rotated relative to the camera; None if there is none
+    stabilised: str | None = None
+
 
 _HEADER = struct.Struct(">4scBH")
 _CODES = {

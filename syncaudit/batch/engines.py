@@ -1,28 +1,57 @@
-"""Run tasks on a Ray cluster with Ray Data (extra ``ray``)."""
+"""Ways to run one function on many clips; all of them give bit-identical verdicts."""
 
 from __future__ import annotations
 
 import logging
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
-from syncaudit.batch.pool import WorkerPool
-from syncaudit.batch.worker import Lost
-from syncaudit.errors import MissingExtraError, SyncAuditError
+from syncaudit.batch.pool import WorkerPool, map_isolated
+from syncaudit.batch.worker import Lost, limit_threads
+from syncaudit.errors import MissingExtraError, SyncAuditError, UsageError, nearest_name
 
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
 # Clips per block: enough to amortise the transfer, few enough to share the work evenly. An actor
 # cannot take clips from another actor's block, so the last blocks determine the finishing time.
-MAX_BATCH = 16
-BLOCKS_EACH = 32
+_MAX_BATCH = 16
+_BLOCKS_EACH = 32
 
 
-def run_on_ray(
+def _run_local(
+    task: Callable[[_Task], _Value],
+    items: Sequence[_Task],
+    *,
+    workers: int,
+    timeout_s: float | None = None,
+    memory: MemoryLimit = NO_LIMIT,
+    address: str | None = None,
+) -> Iterator[tuple[int, _Value | Lost]]:
+    """Yield (index, value) of every item in order of completion.
+
+    With `workers` 0 everything runs in this process, without protection against crashes and hangs.
+    There is no cluster here, so an `address` is refused.
+    """
+    if address is not None:
+        raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")
+    if not items:
+        return
+    if workers == 0:
+        limit_threads()
+        for index in range(len(items)):
+            yield index, task(items[index])
+        return
+    yield from map_isolated(
+        task, items, workers=min(workers, len(items)), timeout_s=timeout_s, memory=memory
+    )
+
+
+def _run_on_ray(
     task: Callable[[_Task], _Value],
     items: Sequence[_Task],
     *,
@@ -60,7 +89,7 @@ def run_on_ray(
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.execution_options.preserve_order = False
-    size = max(1, min(MAX_BATCH, len(items) // (BLOCKS_EACH * max(1, workers))))
+    size = max(1, min(_MAX_BATCH, len(items) // (_BLOCKS_EACH * max(1, workers))))
     # Blocks are read one by one on the cluster, so the whole manifest is never in one place.
     blocks = [list(range(k, min(k + size, len(items)))) for k in range(0, len(items), size)]
     rows = [{"indices": block, "items": _packed([items[k] for k in block])} for block in blocks]
@@ -80,7 +109,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
         """Actor that lives on the cluster with one worker process."""
 
         def __init__(self) -> None:
-            function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
+            function = pickle.loads(task)  # noqa: S301  # what _run_on_ray packed
             # An actor takes one core, so there may be one per core on its machine.
             each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
             self._pool: WorkerPool[Any, Any] = WorkerPool(
@@ -89,7 +118,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
 
         def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
             """Run one block of items."""
-            items = pickle.loads(row["items"])  # noqa: S301  # what run_on_ray packed
+            items = pickle.loads(row["items"])  # noqa: S301  # what _run_on_ray packed
             indices = [int(k) for k in row["indices"]]
             return {"values": _packed([(indices[k], v) for k, v in self._pool.map(items)])}
 
@@ -107,3 +136,19 @@ def _ray() -> Any:
     except ImportError as error:
         raise MissingExtraError("ray", extra="ray", purpose="--engine ray") from error
     return ray
+
+
+Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
+"""``engine(task, items, workers=, timeout_s=, memory=, address=)`` yields (index, value)."""
+
+ENGINES: Mapping[str, Engine] = MappingProxyType({"local": _run_local, "ray": _run_on_ray})
+
+
+def get_engine(name: str) -> Engine:
+    """Return an engine by name.
+
+    UsageError if there is no engine of this name.
+    """
+    if name not in ENGINES:
+        raise UsageError(f"no engine is called '{name}'", hint=nearest_name(name, list(ENGINES)))
+    return ENGINES[name]
