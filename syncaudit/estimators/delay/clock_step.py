@@ -130,8 +130,8 @@ def _stepped(
     split = _best_split(times, delays, std, min_gain)
     if split is None:
         return None
-    border_s = 0.5 * (times[split - 1] + times[split])
-    reach_s = float(np.diff(times).max())
+    border_s = 0.5 * float(known[split - 1].mid_s[-1] + known[split].mid_s[0])
+    reach_s = float(np.diff([piece.mid_s.mean() for piece in known]).max())
     parts = slice(None, split), slice(split, None)
     levels_s = [float(np.average(delays[part], weights=std[part] ** -2)) for part in parts]
     return _located(increments, driver, fit, border_s, levels_s, reach_s)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.model.arrays import Floats
 
 # Other delays that are tried: up to this far off, in steps that resolve the fastest motion. What is
 # nearer is seen by the pieces of a clip, or is a drift.
@@ -55,7 +56,7 @@ class DeviantEnd:
         )
 
 
-def find_deviant_end(fit: DelayFit, drift_ppm: float = 0.0) -> DeviantEnd | None:
+def find_deviant_end(fit: DelayFit, delays_s: Floats | float | None = None) -> DeviantEnd | None:
     """Return the end of a clip that has, or may have, another delay; None if neither does.
 
     Robust weights hide it: rows that follow another delay count for nothing. Its log-likelihood
@@ -70,12 +71,12 @@ def find_deviant_end(fit: DelayFit, drift_ppm: float = 0.0) -> DeviantEnd | None
     ----------
     fit : DelayFit
         Of the whole clip.
-    drift_ppm : float
-        Drift of the delay of the whole.
+    delays_s : ndarray, shape (n,), or float, optional
+        Delay of the whole at each increment; None: that of the fit.
     """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
     mid_s, n = rows.mid_s, rows.mid_s.size
-    whole_s = fit.offset_s - fit.row_shift_s + 1e-6 * drift_ppm * (mid_s - fit.anchor_s)
+    whole_s = (fit.offset_s if delays_s is None else delays_s) - fit.row_shift_s
     tried_s = np.arange(-REACH_S, REACH_S + 0.5 * STEP_S, STEP_S)
     tried_s = np.append(0.0, tried_s[np.abs(tried_s) > MIN_APART_S])
 

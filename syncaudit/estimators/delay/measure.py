@@ -150,10 +150,11 @@ def _refine(
         step, why = step_for_drift(increments, driver, fit, figures)
         if step is not None:
             found = record_delay(task, increments, driver, fit, step, figures)
+    answer = partial(_answer_at, found, task)
     if step is None:
-        why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
+        why = why or why_parts_disagree(parts, fit, answer)
     if why is None and step is None and not task.is_one_clock:
-        end = find_deviant_end(fit, figures.get("drift_ppm", 0.0))
+        end = find_deviant_end(fit, np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()]))
         if end is not None and end.is_certain:
             why, figures["deviant_end_s"] = end.words, end.apart_s
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
