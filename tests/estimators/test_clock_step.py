@@ -33,7 +33,8 @@ def fitted(seed, clock, highest_hz=4.0, start_s=0.0):
 
 def searched(seed, clock, highest_hz=4.0, start_s=0.0, **cam):
     rows, driver = recorded(seed, clock, highest_hz, **cam)
-    return find_step(rows, driver, fit_delay(rows, driver, start_s=start_s))
+    fit = fit_delay(rows, driver, start_s=start_s)
+    return find_step(rows, driver, fit, find_deviant_end(fit))
 
 
 @pytest.mark.parametrize("at_s", [5.0, 10.0, 14.5])
@@ -117,8 +118,9 @@ def test_end_that_is_doubted_makes_a_clip_uneven():
     """Too little to say so; all frames are worth tracking."""
     rows, driver = recorded(6, Clock(step_s=0.1, step_at_s=18.9))
     fit = fit_delay(rows.rows(np.arange(0, rows.values.shape[0], 7)), driver, start_s=0.0)
-    assert not find_deviant_end(fit).is_certain
-    assert is_uneven(fit)
+    end = find_deviant_end(fit)
+    assert not end.is_certain
+    assert is_uneven(fit, end)
 
 
 def test_ends_of_clips_of_one_delay_do_not_deviate():
@@ -137,9 +139,9 @@ def test_pieces_are_long_enough_and_hold_enough(monkeypatch, seconds, rate_hz, n
     monkeypatch.setattr(
         clock_step, "measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
     )
-    monkeypatch.setattr(clock_step, "find_deviant_end", lambda _: None)
     clock = Clock(step_s=0.06, step_at_s=0.4 * seconds)
-    assert searched(2, clock, seconds=seconds, rate_hz=rate_hz) is None
+    rows, driver = recorded(2, clock, seconds=seconds, rate_hz=rate_hz)
+    assert find_step(rows, driver, fit_delay(rows, driver, start_s=0.0), None) is None
     assert len(measured) == n
 
 
@@ -155,8 +157,9 @@ def test_too_few_increments_to_measure_pieces_still_show_a_step(step_s, is_there
     rows = from_rotation(camera(motion, 4, clock=Clock(step_s=step_s, step_at_s=15.0)))
     few = rows.rows(np.arange(0, rows.values.shape[0], 5))
     fit = fit_delay(few, driver, start_s=0.0)
-    assert find_step(few, driver, fit) is None
-    assert is_uneven(fit) is is_there
+    end = find_deviant_end(fit)
+    assert find_step(few, driver, fit, end) is None
+    assert is_uneven(fit, end) is is_there
 
 
 def test_offset_before_and_after():

@@ -14,7 +14,7 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
-from syncaudit.estimators.delay.ends import DeviantEnd, find_deviant_end
+from syncaudit.estimators.delay.ends import DeviantEnd
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.parts import MIN_PIECE_S, measure_near
@@ -55,14 +55,16 @@ N_ROUNDS = 2
 MIN_STEP_Z = 5.0
 
 
-def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+def find_step(
+    increments: Increments, driver: RunningIntegral, fit: DelayFit, end: DeviantEnd | None
+) -> ClockStep | None:
     """Look for one clock step.
 
     The clip is cut into up to six pieces, each measured alone near the delay of the whole. At the
     best of all places between two pieces, a step plus drift must describe their delays far better
     than the drift alone (`MIN_CHI2_GAIN` bounds the false alarms). The instant is then the one that
     leaves the smallest residuals. A step nearer to an end than a piece is long is found by what the
-    rows at that end prefer (`find_deviant_end`).
+    rows at that end prefer.
 
     Parameters
     ----------
@@ -70,6 +72,8 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
         As for `fit_delay`.
     fit : DelayFit
         Of the whole clip.
+    end : DeviantEnd, optional
+        From `find_deviant_end`.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
         chi2, spread = _unevenness(fit, n_pieces)
         if chi2 > UNEVEN_CHI2 or spread > UNEVEN_SPREAD:
             step = _stepped(increments, driver, fit, min_gain=MIN_CHI2_GAIN)
-    if step is None and (end := find_deviant_end(fit)) is not None and end.is_certain:
+    if step is None and end is not None and end.is_certain:
         step = _stepped_at(end, increments, driver, fit)
     return step if step is not None and _is_significant(step) else None
 
@@ -209,15 +213,17 @@ def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | N
     )
 
 
-def is_uneven(fit: DelayFit) -> bool:
-    """Return whether a part of a clip may have another delay, if it is too short to fit."""
+def is_uneven(fit: DelayFit, end: DeviantEnd | None) -> bool:
+    """Return whether a part of a clip too short to fit, or an end, may have another delay."""
     n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
     if n_pieces < 2:
         return False
     chi2, spread = _unevenness(fit, n_pieces)
-    if chi2 > UNEVEN_CHI2 or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD):
-        return True
-    return find_deviant_end(fit) is not None
+    return (
+        end is not None
+        or chi2 > UNEVEN_CHI2
+        or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD)
+    )
 
 
 def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:

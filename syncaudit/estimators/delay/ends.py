@@ -56,7 +56,7 @@ class DeviantEnd:
         )
 
 
-def find_deviant_end(fit: DelayFit, delays_s: Floats | float | None = None) -> DeviantEnd | None:
+def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEnd | None:
     """Return the end of a clip that has, or may have, another delay; None if neither does.
 
     Robust weights hide it: rows that follow another delay count for nothing. Its log-likelihood
@@ -71,12 +71,14 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | float | None = None) -> D
     ----------
     fit : DelayFit
         Of the whole clip.
-    delays_s : ndarray, shape (n,), or float, optional
+    delays_s : ndarray, shape (n,), optional
         Delay of the whole at each increment; None: that of the fit.
     """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
     mid_s, n = rows.mid_s, rows.mid_s.size
-    whole_s = (fit.offset_s if delays_s is None else delays_s) - fit.row_shift_s
+    if delays_s is None:
+        delays_s = np.full(n, fit.offset_s)
+    whole_s = delays_s - fit.row_shift_s
     tried_s = np.arange(-REACH_S, REACH_S + 0.5 * STEP_S, STEP_S)
     tried_s = np.append(0.0, tried_s[np.abs(tried_s) > MIN_APART_S])
 

@@ -110,12 +110,13 @@ def _refine(
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
         return refuse(task, middle_s, "no motion is visible to both", rows=n)
-    step = None if task.is_one_clock else find_step(increments, driver, fit)
+    end = find_deviant_end(fit)
+    step = None if task.is_one_clock else find_step(increments, driver, fit, end)
     figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + task.epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
-        figures["is_uneven"] = float(is_uneven(fit))
+        figures["is_uneven"] = float(is_uneven(fit, end))
     why = _why_not(task, search, curve, best, fit, has_step=step is not None)
     if why is None:
         if step is not None:
@@ -154,7 +155,8 @@ def _refine(
     if step is None:
         why = why or why_parts_disagree(parts, fit, answer)
     if why is None and step is None and not task.is_one_clock:
-        end = find_deviant_end(fit, np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()]))
+        if found.drift_ppm is not None:
+            end = find_deviant_end(fit, np.array([answer(at_s)[0] for at_s in fit.mid_s.tolist()]))
         if end is not None and end.is_certain:
             why, figures["deviant_end_s"] = end.words, end.apart_s
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
