@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.estimators.knocks.measure import estimate_knocks
@@ -116,15 +117,27 @@ def test_claimed_errors_are_honest(accel_hz):
 # --- rumble without clear knocks ----------------------------------------------------------------
 
 
-def rumble(seed, *, offset_s, seconds=40.0, accel_hz=200.0):
-    """Return (sound, acceleration) on a rough road: noise of shared loudness."""
+def level(times, grid, loud, ringing_s):
+    """Return the amplitude at `times` of a side whose energy decays by `ringing_s`."""
+    amplitude = 0.5 + np.interp(times, grid, loud)
+    if ringing_s <= 0.0:
+        return amplitude
+    kept = np.exp(-(times[1] - times[0]) / ringing_s)
+    return np.sqrt(lfilter([1.0 - kept], [1.0, -kept], amplitude**2))
+
+
+def rumble(seed, *, offset_s, seconds=40.0, accel_hz=200.0, sound_rings_s=0.0):
+    """Return (sound, acceleration) on a rough road: noise of shared loudness.
+
+    The energy of one side decays by this longer than the other's: the sound's where positive.
+    """
     rng = np.random.default_rng(seed)
     grid = np.arange(0.0, seconds + 0.01, 0.01)
     loud = np.exp(np.convolve(rng.normal(0, 1.0, grid.size + 8), np.hanning(9) / 2, "valid"))
     t = np.arange(int(seconds * RATE)) / RATE
     k = np.arange(int(seconds * accel_hz)) / accel_hz
-    x = 0.02 * rng.standard_normal(t.size) * (0.5 + np.interp(t, grid, loud))
-    accel = rng.standard_normal((k.size, 3)) * (0.5 + np.interp(k, grid, loud))[:, None]
+    x = 0.02 * rng.standard_normal(t.size) * level(t, grid, loud, sound_rings_s)
+    accel = rng.standard_normal((k.size, 3)) * level(k, grid, loud, -sound_rings_s)[:, None]
     mic, imu = knocks(0, offset_s=0.0, n=0)
     return replace(mic, samples=x.astype(np.float32)), replace(
         imu, epoch_ns=EPOCH, times_s=k + offset_s, values=accel
@@ -141,6 +154,19 @@ def test_rumble_is_measured_by_its_envelope(offset_s):
     assert measured.offset_s == pytest.approx(offset_s, abs=5e-3)
     swapped = estimate_knocks(imu, find_loudness(mic))
     assert swapped.offset_s == pytest.approx(-measured.offset_s, abs=5e-4)
+
+
+@pytest.mark.parametrize("ringing_s", [-0.03, 0.01, 0.03])
+def test_ringing_of_one_side_does_not_shift_the_envelope(ringing_s):
+    z = []
+    for seed in range(8):
+        mic, imu = rumble(seed, offset_s=0.1, sound_rings_s=ringing_s)
+        measured = measure(mic, imu, max_offset_s=2.0)
+        assert measured.accepted, measured.why
+        assert measured.diagnostics["ringing_s"] == pytest.approx(ringing_s, abs=0.015)
+        z.append((measured.offset_s - 0.1) / measured.offset_std_s)
+    assert np.sqrt(np.mean(np.square(z))) < 1.2
+    assert np.max(np.abs(z)) < 2.5
 
 
 def test_envelope_errors_are_honest():

@@ -62,8 +62,11 @@ def estimate_knocks(
     Where there are too few clear onsets (a car on a bad road thuds and rumbles rather than knocks),
     the envelopes themselves are correlated: log energies, blurred by 15 ms, without changes over
     seconds. That peak must stand out in the same way and be supported by several blocks of time. It
-    is wide, and gives the offset of the energies, not of their onsets: 5 ms are added as
-    systematic. `diagnostics["is_envelope"]` is 1 there.
+    is wide. A cabin or a panel may ring on after the shock that the accelerometer sensed, or the
+    other way round; that makes energies late by an unknown time, so the envelope of the side that
+    rings shorter is smeared by an exponential, and the offset is averaged over its length by
+    likelihood. 5 ms are added as systematic. `diagnostics["is_envelope"]` is 1 there, and
+    `diagnostics["ringing_s"]` tells how much longer the sound rings.
 
     Parameters
     ----------
