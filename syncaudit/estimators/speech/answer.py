@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from syncaudit.estimators.speech.fit import CourseFit
+from syncaudit.estimators.speech.follow import Courses
 from syncaudit.estimators.speech.room import room_shift, room_weight
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 
@@ -51,6 +52,7 @@ ROOM_WORDS, ROOM_NOISE = 3.0, 1.5
 def answer(
     spoken: SpokenTier,
     sound: BandEnergies,
+    courses: Courses,
     fit: CourseFit,
     bare_fit: CourseFit | None,
     drift_span_s: float | None,
@@ -62,6 +64,8 @@ def answer(
     ----------
     spoken, sound
         Tier and audio.
+    courses : Courses
+        The line, and the step that may be there where none was fitted.
     fit : CourseFit
         Fit to the sound as it is.
     bare_fit : CourseFit, optional
@@ -97,18 +101,21 @@ def answer(
     # At the anchor the step already counts if it lies before it.
     on = np.array([1.0, 0.0, 1.0 if anchor[0] >= course.step_at_s else 0.0])
     random_s = math.sqrt(max(0.0, float(on @ fit.covariance @ on)))
-    drift_std = 0.0
+    drift_std = step_s = 0.0
     if drift_span_s is not None:
         drift_std = math.hypot(
             math.sqrt(float(fit.covariance[1, 1])), _wander(spoken, fit, drift_span_s)
         )
+        if not course.has_step:
+            step_s, step_drift = courses.doubt(anchor[0], max(1.0, fit.overdispersion))
+            drift_std = math.hypot(drift_std, step_drift)
     return PairMeasurement(
         source=spoken.source,
         target=spoken.audio,
         method=METHOD,
         at_ns=sound.epoch_ns + round(float(anchor[0]) * 1e9),
         offset_s=offset_s + early_s - shift_s,
-        offset_std_s=math.hypot(random_s, floor_s),
+        offset_std_s=math.hypot(random_s, floor_s, step_s),
         systematic_std_s=floor_s,
         drift_ppm=None if drift_span_s is None else 1e6 * course.drift,
         drift_std_ppm=None if drift_span_s is None else 1e6 * drift_std,
@@ -124,6 +131,7 @@ def answer(
             "borders": float(fit.n_borders),
             "pieces": float(fit.n_pieces),
             "room_shift_s": shift_s,
+            "doubted_step_s": step_s,
         },
     )
 

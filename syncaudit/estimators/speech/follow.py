@@ -46,15 +46,35 @@ class Courses:
         By how many nats the step explains the sound better than the line does.
     second : float
         By how many nats more another step, before or after, would explain it.
-    needed : float
-        Gain that chance reaches with a probability of `MAX_CHANCE`.
+    usual : float
+        Gain that chance reaches at most once a tier.
+    overdispersion : float
+        Number of labels that are off together.
     """
 
     line: Course
     stepped: Course
     gain: float
     second: float
-    needed: float
+    usual: float
+    overdispersion: float = 1.0
+
+    @property
+    def needed(self) -> float:
+        """Gain that chance reaches with a probability of `MAX_CHANCE`."""
+        return self.overdispersion * (self.usual - math.log(MAX_CHANCE))
+
+    def doubt(self, at_s: float, overdispersion: float) -> tuple[float, float]:
+        """Return how far the line may be off because of a step that is likely, but not certain.
+
+        These are standard errors of the offset at a time and of the drift: the root of the step's
+        probability, for even odds beforehand, times what the step would change.
+        """
+        log_odds = self.gain / overdispersion - self.usual
+        root = math.sqrt(1.0 / (1.0 + math.exp(min(-log_odds, 700.0))))
+        at = np.array([at_s])
+        offset_s = float(self.stepped.at(at)[0] - self.line.at(at)[0])
+        return root * abs(offset_s), root * abs(self.stepped.drift - self.line.drift)
 
     @property
     def best(self) -> Course:
@@ -156,7 +176,7 @@ def _search(
         ),
         gain=split.height - height,
         second=max(_gain(side) for side in sides),
-        needed=math.log(2 * column.size / MAX_CHANCE) if with_drift else math.inf,
+        usual=math.log(2 * column.size) if with_drift else math.inf,
     )
 
 

@@ -120,7 +120,8 @@ def measure_speech(
         figures["steps"] = 1.0 + float(courses.second > courses.needed)
         return refuse(why, figures, evidence=seen)
     in_room = fit_course(spoken, bare, fit.course, with_drift=with_drift)
-    measured = answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
+    drift_span_s = match.n_seconds if with_drift else None
+    measured = answer(spoken, sound, courses, fit, in_room, drift_span_s, figures)
     seen = match.agreement(fit.course, sound.values.shape[1])
     return replace(measured, evidence=seen)
 
@@ -135,7 +136,7 @@ def _fitted(
     if courses.gain > max(courses.needed, TIMES_A_SECOND * courses.second):
         fit = fit_course(spoken, sound, courses.stepped, with_drift=with_drift)
         if fit is not None:
-            courses = replace(courses, needed=courses.needed * max(1.0, fit.overdispersion))
+            courses = replace(courses, overdispersion=max(1.0, fit.overdispersion))
             if courses.gain > courses.needed and _is_step(spoken, fit):
                 return fit, courses
     return fit_course(spoken, sound, courses.line, with_drift=with_drift), courses

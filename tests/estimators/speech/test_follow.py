@@ -101,7 +101,7 @@ def test_step_beyond_the_last_boundary_is_not_fitted(sound: BandEnergies) -> Non
 
 def test_unconfirmed_step_is_worded() -> None:
     stepped = replace(STILL, step_s=-0.2, step_at_s=22.0)
-    courses = Courses(line=STILL, stepped=stepped, gain=30.0, second=1.0, needed=12.0)
+    courses = Courses(line=STILL, stepped=stepped, gain=30.0, second=1.0, usual=5.1)
     why = why_not_one_line(courses)
     assert why is not None
     assert "-200 ms more from 22.0 s on" in why
@@ -112,7 +112,19 @@ def test_unconfirmed_step_is_worded() -> None:
 
 def test_chance_is_not_a_step() -> None:
     stepped = replace(STILL, step_s=-0.2, step_at_s=22.0)
-    courses = Courses(line=STILL, stepped=stepped, gain=11.0, second=1.0, needed=12.0)
+    courses = Courses(line=STILL, stepped=stepped, gain=11.0, second=1.0, usual=5.1)
     assert courses.best == STILL
     assert replace(courses, gain=13.0).best == stepped
-    assert replace(courses, gain=13.0, needed=math.inf).best == STILL
+    assert replace(courses, gain=13.0, usual=math.inf).best == STILL
+
+
+def test_step_that_may_be_there_widens_the_line() -> None:
+    stepped = Course(anchor_s=10.0, offset_s=-0.03, step_s=0.06, step_at_s=9.0)
+    line = Course(anchor_s=10.0, offset_s=0.0, drift=0.004)
+    courses = Courses(line=line, stepped=stepped, gain=5.0, second=1.0, usual=5.0)
+    assert courses.doubt(10.0, 1.0) == pytest.approx((0.03 / 2**0.5, 0.004 / 2**0.5))
+    certain, unlikely = replace(courses, gain=99.0), replace(courses, gain=-99.0)
+    assert certain.doubt(10.0, 1.0) == pytest.approx((0.03, 0.004))
+    assert certain.doubt(10.0, 99.0) < courses.doubt(10.0, 1.0)
+    assert unlikely.doubt(10.0, 1.0) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert replace(courses, usual=math.inf).doubt(10.0, 1.0) == pytest.approx((0.0, 0.0))
