@@ -31,8 +31,9 @@ from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 # Directions are taken as shown if others are less likely by this factor: as sure as a match.
 MARGIN = -math.log(3e-4)
-# A pair speaks for one of two assignments if it matches this many times better under it, on a log
-# scale: chance, too, makes one of two equally good matches a little more significant.
+# A pair speaks for the likelier of two assignments only if it matches this many times better under
+# it, on a log scale (chance, too, makes one of two equally good matches a little more significant),
+# but against it if it matches better at all.
 MORE = 2.0
 
 _Options = Mapping[str, Mapping[Scan | None, Instants]]
@@ -90,14 +91,16 @@ def find_scans(
     assumed = {name: next(iter(own)) for name, own in options.items()}
     tried = [_best(options, weights, {name: scan}) for name, own in options.items() for scan in own]
     best = max(tried, key=lambda each: _total(each, weights), default=assumed)
-    equal = [each for each in (assumed, *tried) if _lead(best, each, weights) <= MARGIN]
+    equal = [each for each in (assumed, *tried) if _lead(best, each, weights, options) <= MARGIN]
     best = min(equal, key=lambda each: sum(each[name] != assumed[name] for name in each))
     found: dict[str, Scan] = {}
     undecided: dict[str, Scan] = {}
     unknown, apart = [], []
     for name, scan in best.items():
         alternatives = [each for each in tried if each[name] != scan]
-        is_sure = all(_lead(best, alternative, weights) > MARGIN for alternative in alternatives)
+        is_sure = all(
+            _lead(best, alternative, weights, options) > MARGIN for alternative in alternatives
+        )
         if not any(_weight_of(name, each, weights) for each in (best, *alternatives)):
             apart.append(name)
         elif scan == assumed[name]:
@@ -196,10 +199,21 @@ def _best(options: _Options, weights: _Weights, fixed: _Assignment) -> _Assignme
     return max(found, key=lambda each: _total(each, weights))
 
 
-def _lead(one: _Assignment, other: _Assignment, weights: _Weights) -> float:
-    """Return by how much the pairs that match clearly better in one speak for it."""
-    both = zip(_weights_of(_pairs(one), weights), _weights_of(_pairs(other), weights), strict=True)
-    return sum(a - b for a, b in both if max(a, b) > MORE * min(a, b))
+def _lead(one: _Assignment, other: _Assignment, weights: _Weights, options: _Options) -> float:
+    """Return by how much pairs that match clearly better in one outweigh those that match worse.
+
+    Where only one of two sources that date instants is read otherwise, one of the two matches is
+    chance. Any other pair is of the same lights either way, and where it does not match, it may
+    have been just short of it.
+    """
+    lead = 0.0
+    for pair, changed in zip(_pairs(one), _pairs(other), strict=True):
+        kept = set(pair) & set(changed)
+        is_chance = any(not options[name][scan].half_s.all() for name, scan in kept)
+        floor = 0.0 if is_chance else MARGIN
+        a, b = (max(each, floor) for each in _weights_of((pair, changed), weights))
+        lead += a - b if a < b or a > MORE * b else 0.0
+    return lead
 
 
 def _total(chosen: _Assignment, weights: _Weights) -> float:

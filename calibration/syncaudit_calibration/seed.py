@@ -150,6 +150,11 @@ def find_seed(
         return refused
     used = {name: events[name] for name in sorted(maps)}
     maps, found = rematch(maps, used, links, root, max_offset_s)
+    if not found.flash_s.size:
+        why = (
+            "its flashes are too uncertain to be paired with others: state line_delay_s, exposure_s"
+        )
+        return refused | dict.fromkeys(used, why)
     return Seed(
         reference=root,
         maps=maps,

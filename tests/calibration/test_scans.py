@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from syncaudit_calibration import CalibrationError, calibrate
+from syncaudit_calibration import scans as scans_module
 from syncaudit_calibration.band_images import find_band_images
 from syncaudit_calibration.calibrate_recording import calibrate_recording
 from syncaudit_calibration.scans import find_scans
@@ -79,6 +80,21 @@ def test_one_statement_is_enough():
 def test_cameras_of_different_rates_show_that_they_are_upside_down():
     scans = _scans(_rig(turned=("cam_0", "cam_1"), rates=(12.0, 25.0)))
     assert scans.found == {"cam_0": "up", "cam_1": "up"}
+
+
+def test_directions_are_not_decided_by_matches_that_are_just_significant(monkeypatch):
+    # What four cameras of one rate matched, all read downwards, in a recording of LEDs.
+    down = {(0, 1): 13.8, (0, 2): 49.6, (0, 3): 38.9, (2, 3): 9.7}
+    up = {(0, 1): 25.1, (0, 2): 25.9, (0, 3): 40.1, (1, 3): 11.2, (2, 3): 25.1}
+    weights = {
+        frozenset((f"cam_{k}", scan) for k in pair): weight
+        for scan, matched in (("down", down), ("up", up))
+        for pair, weight in matched.items()
+    }
+    monkeypatch.setattr(scans_module, "_weights", lambda *_: weights)
+    scans = _scans(_rig(rates=(10.0,) * 4))
+    assert scans.found == scans.undecided == {}
+    assert len(scans.unknown) == 4
 
 
 def test_what_the_manifest_states_is_not_tried():

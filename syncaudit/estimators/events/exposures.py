@@ -140,7 +140,8 @@ def allow_for_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     return [
         _with_open_exposure(item, longest_s)
         if isinstance(item, FlashEdges)
-        and (item.sense, item.exposure_s) == (None, None)
+        and item.sense is None
+        and item.exposure_s is None
         and not _shows_ramps(item)
         else item
         for item in evidence

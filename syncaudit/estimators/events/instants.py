@@ -226,7 +226,7 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
         row_px=np.zeros(n),
         item=np.arange(n, dtype=np.int64),
         systematic_std_s=evidence.systematic_std_s,
-        sense=_goes_on(evidence, n),
+        sense=np.ones(n, dtype=np.int64) if evidence.quantity is Quantity.TRIGGER else None,
         evidence=evidence,
     ).in_order()
 
@@ -253,13 +253,6 @@ def opposite_polarity_mask(source: Instants, target: Instants) -> Bools | None:
     return apart if apart.any() else None
 
 
-def _goes_on(evidence: FlashIntervals | EventTrain, n: int) -> Ints | None:
-    """Return the sense of trigger and strobe counter events: lights that go on."""
-    if evidence.quantity in (Quantity.TRIGGER, Quantity.STROBE):
-        return np.ones(n, dtype=np.int64)
-    return None
-
-
 def _of_intervals(evidence: FlashIntervals) -> Instants:
     count = np.maximum(evidence.count, 0)
     item = np.repeat(np.arange(count.size, dtype=np.int64), count)
@@ -278,7 +271,7 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
         row_px=np.zeros(item.size),
         item=item,
         systematic_std_s=evidence.systematic_std_s,
-        sense=_goes_on(evidence, item.size) if evidence.sense is None else evidence.sense[item],
+        sense=np.ones_like(item) if evidence.sense is None else evidence.sense[item],
         evidence=evidence,
     )
 
@@ -295,7 +288,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         bands.lower_px,
     )
     exposure_s, exposure_std_s = (
-        (USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S)
+        (max(USUAL_EXPOSURE_S, 2.0 * (edges.half_light_s or 0.0)), USUAL_EXPOSURE_STD_S)
         if edges.exposure_s is None
         else (edges.exposure_s, 0.0)
     )

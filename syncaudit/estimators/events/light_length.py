@@ -66,7 +66,8 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     rows of a rolling shutter show how long after its onset half of a pulse had arrived; the other
     half takes as long. Where an exposure is longer than the readout, frames show one edge of a
     pulse, just as for a light that goes on or off and stays so; unless the exposure is stated, only
-    other cameras can distinguish the two.
+    other cameras can distinguish the two: by pulses shorter than the readout, whose both edges a
+    short exposure would show.
 
     Parameters
     ----------
@@ -78,20 +79,30 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
         return list(evidence)
     return [
         item.of_pulses()
-        if isinstance(item, FlashEdges) and item.exposure_s is None
+        if isinstance(item, FlashEdges) and item.exposure_s is None and _fits(longest_s, item)
         else shortened(item, longest_s)
         for item in evidence
     ]
 
 
+def _fits(light_s: float, item: FlashEdges) -> bool:
+    """Return whether a light may go on and off within one readout."""
+    return item.line_delay_s is None or light_s < item.readout_px * item.line_delay_s
+
+
 def longest_light_s(evidence: Sequence[EventEvidence]) -> float | None:
     """Return how long pulses last at most, where the rows of a camera show it."""
-    halves_s = [
-        item.half_light_s + 2.0 * (item.half_light_std_s or 0.0)
+    lengths_s = _light_lengths_s(evidence, 2.0)
+    return max(lengths_s) if lengths_s else None
+
+
+def _light_lengths_s(evidence: Sequence[EventEvidence], by: float) -> list[float]:
+    """Return the lengths of pulses that rows show, plus `by` standard errors."""
+    return [
+        2.0 * (item.half_light_s + by * (item.half_light_std_s or 0.0))
         for item in evidence
         if isinstance(item, FlashEdges) and item.sense is None and item.half_light_s is not None
     ]
-    return 2.0 * max(halves_s) if halves_s else None
 
 
 def shortened(item: EventEvidence, longest_s: float) -> EventEvidence:
@@ -122,9 +133,11 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
     """
     if all(_is_sharp(item) for item in evidence):
         return LightLength()
+    least_s = max((0.0, *_light_lengths_s(evidence, -2.0)))
     found = {
         length_s: list(_matches(evidence, length_s, max_offset_s))
         for length_s in (*TRIED_S, np.inf)
+        if length_s >= least_s
     }
     likely_s = _fullest(found)
     if not found[likely_s]:
@@ -136,7 +149,7 @@ def find_light_length(evidence: Sequence[EventEvidence], *, max_offset_s: float)
         for length_s, matches in found.items()
     }
     ranges = [_range(items[match.source.source], match) for match in dated[_fullest(dated)]]
-    length_s, std_s = _length([own for own in ranges if own is not None])
+    length_s, std_s = _length([own for own in ranges if own is not None], least_s)
     return LightLength(likely_s=likely_s, length_s=length_s, std_s=std_s)
 
 
@@ -213,11 +226,11 @@ def _range(item: EventEvidence, match: EventMatch) -> _Range | None:
     return found if is_even else None
 
 
-def _length(ranges: Sequence[_Range]) -> tuple[float, float]:
+def _length(ranges: Sequence[_Range], least_s: float) -> tuple[float, float]:
     """Return mean and standard deviation of the light length under a flat prior; inf for none."""
     if not ranges:
         return np.inf, 0.0
-    shortest_s = max(0.0, *(own.range_s - own.exposure_s for own in ranges))
+    shortest_s = max(least_s, *(own.range_s - own.exposure_s for own in ranges))
     longest_s = shortest_s + max(own.period_s for own in ranges)
     length_s = np.linspace(shortest_s, longest_s, N_GRID + 1)[1:]
     logs = np.zeros(N_GRID)
