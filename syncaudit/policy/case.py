@@ -14,6 +14,7 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
+    Severity,
     Verdict,
     clock_of,
 )
@@ -127,6 +128,21 @@ def defect(
 ) -> Finding:
     """Return a finding that rejects."""
     return Finding(code=code, source=source, message=message, value=value, limit=limit)
+
+
+def doubt(
+    code: ReasonCode,
+    source: str,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that keeps a source from passing, and rejects nothing."""
+    severity = Severity.DOUBT
+    return Finding(
+        code=code, source=source, message=message, value=value, limit=limit, severity=severity
+    )
 
 
 def rejected(
