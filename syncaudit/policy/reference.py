@@ -7,25 +7,34 @@ from statistics import median
 
 from syncaudit.formatting import word_correction, word_names
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect
+from syncaudit.policy.case import Case, Findings, defect, doubt
+from syncaudit.policy.clock_steps import is_by_steps
 from syncaudit.policy.equivalence import Equivalence, compare
 
 
 def check_reference(case: Case) -> Findings:
-    """Return findings where the reference is in doubt."""
+    """Return findings where the reference is in doubt.
+
+    A stated reference that consensus would correct cannot pass.
+    """
     solution, reference = case.solution, case.solution.reference
     if reference is None or not solution.suspects:
         return Findings()
+    is_told = is_by_steps(case, solution.suspects) and (
+        bool(solution.step_suspects) or reference in solution.suspects
+    )
     tolerance_s = case.policy.clock_tolerances(case.clip)
     sources = [name for name, clock in case.clocks.items() if clock == reference]
     if solution.is_reference_stated and reference in solution.suspects:
         finding = _stated_suspect(solution, reference, tolerance_s, case.z)
+        if finding is None and is_told:
+            return Findings()
         if finding is None:
             text = (
                 f"{reference}, the stated reference, may itself be wrong: consensus would "
                 "correct it rather than the others"
             )
-            found = [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
+            found = [doubt(ReasonCode.OFFSET, source, text) for source in sources]
             return Findings(findings=found)
         text, value = finding
         limit = tolerance_s.get(reference)
@@ -40,7 +49,9 @@ def check_reference(case: Case) -> Findings:
     kinds: dict[str, set[str]] = {}
     for name, clock in case.clocks.items():
         kinds.setdefault(clock, set()).add(case.kinds[name])
-    if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
+    if is_told or solution.is_reference_stated:
+        return Findings()
+    if is_undecided(agreeing, solution.suspects, kinds):
         text = (
             f"nothing shows which side is wrong, {word_names(agreeing)} or "
             f"{word_names(solution.suspects)}: {reference} was trusted"
