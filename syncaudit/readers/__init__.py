@@ -63,7 +63,6 @@ READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
 
 # Above this many samples, giving freed memory back is worth the time.
 LONG_RECORDING = 1 << 20
-_OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
 
 def read_source(
@@ -132,9 +131,13 @@ def read_source(
     if not stream.findings:
         return stream
     findings = stream.findings
-    if any(map(is_outside, places)):
+    outside = next(filter(is_outside, places), None)
+    if outside is not None:
         findings = tuple(
-            replace(each, message=f"its reader found '{each.code}'; it {_OUTSIDE}")
+            replace(
+                each,
+                message=str(_unseen(f"has a fault of kind '{each.code}'", each.code, outside)),
+            )
             for each in findings
         )
     named = (replace(each, source=each.source or name) for each in findings)
@@ -185,11 +188,15 @@ def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:
     """Return the error for a file outside the roots without quoting the file's content."""
     if error.code == ReasonCode.MISSING_FILE or isinstance(error, RefusedError):
         return error
+    return _unseen(f"cannot be read as {spec.kind}", error.code, error.path, source=error.source)
+
+
+def _unseen(what: str, code: str, path: str | None, *, source: str | None = None) -> ClipInputError:
     return ClipInputError(
-        f"cannot be read as {spec.kind}; it {_OUTSIDE}",
-        code=error.code,
-        path=error.path,
-        source=error.source,
+        f"{what}; it lies outside of the manifest's folder, so nothing of it is quoted",
+        code=code,
+        path=path,
+        source=source,
         hint="Name its folder with --root to see why.",
     )
 

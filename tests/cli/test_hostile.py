@@ -145,6 +145,18 @@ def test_files_from_outside_are_told_of_and_never_quoted(tmp_path, capsys):
     assert CANARY in verdicts  # what the user trusts is quoted, because that helps
 
 
+def test_a_fault_of_a_file_from_outside_names_the_file_and_how_to_see_more(tmp_path):
+    manifest = write_clip(tmp_path / "data", "../imu.csv")
+    (tmp_path / "imu.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n1,1,1,nan\n2,1,1,1\n")
+    _, verdicts = audit(manifest, tmp_path / "out")
+    reason = json.loads(verdicts)["reasons"][0]
+    assert reason["code"] == "non_finite"
+    assert reason["message"] == (
+        "../imu.csv: has a fault of kind 'non_finite'; it lies outside of the manifest's "
+        "folder, so nothing of it is quoted. Name its folder with --root to see why."
+    )
+
+
 def test_a_stated_root_is_a_border(tmp_path):
     (tmp_path / "imu.csv").write_text("timestamp_ns,gyro_x\n1,2\n")
     (tmp_path / "data").mkdir()
