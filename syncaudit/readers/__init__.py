@@ -114,8 +114,10 @@ def read_source(
         stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
         error.source = error.source or name
-        if isinstance(error, ClipInputError) and any(
-            map(is_outside, [error.path] if error.path else places)
+        if (
+            isinstance(error, ClipInputError)
+            and error.machine_fault is None  # nothing was read that could be quoted
+            and any(map(is_outside, [error.path] if error.path else places))
         ):
             raise _unquoted(error, spec) from None
         raise

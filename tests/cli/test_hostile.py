@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sqlite3
+import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -155,6 +156,12 @@ def test_a_fault_of_a_file_from_outside_names_the_file_and_how_to_see_more(tmp_p
         "../imu.csv: has a fault of kind 'non_finite'; it lies outside of the manifest's "
         "folder, so nothing of it is quoted. Name its folder with --root to see why."
     )
+
+
+def test_a_package_that_a_url_needs_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    _, verdicts = audit(write_clip(tmp_path, "s3://bucket/imu.csv"), tmp_path / "out")
+    assert "Install s3fs" in json.loads(verdicts)["reasons"][0]["message"]
 
 
 def test_a_stated_root_is_a_border(tmp_path):
