@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from syncaudit.formatting import word_duration
@@ -75,6 +75,30 @@ class Case:
         return max(
             (self.limits[name].offset_s for name in sources if name in self.limits), default=0.0
         )
+
+    def kinds_of_clocks(self) -> dict[str, set[str]]:
+        """Return the kinds of the sources that every clock stamps."""
+        kinds: dict[str, set[str]] = {}
+        for name, clock in self.clocks.items():
+            kinds.setdefault(clock, set()).add(self.kinds[name])
+        return kinds
+
+
+def is_undecided(
+    agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether no majority shows which clocks, on either of two sides, are wrong.
+
+    Sources of one kind do not confirm one another against those of other kinds: cameras pass
+    through one computer, and what delays one delays all. `kinds` are those of the sources that
+    every clock stamps.
+    """
+    if not suspects or len(suspects) >= len(agreeing):
+        return bool(suspects)
+    ours, theirs = (
+        {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
+    )
+    return len(ours) == 1 and not ours & theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from syncaudit.formatting import word_duration, word_measure, word_names
 from syncaudit.model import ClockJump, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect, doubt
+from syncaudit.policy.case import Case, Findings, defect, doubt, is_undecided
 from syncaudit.policy.equivalence import Equivalence, compare
 
 
@@ -19,7 +19,8 @@ def check_steps(case: Case) -> Findings:
     """
     solution = case.solution
     stated = solution.reference if solution.is_reference_stated else None
-    steps = {clock: jump for clock, jump in solution.step_suspects.items() if clock != stated}
+    doubted = doubted_steps(case)
+    steps = {clock: jump for clock, jump in doubted.items() if clock != stated}
     if stated is not None and stated in solution.jumps:
         steps[stated] = solution.jumps[stated]
     standings = {
@@ -34,7 +35,7 @@ def check_steps(case: Case) -> Findings:
         if standing is Equivalence.INSIDE:
             continue
         limit = case.limits[name].offset_s
-        if solution.step_suspects:
+        if doubted:
             make = doubt
             text = (
                 f"nothing shows which clock jumped, {word_names(blamed)} or "
@@ -49,6 +50,23 @@ def check_steps(case: Case) -> Findings:
             )
         findings.append(make(ReasonCode.STEP, name, text, value=jump.step_s, limit=limit))
     return Findings(findings=findings)
+
+
+def doubted_steps(case: Case) -> Mapping[str, ClockJump]:
+    """Return the steps of clocks that may have stepped instead of those that are blamed.
+
+    Besides those that the measurements leave open, these are all clocks that agree, if they are too
+    few or of one kind: what one computer loses, it loses for all of them.
+    """
+    solution = case.solution
+    if not solution.jumps or solution.step_suspects:
+        return solution.step_suspects
+    home = next((c for c in solution.components if {*solution.jumps} <= {*c}), ())
+    agreeing = [clock for clock in home if clock not in solution.jumps]
+    if not is_undecided(agreeing, solution.jumps, case.kinds_of_clocks()):
+        return {}
+    largest = max(solution.jumps.values(), key=lambda jump: abs(jump.step_s))
+    return dict.fromkeys(agreeing, largest)
 
 
 def is_by_steps(case: Case, clocks: Collection[str]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from statistics import median
 
 from syncaudit.formatting import word_correction, word_names
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect, doubt
-from syncaudit.policy.clock_steps import is_by_steps
+from syncaudit.policy.case import Case, Findings, defect, doubt, is_undecided
+from syncaudit.policy.clock_steps import doubted_steps, is_by_steps
 from syncaudit.policy.equivalence import Equivalence, compare
 
 
@@ -21,7 +21,7 @@ def check_reference(case: Case) -> Findings:
     if reference is None or not solution.suspects:
         return Findings()
     is_told = is_by_steps(case, solution.suspects) and (
-        bool(solution.step_suspects) or reference in solution.suspects
+        bool(doubted_steps(case)) or reference in solution.suspects
     )
     tolerance_s = case.policy.clock_tolerances(case.clip)
     sources = [name for name, clock in case.clocks.items() if clock == reference]
@@ -46,12 +46,9 @@ def check_reference(case: Case) -> Findings:
         )
     home = next((c for c in solution.components if reference in c), ())
     agreeing = [clock for clock in home if clock not in solution.suspects]
-    kinds: dict[str, set[str]] = {}
-    for name, clock in case.clocks.items():
-        kinds.setdefault(clock, set()).add(case.kinds[name])
     if is_told or solution.is_reference_stated:
         return Findings()
-    if is_undecided(agreeing, solution.suspects, kinds):
+    if is_undecided(agreeing, solution.suspects, case.kinds_of_clocks()):
         text = (
             f"nothing shows which side is wrong, {word_names(agreeing)} or "
             f"{word_names(solution.suspects)}: {reference} was trusted"
@@ -61,23 +58,6 @@ def check_reference(case: Case) -> Findings:
         first = sources[0] if sources else None
         return Findings(findings=[Finding.warning(ReasonCode.OFFSET, first, text)])
     return Findings()
-
-
-def is_undecided(
-    agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
-) -> bool:
-    """Return whether no majority shows which clocks, on either of two sides, are wrong.
-
-    Sources of one kind do not confirm one another against those of other kinds: cameras pass
-    through one computer, and what delays one delays all. `kinds` are those of the sources that
-    every clock stamps.
-    """
-    if not suspects or len(suspects) >= len(agreeing):
-        return bool(suspects)
-    ours, theirs = (
-        {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
-    )
-    return len(ours) == 1 and not ours & theirs
 
 
 def _stated_suspect(

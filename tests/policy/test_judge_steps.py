@@ -167,3 +167,12 @@ def test_pair_sharp_enough_to_see_a_step_clears_both_its_sources() -> None:
         "imu": "pass",
         "can": "pass",
     }
+
+
+def test_cameras_alike_do_not_pass_by_blaming_another_kind_for_a_step() -> None:
+    pairs = (("a", "imu"), ("b", "imu"))
+    verdict = audited(pairs, "imu", pairs, 10.0, None)
+    assert source_verdicts(verdict) == {"a": "unverified", "b": "unverified", "imu": "reject"}
+    assert {each.message for each in verdict.warnings} == {
+        "nothing shows which clock jumped, imu or a and b: imu was blamed"
+    }
