@@ -85,9 +85,15 @@ def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -
     if isinstance(stream, EventStream):
         return []  # nothing has to happen at the ends
     found = []
-    for lacks_s, words in ((late_s, "begins {} after the clip"), (early_s, "ends {} before it")):
+    for lacks_s, words in (
+        (late_s, "begins {} after most others"),
+        (early_s, "ends {} before most others"),
+    ):
         if lacks_s > NEAR_S:
-            text = f"{stream.uri}: {words.format(word_duration(lacks_s))}; the rest is missing."
+            text = (
+                f"{stream.uri}: {words.format(word_duration(lacks_s))}; the rest is missing. Find "
+                "it, or shorten the clip (start_ns, end_ns)."
+            )
             found.append(Finding.warning(ReasonCode.GAP, name, text, value=lacks_s, limit=NEAR_S))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from syncaudit.estimators.events import METHOD, why_bands_contradict
+from syncaudit.estimators.events import METHOD, are_equally_high, why_bands_contradict
 from syncaudit.model import (
     ClipEvidence,
     Finding,
@@ -20,8 +20,7 @@ def contradicted_statements(
 ) -> Iterator[Finding]:
     """Yield a finding for every camera whose flashes contradict its exposure and line delay.
 
-    Only flashes that another source saw too are evidence: whatever else changes in bands of rows,
-    such as texture in a shaking image, has heights of its own.
+    Only flashes are evidence: those that another source saw too, or that left bands of one height.
 
     Parameters
     ----------
@@ -37,10 +36,10 @@ def contradicted_statements(
         for name in (pair.source, pair.target)
     }
     for name, flashes in evidence.flashes.items():
-        if name not in confirmed or not isinstance(flashes, FlashEdges):
+        if not isinstance(flashes, FlashEdges):
             continue
         why = why_bands_contradict(flashes)
-        if why is not None:
+        if why is not None and (name in confirmed or are_equally_high(flashes)):
             yield Finding(
                 code=ReasonCode.MANIFEST,
                 source=name,

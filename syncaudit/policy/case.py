@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from syncaudit.formatting import word_duration
@@ -14,6 +14,7 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
+    Severity,
     Verdict,
     clock_of,
 )
@@ -75,6 +76,30 @@ class Case:
             (self.limits[name].offset_s for name in sources if name in self.limits), default=0.0
         )
 
+    def kinds_of_clocks(self) -> dict[str, set[str]]:
+        """Return the kinds of the sources that every clock stamps."""
+        kinds: dict[str, set[str]] = {}
+        for name, clock in self.clocks.items():
+            kinds.setdefault(clock, set()).add(self.kinds[name])
+        return kinds
+
+
+def is_undecided(
+    agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether no majority shows which clocks, on either of two sides, are wrong.
+
+    Sources of one kind do not confirm one another against those of other kinds: cameras pass
+    through one computer, and what delays one delays all. `kinds` are those of the sources that
+    every clock stamps.
+    """
+    if not suspects or len(suspects) >= len(agreeing):
+        return bool(suspects)
+    ours, theirs = (
+        {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
+    )
+    return len(ours) == 1 and not ours & theirs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockCase:
@@ -127,6 +152,21 @@ def defect(
 ) -> Finding:
     """Return a finding that rejects."""
     return Finding(code=code, source=source, message=message, value=value, limit=limit)
+
+
+def doubt(
+    code: ReasonCode,
+    source: str,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that keeps a source from passing, and rejects nothing."""
+    severity = Severity.DOUBT
+    return Finding(
+        code=code, source=source, message=message, value=value, limit=limit, severity=severity
+    )
 
 
 def rejected(

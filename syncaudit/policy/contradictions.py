@@ -14,9 +14,9 @@ from syncaudit.model import (
     ReasonCode,
     SourceKind,
 )
-from syncaudit.policy.case import Case, Findings, defect
+from syncaudit.policy.case import Case, Findings, defect, doubt
 from syncaudit.policy.equivalence import Equivalence, compare
-from syncaudit.policy.unobservable import word_method
+from syncaudit.policy.unobservable import word_method, word_refusal
 
 # A loop that fails to close by fewer standard errors may do so by chance.
 _SIGNIFICANT = 4.0
@@ -59,6 +59,35 @@ def check_contradictions(case: Case) -> Findings:
         message = f"{text}; limit {word_duration(limit)}"
         findings.append(make(ReasonCode.INCONSISTENT, None, message, value=size_s, limit=limit))
     return Findings(findings=findings, doubtful=frozenset(doubtful))
+
+
+def check_departures(case: Case) -> Findings:
+    """Return a doubt for every source whose clock departs from another at an end of the clip.
+
+    Frames were lost or a clock stepped there, too near the end to be measured, so the pair was
+    refused. One of the two clocks is wrong: the other one is known by its agreement with a source
+    of another kind. Sources of one kind pass through one computer and may share the fault, so that
+    they do not clear each other.
+    """
+    departed: dict[str, PairMeasurement] = {}
+    alike: set[str] = set()
+    cleared: set[str] = set()
+    for m in case.measurements:
+        ends = (case.clocks[m.source], case.clocks[m.target])
+        if "deviant_end_s" in m.diagnostics:
+            departed = {**dict.fromkeys(ends, m), **departed}
+        elif m.accepted and not m.is_baseline_only and ends[0] != ends[1]:
+            is_alike = case.kinds[m.source] == case.kinds[m.target]
+            (alike if is_alike else cleared).update(ends)
+    findings = []
+    for name, clock in case.clocks.items():
+        if clock in cleared or clock not in departed:
+            continue
+        text = f"{name} cannot be judged: {word_refusal(name, case.clocks, departed[clock])}"
+        if clock in alike:
+            text += ". It agrees only with sources of its own kind, which may share the fault"
+        findings.append(doubt(ReasonCode.UNOBSERVABLE, name, text))
+    return Findings(findings=findings)
 
 
 def _outlier(edge: EdgeResidual, m: PairMeasurement) -> Finding:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from syncaudit.formatting import word_duration
-from syncaudit.model import EventsSpec, Finding, ReasonCode, Severity, TranscriptSpec
-from syncaudit.policy.case import Case, Findings
+from syncaudit.model import EventsSpec, Finding, ReasonCode, TranscriptSpec
+from syncaudit.policy.case import Case, Findings, doubt
 
 # Windows are stated in whole seconds, and recorders begin one after the other.
 _NEAR_S = 1.0
@@ -45,14 +45,16 @@ def check_coverage(case: Case) -> Findings:
                 f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. Correct "
                 "start_ns and end_ns, or its uri; a clock with another epoch must be calibrated."
             )
-            findings.append(_doubt(ReasonCode.EMPTY, name, text, away_s[holder], 0.0))
+            findings.append(doubt(ReasonCode.EMPTY, name, text, value=away_s[holder], limit=0.0))
         elif max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
             text = (
                 f"{name} covers only a part of {window}: {clip.sources[holder].uri} "
                 f"{_word_lack(late_s, early_s)}, and nothing confirms the rest. Shorten the clip "
                 "(start_ns, end_ns), or find the rest of the recording."
             )
-            findings.append(_doubt(ReasonCode.GAP, name, text, max(late_s, early_s), _NEAR_S))
+            findings.append(
+                doubt(ReasonCode.GAP, name, text, value=max(late_s, early_s), limit=_NEAR_S)
+            )
     as_stamped = {
         name: max(_lacking_s(ends, 0.0, start_ns, stop_ns)) - span_s
         for name, ends in record.extents.items()
@@ -91,9 +93,3 @@ def _correction_s(name: str, case: Case) -> float:
     if estimate is None or estimate.offset_s is None:
         return 0.0
     return estimate.offset_s + case.clip.sources[name].expected_offset_s
-
-
-def _doubt(code: ReasonCode, name: str, text: str, value: float, limit: float) -> Finding:
-    return Finding(
-        code=code, source=name, message=text, value=value, limit=limit, severity=Severity.DOUBT
-    )

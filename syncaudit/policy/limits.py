@@ -127,11 +127,12 @@ class Policy:
         return tolerances
 
     def clock_preference(self, clip: Clip) -> tuple[str, ...]:
-        """Return the clip's clocks, the most trusted first."""
+        """Return the clip's clocks, the most trusted first; of one kind, the stated reference."""
         rank = {kind: k for k, kind in enumerate(self.preference)}
-        best: dict[str, int] = {}
+        best: dict[str, tuple[int, bool]] = {}
         for name, spec in clip.sources.items():
             clock = clock_of(name, spec)
-            own = rank.get(spec.kind, len(rank))
+            is_stated = clip.reference in (clock, name)
+            own = rank.get(spec.kind, len(rank)), not is_stated
             best[clock] = min(own, best.get(clock, own))
         return tuple(sorted(best, key=lambda clock: (best[clock], clock)))

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from statistics import median
 
 from syncaudit.formatting import word_correction, word_names
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.policy.case import Case, Findings, defect
+from syncaudit.policy.case import Case, Findings, defect, doubt, is_undecided
+from syncaudit.policy.clock_steps import doubted_steps, is_by_steps
 from syncaudit.policy.equivalence import Equivalence, compare
 
 
 def check_reference(case: Case) -> Findings:
-    """Return findings where the reference is in doubt."""
+    """Return findings where the reference is in doubt.
+
+    A stated reference that consensus would correct cannot pass.
+    """
     solution, reference = case.solution, case.solution.reference
     if reference is None or not solution.suspects:
         return Findings()
+    is_told = is_by_steps(case, solution.suspects) and (
+        bool(doubted_steps(case)) or reference in solution.suspects
+    )
     tolerance_s = case.policy.clock_tolerances(case.clip)
     sources = [name for name, clock in case.clocks.items() if clock == reference]
     if solution.is_reference_stated and reference in solution.suspects:
         finding = _stated_suspect(solution, reference, tolerance_s, case.z)
+        if finding is None and is_told:
+            return Findings()
         if finding is None:
             text = (
                 f"{reference}, the stated reference, may itself be wrong: consensus would "
                 "correct it rather than the others"
             )
-            found = [Finding.warning(ReasonCode.OFFSET, source, text) for source in sources]
+            found = [doubt(ReasonCode.OFFSET, source, text) for source in sources]
             return Findings(findings=found)
         text, value = finding
         limit = tolerance_s.get(reference)
@@ -37,10 +46,9 @@ def check_reference(case: Case) -> Findings:
         )
     home = next((c for c in solution.components if reference in c), ())
     agreeing = [clock for clock in home if clock not in solution.suspects]
-    kinds: dict[str, set[str]] = {}
-    for name, clock in case.clocks.items():
-        kinds.setdefault(clock, set()).add(case.kinds[name])
-    if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
+    if is_told or solution.is_reference_stated:
+        return Findings()
+    if is_undecided(agreeing, solution.suspects, case.kinds_of_clocks()):
         text = (
             f"nothing shows which side is wrong, {word_names(agreeing)} or "
             f"{word_names(solution.suspects)}: {reference} was trusted"
@@ -50,23 +58,6 @@ def check_reference(case: Case) -> Findings:
         first = sources[0] if sources else None
         return Findings(findings=[Finding.warning(ReasonCode.OFFSET, first, text)])
     return Findings()
-
-
-def is_undecided(
-    agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
-) -> bool:
-    """Return whether no majority shows which clocks, on either of two sides, are wrong.
-
-    Sources of one kind do not confirm one another against those of other kinds: cameras pass
-    through one computer, and what delays one delays all. `kinds` are those of the sources that
-    every clock stamps.
-    """
-    if not suspects or len(suspects) >= len(agreeing):
-        return bool(suspects)
-    ours, theirs = (
-        {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
-    )
-    return len(ours) == 1 and not ours & theirs
 
 
 def _stated_suspect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from syncaudit.formatting import word_count
@@ -43,7 +44,7 @@ def why_unobservable(case: ClockCase) -> str | None:
     if best is not None:
         more = n_refused - 1
         also = f" ({word_count(more, 'other attempt')} failed too)" if more else ""
-        return f"{_word_refusal(case, best)}{also}"
+        return f"{word_refusal(case.name, case.clocks, best)}{also}"
     home = next((c for c in solution.components if clock in c), (clock,))
     others = [c for c in home if c != clock]
     if others and solution.reference is not None:
@@ -55,10 +56,13 @@ def why_unobservable(case: ClockCase) -> str | None:
     return None
 
 
-def _word_refusal(case: ClockCase, pair: PairMeasurement) -> str:
-    """Return why one measurement of a source, or of another with its clock, was refused."""
-    name, mine, other = case.name, pair.source, pair.target
-    if mine != name and (other == name or case.clocks.get(mine) != case.clock):
+def word_refusal(name: str, clocks: Mapping[str, str], pair: PairMeasurement) -> str:
+    """Return why one measurement of a source, or of another with its clock, was refused.
+
+    `clocks` are those of all sources.
+    """
+    mine, other = pair.source, pair.target
+    if mine != name and (other == name or clocks.get(mine) != clocks[name]):
         mine, other = other, mine
     method = word_method(pair.method)
     subject = f"its {method}" if mine == name else f"the {method} of {mine}"

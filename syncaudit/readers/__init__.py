@@ -63,7 +63,6 @@ READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
 
 # Above this many samples, giving freed memory back is worth the time.
 LONG_RECORDING = 1 << 20
-_OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
 
 def read_source(
@@ -115,8 +114,10 @@ def read_source(
         stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
         error.source = error.source or name
-        if isinstance(error, ClipInputError) and any(
-            map(is_outside, [error.path] if error.path else places)
+        if (
+            isinstance(error, ClipInputError)
+            and error.machine_fault is None  # nothing was read that could be quoted
+            and any(map(is_outside, [error.path] if error.path else places))
         ):
             raise _unquoted(error, spec) from None
         raise
@@ -132,9 +133,13 @@ def read_source(
     if not stream.findings:
         return stream
     findings = stream.findings
-    if any(map(is_outside, places)):
+    outside = next(filter(is_outside, places), None)
+    if outside is not None:
         findings = tuple(
-            replace(each, message=f"its reader found '{each.code}'; it {_OUTSIDE}")
+            replace(
+                each,
+                message=str(_unseen(f"has a fault of kind '{each.code}'", each.code, outside)),
+            )
             for each in findings
         )
     named = (replace(each, source=each.source or name) for each in findings)
@@ -185,11 +190,15 @@ def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:
     """Return the error for a file outside the roots without quoting the file's content."""
     if error.code == ReasonCode.MISSING_FILE or isinstance(error, RefusedError):
         return error
+    return _unseen(f"cannot be read as {spec.kind}", error.code, error.path, source=error.source)
+
+
+def _unseen(what: str, code: str, path: str | None, *, source: str | None = None) -> ClipInputError:
     return ClipInputError(
-        f"cannot be read as {spec.kind}; it {_OUTSIDE}",
-        code=error.code,
-        path=error.path,
-        source=error.source,
+        f"{what}; it lies outside of the manifest's folder, so nothing of it is quoted",
+        code=code,
+        path=path,
+        source=source,
         hint="Name its folder with --root to see why.",
     )
 

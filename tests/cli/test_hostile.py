@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sqlite3
+import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -143,6 +144,24 @@ def test_files_from_outside_are_told_of_and_never_quoted(tmp_path, capsys):
     assert "nothing of it is quoted" in verdicts
     code, verdicts = audit(manifest, tmp_path / "own", "--root", str(secret.parent))
     assert CANARY in verdicts  # what the user trusts is quoted, because that helps
+
+
+def test_a_fault_of_a_file_from_outside_names_the_file_and_how_to_see_more(tmp_path):
+    manifest = write_clip(tmp_path / "data", "../imu.csv")
+    (tmp_path / "imu.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n1,1,1,nan\n2,1,1,1\n")
+    _, verdicts = audit(manifest, tmp_path / "out")
+    reason = json.loads(verdicts)["reasons"][0]
+    assert reason["code"] == "non_finite"
+    assert reason["message"] == (
+        "../imu.csv: has a fault of kind 'non_finite'; it lies outside of the manifest's "
+        "folder, so nothing of it is quoted. Name its folder with --root to see why."
+    )
+
+
+def test_a_package_that_a_url_needs_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    _, verdicts = audit(write_clip(tmp_path, "s3://bucket/imu.csv"), tmp_path / "out")
+    assert "Install s3fs" in json.loads(verdicts)["reasons"][0]["message"]
 
 
 def test_a_stated_root_is_a_border(tmp_path):

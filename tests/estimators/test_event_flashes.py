@@ -6,11 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncaudit.estimators.events import (
+    are_equally_high,
     band_height_px,
     instants_of,
     measure_flashes,
     why_bands_contradict,
 )
+from syncaudit.estimators.events.flash_bands import MAX_CHANCE
 from syncaudit.estimators.events.instants import usual_line_delay
 from syncaudit.model import FlashEdges
 from testkit.event_rig import (
@@ -252,6 +254,41 @@ def test_a_stated_line_delay_that_bands_contradict_is_found(onsets, stated_s):
     assert found.accepted
     assert abs(found.offset_s) < 3.0 * found.offset_std_s < 2.5e-4
     assert (why_bands_contradict(a) is None) is (stated_s == 2.5e-5)
+
+
+def bands_of(heights_px):
+    """Return bands of these heights at random rows, without the light that caused them."""
+    n = heights_px.size
+    top_px = np.random.default_rng(n).uniform(-200.0, 0.0, n)
+    return FlashEdges(
+        source="a",
+        epoch_ns=0,
+        frame_index=np.repeat(np.arange(n), 2),
+        frame_s=np.repeat(np.arange(float(n)), 2),
+        row_px=np.stack([top_px, top_px + heights_px], axis=1).ravel(),
+        row_std_px=np.full(2 * n, 1.0),
+        exposure_part=np.tile([0.5, -0.5], n),
+        band=np.repeat(np.arange(n), 2),
+        height_px=480,
+        watched_s=np.empty((0, 2)),
+        line_delay_s=2.5e-5,
+        exposure_s=0.004,
+    )
+
+
+@pytest.mark.parametrize("n", [3, 5, 12])
+@pytest.mark.parametrize("height_px", [8.0, 160.0])
+def test_bands_of_lights_are_equally_high(n, height_px):
+    error_px = np.random.default_rng(n).normal(0.0, 0.002 * height_px, n)
+    assert are_equally_high(bands_of(height_px + error_px))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 12])
+def test_bands_of_texture_are_equally_high_by_chance_alone(n):
+    rng = np.random.default_rng(n)
+    heights_px = rng.uniform(0.0, 100.0, (5000, n))
+    found = sum(are_equally_high(bands_of(each)) for each in heights_px)
+    assert found <= 2.5 * 5000 * MAX_CHANCE  # 5 are expected
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def test_without_a_window_the_other_sources_tell_the_end(clip: Folder) -> None:
     (finding,) = doubts(clip.write(row))
     assert (finding.code, finding.source, finding.severity) == ("gap", "state", Severity.WARNING)
     assert "ends 3.0" in finding.message or "ends 2.9" in finding.message
+    assert "before most others; the rest is missing. Find it, or shorten" in finding.message
     assert finding.value is not None
     assert 2.8 < finding.value < 3.2
 

@@ -2,11 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from syncaudit.datasets import load_manifest
-from syncaudit.model import Severity
+from syncaudit.model import ClipEvidence, Severity
 from syncaudit.pipeline import examine
+from syncaudit.pipeline.statements import contradicted_statements
+from testkit.event_rig import camera, irregular_onsets
+from testkit.measured_pairs import pair
 from testkit.places import SAMPLE_DATA
 
 
@@ -34,6 +38,18 @@ def test_a_stated_exposure_that_flashes_contradict_is_told(exposure_s):
     assert abs(measured.offset_s) < 3.0 * measured.offset_std_s < 2e-3
 
 
-def test_bands_that_no_other_source_confirms_contradict_nothing():
-    _, told = audited(("cam_front",), 0.016)
-    assert told == []
+@pytest.mark.parametrize("exposure_s", [0.008, 0.016])
+def test_a_lone_camera_with_bands_of_one_height_is_told(exposure_s):
+    _, told = audited(("cam_front",), exposure_s)
+    assert len(told) == (exposure_s != 0.008)
+
+
+def test_bands_of_any_height_contradict_nothing_unless_another_source_saw_them():
+    rng = np.random.default_rng(0)
+    seen = camera(rng, irregular_onsets(rng), exposure_s=0.004, line_delay_s=2.5e-5)
+    stretched = np.exp(rng.normal(0.0, 0.5, seen.band.max() + 1))[seen.band]
+    seen = dataclasses.replace(seen, row_px=seen.row_px * stretched, exposure_s=0.02)
+    evidence = ClipEvidence(flashes={seen.source: seen})
+    assert not [*contradicted_statements(evidence, [])]
+    matched = pair(seen.source, "other", 0.0, method="flash")
+    assert [*contradicted_statements(evidence, [matched])]

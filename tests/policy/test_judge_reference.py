@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from syncaudit.model import CameraSpec, ClockEstimate, ClockSolution, ImuSpec, Verdict
-from testkit.judged_clips import GOOD, RIG, judge_measured, reason_codes
+from testkit.judged_clips import GOOD, POLICY, RIG, judge_measured, reason_codes
 from testkit.measured_pairs import AT_NS, pair
 
 
@@ -38,6 +40,33 @@ def test_stated_reference_in_doubt_without_consensus_is_a_warning() -> None:
         "cam, the stated reference, may itself be wrong: consensus would correct it rather than "
         "the others"
     )
+
+
+def test_stated_reference_that_consensus_would_correct_does_not_pass() -> None:
+    # Three cameras agree that the reference is off, each too uncertain to be rejected itself.
+    optional = replace(POLICY, required_kinds=frozenset({"imu"}))
+    cameras = {name: CameraSpec(uri=name) for name in ("a", "b", "c")}
+    solution = ClockSolution(
+        reference="imu",
+        is_reference_stated=True,
+        at_ns=AT_NS,
+        clocks={
+            name: ClockEstimate(
+                clock=name,
+                is_observable=True,
+                offset_s=0.0095 * (name != "imu"),
+                offset_std_s=0.001,
+                n_measurements=1,
+            )
+            for name in (*cameras, "imu")
+        },
+        components=(("a", "b", "c", "imu"),),
+        suspects=("imu",),
+    )
+    sources = {**cameras, "imu": ImuSpec(uri="i")}
+    result = judge_measured([], sources=sources, solution=solution, policy=optional)
+    assert result.verdict is Verdict.UNVERIFIED
+    assert reason_codes(result) == [("offset", "imu")]
 
 
 def test_scattered_others_are_no_consensus() -> None:

@@ -132,6 +132,33 @@ def test_stated_reference_that_steps_is_told() -> None:
     ]
 
 
+def test_stated_reference_that_may_have_stepped_is_doubted() -> None:
+    # 6.3 ± 1.2 ms against its limit of 5 ms; inside those of the others.
+    measurements = [seen(name, "imu", -0.0063) for name in ("a", "b", "can")]
+    verdict = judge_measured(measurements, sources=RIG, reference="imu", span_s=SPAN_S)
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert source_verdicts(verdict)["imu"] == "unverified"
+    assert [str(each.code) for each in verdict.reasons if each.source == "imu"] == ["step"]
+
+
+@pytest.mark.parametrize("reference", [None, "a", "b"])
+def test_one_warning_is_enough_for_two_sources(reference: str | None) -> None:
+    measured = seen("a", "b", 0.1)
+    sources = {name: RIG[name] for name in ("a", "b")}
+    verdict = judge_measured([measured], sources=sources, reference=reference, span_s=SPAN_S)
+    assert verdict.verdict is Verdict.REJECT
+    assert len(verdict.warnings) == (reference is None)
+
+
+@pytest.mark.parametrize("reference", ["a", "b"])
+def test_stated_reference_is_trusted_against_another_of_its_kind(reference: str) -> None:
+    sources = {name: RIG[name] for name in ("a", "b")}
+    verdict = judge_measured([pair("a", "b", 0.1)], sources=sources, reference=reference)
+    assert source_verdicts(verdict)[reference] == "pass"
+    assert verdict.verdict is Verdict.REJECT
+    assert not verdict.warnings
+
+
 def test_pair_sharp_enough_to_see_a_step_clears_both_its_sources() -> None:
     verdict = audited(THROUGH_IMU, "a", [("a", "imu")], 10.0, None)
     assert source_verdicts(verdict) == {
@@ -139,4 +166,13 @@ def test_pair_sharp_enough_to_see_a_step_clears_both_its_sources() -> None:
         "b": "pass",
         "imu": "pass",
         "can": "pass",
+    }
+
+
+def test_cameras_alike_do_not_pass_by_blaming_another_kind_for_a_step() -> None:
+    pairs = (("a", "imu"), ("b", "imu"))
+    verdict = audited(pairs, "imu", pairs, 10.0, None)
+    assert source_verdicts(verdict) == {"a": "unverified", "b": "unverified", "imu": "reject"}
+    assert {each.message for each in verdict.warnings} == {
+        "nothing shows which clock jumped, imu or a and b: imu was blamed"
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from syncaudit.model import AudioSpec, CameraSpec, ClockSolution, EventsSpec, ImuSpec, Verdict
-from testkit.judged_clips import GOOD, RIG, judge_measured, reason_codes, source_verdicts
+from testkit.judged_clips import GOOD, POLICY, RIG, judge_measured, reason_codes, source_verdicts
 from testkit.measured_pairs import AT_NS, pair, refused_pair
 
 
@@ -163,3 +165,50 @@ def test_a_pair_on_one_clock_that_was_refused_is_told():
     verdict = judge_measured((refused_pair("cam", "imu", "too little motion"),), sources=sources)
     assert "too little motion" in verdict.sources["cam"].why_unmeasured
     assert not any("no measurement ties" in f.message for f in verdict.reasons)
+
+
+DEPARTS = {"diagnostics": {"deviant_end_s": 0.19}}
+WHY = "its last 1.1 s fit +190 ms more than the rest of it"
+
+
+def test_a_camera_that_departs_does_not_pass_by_agreeing_with_a_camera():
+    tried = (
+        refused_pair("cam_front", "imu", WHY, **DEPARTS),
+        pair("cam_front", "cam_rear", 0.0),
+        pair("cam_rear", "imu", 0.0),
+        pair("imu", "can", 0.001, 0.002, method="yaw_rate"),
+    )
+    verdict = judge_measured(tried)
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert source_verdicts(verdict) == {
+        "cam_front": "unverified",
+        "cam_rear": "pass",
+        "imu": "pass",
+        "can": "pass",
+    }
+    assert [finding.message for finding in verdict.reasons] == [
+        f"cam_front cannot be judged: its rotation could not be matched to imu: {WHY}. It agrees "
+        "only with sources of its own kind, which may share the fault"
+    ]
+
+
+def test_cameras_that_all_depart_do_not_pass_by_agreeing():
+    optional = replace(POLICY, required_kinds=frozenset({"camera"}))
+    tried = (
+        refused_pair("cam_front", "imu", WHY, **DEPARTS),
+        refused_pair("cam_rear", "imu", WHY, **DEPARTS),
+        pair("cam_front", "cam_rear", 0.0),
+    )
+    verdict = judge_measured(tried, reference=None, policy=optional)
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert set(source_verdicts(verdict).values()) == {"unverified"}
+
+
+def test_a_clock_that_sources_of_another_kind_confirm_does_not_depart():
+    tried = (
+        refused_pair("can", "imu", WHY, method="yaw_rate", **DEPARTS),
+        pair("cam_front", "imu", 0.0),
+        pair("cam_rear", "imu", 0.0),
+    )
+    found = source_verdicts(judge_measured(tried))
+    assert found == {"cam_front": "pass", "cam_rear": "pass", "imu": "pass", "can": "unverified"}

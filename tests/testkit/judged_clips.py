@@ -50,7 +50,7 @@ def judge_measured(
     span_s: float = 20.0,
 ) -> ClipVerdict:
     """Judge a clip of `sources`; its clocks are solved from measurements unless given."""
-    clip = Clip(clip_id="drive07/1", recording_id="drive07", sources=sources)
+    clip = Clip(clip_id="drive07/1", recording_id="drive07", sources=sources, reference=reference)
     if solution is None:
         solution = solve_clocks(
             measurements,

@@ -107,4 +107,4 @@ class CalibrationCorrections:
 
 def _listed(names: Mapping[str, object]) -> str:
     shown = ", ".join(list(names)[:8])
-    return (shown + (", ..." if len(names) > 8 else "")) or "nothing"
+    return (shown + (" and others" if len(names) > 8 else "")) or "nothing"

@@ -1,7 +1,11 @@
 """Match flashes, strobes, triggers and clicks between sources, and compare their clocks."""
 
 from syncaudit.estimators.events.exposures import allow_for_rise, settle_exposures
-from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
+from syncaudit.estimators.events.flash_bands import (
+    are_equally_high,
+    band_height_px,
+    why_bands_contradict,
+)
 from syncaudit.estimators.events.flashes import (
     MESSAGE_STD_S,
     METHOD,
@@ -29,6 +33,7 @@ __all__ = [
     "OffsetStep",
     "PairFit",
     "allow_for_rise",
+    "are_equally_high",
     "band_height_px",
     "find_light_length",
     "instants_of",

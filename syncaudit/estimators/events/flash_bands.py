@@ -22,6 +22,9 @@ MAX_SHIFTS = 3.0
 # A median band height needs at least this many bands.
 MIN_HEIGHTS = 3
 
+# Probability of taking bands of other causes for lights.
+MAX_CHANCE = 1e-3
+
 
 def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
     """Return the median height of the bands with two edges (exposure over line delay).
@@ -31,16 +34,35 @@ def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
     tuple of float or None
         Height and its standard error; None with fewer than three such bands.
     """
-    bands = FlashBands.of(edges)
-    both = (bands.n_upper > 0) & (bands.n_lower > 0)
-    heights = (bands.lower_px - bands.upper_px)[both]
+    heights, std_px = _heights(edges)
     if heights.size < MIN_HEIGHTS:
         return None
     height = float(np.median(heights))
     if height <= 0.0:
         return None
-    formal = float(np.median(bands.std_px[both])) * 2.0
+    formal = float(np.median(std_px)) * 2.0
     return height, 1.2533 * max(spread(heights, height), formal) / np.sqrt(heights.size)
+
+
+def _heights(edges: FlashEdges) -> tuple[Floats, Floats]:
+    """Return the heights of the bands with two edges, and the errors of their mean rows."""
+    bands = FlashBands.of(edges)
+    both = (bands.n_upper > 0) & (bands.n_lower > 0)
+    return (bands.lower_px - bands.upper_px)[both], bands.std_px[both]
+
+
+def are_equally_high(edges: FlashEdges) -> bool:
+    """Return whether the bands are more alike in height than chance allows.
+
+    All lights leave bands as high as the exposure. Whatever else changes in bands of rows, such as
+    texture in a shaking image, has heights of its own: were they spread evenly from zero on, all
+    other n - 1 would come within a share r of the largest with the probability ``r^(n - 1)``.
+    """
+    heights, _ = _heights(edges)
+    if heights.size < MIN_HEIGHTS or not heights.min() > 0.0:
+        return False
+    share = float(np.ptp(heights) / heights.max())
+    return bool(share ** (heights.size - 1) <= MAX_CHANCE)
 
 
 def agree_with_bands(edges: FlashEdges, height: tuple[float, float]) -> bool:
