@@ -57,7 +57,7 @@ def had_to_move(seen: ImageMotion, joints: Sequence[Activity], still_ns: tuple[i
     last = math.floor(min(float(times_s[-1]) for times_s, _ in sides) / step_s)
     if first > 0 or last < n_parts:
         return False
-    edges_s: Floats = step_s * np.arange(first, last + 1)
+    edges_s = np.asarray(step_s * np.arange(first, last + 1), dtype=np.float64)
     part = np.arange(first, last)
     shown, *moves = (np.diff(_at(edges_s, *side), axis=0) for side in sides)
     change = np.concatenate(moves, axis=1)
