@@ -92,7 +92,9 @@ def find_evidence(
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
     with stages.timed("detect"):
-        evidence.pictures = audit_images(looks, streams, evidence.motion, evidence.rotations)
+        evidence.pictures = audit_images(
+            looks, evidence.motion, evidence.rotations, evidence.image_motions
+        )
     return evidence
 
 
@@ -129,7 +131,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
             evidence.add(part)
             if look is not None:
                 with stages.timed("detect"):
-                    evidence.pictures |= audit_images([look], streams, {}, {})
+                    evidence.pictures |= audit_images([look], {}, {}, {})
             continue
         with stages.timed("detect"):
             _detect(stream, evidence, leaving_out=("loudness",))

@@ -12,20 +12,17 @@ from syncaudit.decode.luma import DecodeTally
 from syncaudit.detectors import ImageAuditor
 from syncaudit.model import (
     Activity,
+    CameraStream,
     ImageAudit,
+    ImageMotion,
     Quantity,
     RotationIncrements,
-    SignalStream,
-    SourceKind,
-    Stream,
-    is_usable,
 )
+from syncaudit.pipeline.followed_motion import had_to_move
 
 # Motion by this much shifts the image of every camera on board by pixels.
 TURNED_RAD = 0.02
 ROLLING_M_S = 1.0
-# For a robot's state: share of its range in the clip.
-STATE_SHARE = 0.1
 # Clocks are not known yet: events this close to the ends of a still may lie outside it.
 AWAY_S = 0.25
 
@@ -41,28 +38,35 @@ class ImageAuditPass:
 
 def audit_images(
     looks: Iterable[ImageAuditPass],
-    streams: Mapping[str, Stream],
     motion: Mapping[str, Mapping[Quantity, Activity]],
     rotations: Mapping[str, RotationIncrements],
+    image_motions: Mapping[str, ImageMotion],
 ) -> dict[str, ImageAudit]:
     """Return what is wrong with the frames of each camera.
 
     A still that neither begins nor ends within motion of its own is frozen if something else
-    moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, the vehicle
-    rolled, or a robot's state changed by a tenth of its range. A camera that shows one image
-    throughout may stand in a laboratory: there only the speed of a vehicle counts. `streams`,
-    `motion` and `rotations` are all sources of the clip and what moved in them.
+    moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, or the vehicle
+    rolled. A robot's cameras are not fixed to one body: there the joints must have moved so that
+    this image had to (`had_to_move`). A camera that shows one image throughout may stand in a
+    laboratory: there only the speed of a vehicle counts. `motion`, `rotations` and `image_motions`
+    are what moved in all sources of the clip.
     """
     audits = {}
     for look in looks:
         stream = look.auditor.stream
 
-        def has_moved(first: int, last: int, is_all: bool, stream: Stream = stream) -> bool:
+        def has_moved(first: int, last: int, is_all: bool, stream: CameraStream = stream) -> bool:
             away_ns = round(AWAY_S * 1e9)
             start_ns, stop_ns = (int(stream.time_ns[at]) for at in (first, last))
             span_ns = (start_ns + away_ns, stop_ns - away_ns)
             return span_ns[1] > span_ns[0] and any(
-                _movers(span_ns, stream.name, streams, motion, rotations, is_all=is_all)
+                _movers(
+                    span_ns,
+                    motion,
+                    {name: each for name, each in rotations.items() if name != stream.name},
+                    image_motions.get(stream.name),
+                    is_all=is_all,
+                )
             )
 
         n_frames = stream.n_frames_container or stream.time_ns.size
@@ -77,33 +81,38 @@ def audit_images(
 
 def _movers(
     span_ns: tuple[int, int],
-    camera: str,
-    streams: Mapping[str, Stream],
     motion: Mapping[str, Mapping[Quantity, Activity]],
-    rotations: Mapping[str, RotationIncrements],
+    others: Mapping[str, RotationIncrements],
+    seen: ImageMotion | None,
     *,
     is_all: bool,
 ) -> Iterator[bool]:
-    """Yield, for every other source, whether it moved within a span of timestamps."""
+    """Yield, for every other source, whether it moved within a span of timestamps.
+
+    `others`: of other cameras. `seen`: motion in this camera's frames, if a robot's.
+    """
     for activities in motion.values():
-        speed, rate = activities.get(Quantity.SPEED), activities.get(Quantity.ANGULAR_RATE)
+        speed = activities.get(Quantity.SPEED)
         if speed is not None:
             rolled = speed.values[_within(speed.epoch_ns, speed.times_s, span_ns)]
             yield rolled.size > 0 and float(np.median(np.abs(rolled))) >= ROLLING_M_S
-        if rate is not None and not is_all:
-            inside = _within(rate.epoch_ns, rate.times_s, span_ns)
-            yield _turned(rate.times_s[inside], rate.values[inside], np.median(rate.values, 0))
     if is_all:
         return
-    for name, turns in rotations.items():
+    if seen is not None:
+        joints = [each[Quantity.STATE] for each in motion.values() if Quantity.STATE in each]
+        yield had_to_move(seen, joints, span_ns)
+        return
+    for activities in motion.values():
+        rate = activities.get(Quantity.ANGULAR_RATE)
+        if rate is not None:
+            inside = _within(rate.epoch_ns, rate.times_s, span_ns)
+            yield _turned(rate.times_s[inside], rate.values[inside], np.median(rate.values, 0))
+    for turns in others.values():
         inside = _within(turns.epoch_ns, turns.start_s, span_ns)
-        if name != camera and inside.any():
+        if inside.any():
             angle = np.cumsum(turns.angles_rad[inside], axis=0)
             noise = np.sqrt(np.sum(turns.std_rad[inside] ** 2, axis=0))
             yield bool(np.any(np.ptp(angle, axis=0) >= np.maximum(TURNED_RAD, 5.0 * noise)))
-    for stream in streams.values():
-        if isinstance(stream, SignalStream) and stream.kind is SourceKind.STATE:
-            yield _state_changed(stream, span_ns)
 
 
 def _within(
@@ -121,14 +130,3 @@ def _turned(
         return False
     angle = np.cumsum((rate[1:] - bias) * np.diff(times_s)[:, None], axis=0)
     return bool(np.any(np.ptp(angle, axis=0) >= TURNED_RAD))
-
-
-def _state_changed(stream: SignalStream, span_ns: tuple[int, int]) -> bool:
-    for channel in stream.channels:
-        inside = (channel.time_ns >= span_ns[0]) & (channel.time_ns < span_ns[1])
-        known = np.where(is_usable(channel.values), channel.values, 0.0)
-        if inside.any() and known.size:
-            whole = np.ptp(known, axis=0)
-            if np.any((whole > 0.0) & (np.ptp(known[inside], axis=0) >= STATE_SHARE * whole)):
-                return True
-    return False

@@ -191,6 +191,16 @@ def test_grey_parts_and_cut_off_images_are_damage() -> None:
     assert the_spell(audit(pictures), ImageFault.HALF) == (30, 31)
 
 
+def test_a_gripper_that_comes_to_stand_upright_is_not_cut_off() -> None:
+    """Its fingers before a plain table repeat one row, row by row over many frames."""
+    pictures = moving(n_frames=120)
+    stripe = np.where((np.arange(SHAPE[1]) // 40) % 2, 60, 150).astype(np.uint8)
+    for k in range(30, 90):
+        pictures[k] = pictures[k].copy()
+        pictures[k][SHAPE[0] - min(k - 30, 90 - k) :] = stripe
+    assert ImageFault.HALF not in audit(pictures).counts
+
+
 def test_a_wall_that_an_exposure_brings_to_grey_is_no_damage() -> None:
     pictures = moving()
     # Auto-exposure dims frames from 30 on, passing the grey level that decoders fill in.

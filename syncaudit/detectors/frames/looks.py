@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import cv2
@@ -86,6 +86,7 @@ class ImageLooks:
         is_blank &= ~_in_the_dark(is_blank, mean)
         is_grey = ~is_blank & (grey > GREY_SHARE + float(np.median(grey)))
         is_half = ~is_blank & ~is_grey & (cut > HALF_SHARE + float(np.median(cut)))
+        is_half &= _comes_abruptly(is_half, cut)
         is_covered = (plain > 0.0) & ~is_blank & ~is_white & ~is_grey
         return {
             ImageFault.BLANK: is_blank,
@@ -134,9 +135,9 @@ def _repeated_shares(levels: Floats) -> Floats:
         return np.zeros(levels.shape[0], np.float32)
     last = levels[:, -1]
     is_candidate = np.abs(levels[:, -2] - last).mean(axis=1) <= SAME_LEVELS
-    shares = np.zeros(levels.shape[0], np.float32)
+    shares = np.full(levels.shape[0], 1.0 / levels.shape[1], np.float32)  # a row equals itself
     for k in np.flatnonzero(is_candidate).tolist():
-        shares[k] = _repeated_share(levels[k])
+        shares[k] = max(shares[k], _repeated_share(levels[k]))
     return shares
 
 
@@ -156,11 +157,35 @@ def _repeated_share(rows: Floats) -> float:
     return n_same / float(rows.shape[0])
 
 
+def _comes_abruptly(is_half: Bools, cut: Floats) -> Bools:
+    """Return which cut images are in a spell that begins or ends from one image to the next.
+
+    Stripes that come to fill the lower part of a view, such as the fingers of a gripper before a
+    plain table, take several images to do so.
+    """
+    is_abrupt = np.zeros_like(is_half)
+    for start, stop in _spells(is_half):
+        steps = [
+            float(cut[inside] - cut[outside])
+            for inside, outside in ((start, start - 1), (stop - 1, stop))
+            if 0 <= outside < cut.size
+        ]
+        is_abrupt[start:stop] = max(steps, default=0.0) > HALF_SHARE
+    return is_abrupt
+
+
+def _spells(flags: Bools) -> Iterable[tuple[int, int]]:
+    """Return the first and the stop index of each run of true flags."""
+    edges = np.diff(np.concatenate(([False], flags, [False])).astype(np.int8))
+    return zip(
+        np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True
+    )
+
+
 def _in_the_dark(is_blank: Bools, mean: Floats) -> Bools:
     """Return which blank images are black among images that are hardly brighter."""
-    edges = np.diff(np.concatenate(([False], is_blank, [False])).astype(np.int8))
     is_dark = np.zeros_like(is_blank)
-    for start, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+    for start, stop in _spells(is_blank):
         around = mean[[k for k in (start - 1, stop) if 0 <= k < mean.size]]
         level = float(mean[start:stop].mean())
         is_dark[start:stop] = (

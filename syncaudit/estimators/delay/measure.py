@@ -222,7 +222,7 @@ def _why_not(
     *,
     has_step: bool,
 ) -> str | None:
-    if (why := curve.why_at_edge()) is not None:
+    if (why := curve.why_at_edge(task.epochs_s)) is not None:
         return why
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:

@@ -107,13 +107,19 @@ class DelayCurve:
             near_s=NEAR_S,
         )
 
-    def why_at_edge(self) -> str | None:
-        """Return why the best delay is refused if it lies at the edge of the search, or None."""
+    def why_at_edge(self, epochs_s: float) -> str | None:
+        """Return why the best delay is refused if it lies at the edge of the search, or None.
+
+        Parameters
+        ----------
+        epochs_s : float
+            Target epoch after source epoch.
+        """
         if not self.is_at_edge(self.best()):
             return None
         return (
-            f"the best delay is at the edge of the search range ({self.delays_s[0]:+.3g} to "
-            f"{self.delays_s[-1]:+.3g} s)"
+            f"the best delay is at the edge of the search range ("
+            f"{self.delays_s[0] + epochs_s:+.3g} to {self.delays_s[-1] + epochs_s:+.3g} s)"
         )
 
     def is_at_edge(self, index: int) -> bool:

@@ -175,7 +175,7 @@ def _refine(
         if step is None:
             uneven = either or why_no_line(parts, slower_s, most_ppm=task.max_drift_ppm)
     repetition = _repetition_of(target, slower_s)
-    why = _why_no_lobe(curve, predicted, has_step=step is not None)
+    why = _why_no_lobe(curve, predicted, task.epochs_s, has_step=step is not None)
     if why is None:
         chance = chance_of(
             increments,
@@ -246,9 +246,11 @@ def _random_std(
     return math.sqrt(n_repeats * max(fit.offset_std_s**2, both))
 
 
-def _why_no_lobe(curve: DelayCurve, predicted: Prediction, *, has_step: bool) -> str | None:
+def _why_no_lobe(
+    curve: DelayCurve, predicted: Prediction, epochs_s: float, *, has_step: bool
+) -> str | None:
     """Return why the search has no unique answer, or None."""
-    why = curve.why_at_edge()
+    why = curve.why_at_edge(epochs_s)
     if why is not None or has_step:
         return why
     best = curve.best()

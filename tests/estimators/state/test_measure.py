@@ -38,6 +38,18 @@ def test_late_joints_get_positive_offset():
     assert abs(pair.offset_s - 0.05) < TOLERANCE_S
 
 
+def test_edge_of_the_search_is_stated_on_the_clocks_of_the_clip():
+    """Each side counts its time from an epoch of its own."""
+    course = arm(1)
+    state = joints(course)
+    moved = replace(
+        state, epoch_ns=state.epoch_ns + 3_000_000_000, times_s=np.asarray(state.times_s) - 3.0
+    )
+    found = measure_camera_state(pictures(course, 1, late_s=0.5), moved, max_offset_s=0.45)
+    assert not found.accepted
+    assert "edge of the search range (-0.45 to +0.45 s)" in found.why
+
+
 def test_errors_cover_the_truth():
     pairs = [measured(seed, late_s=0.037, noise=0.5) for seed in range(6)]
     z = [(pair.offset_s + 0.037) / pair.offset_std_s for pair in pairs if pair.accepted]
