@@ -140,10 +140,14 @@ class DataSet:
         if len(set(self._recordings)) < MIN_RECORDINGS:
             return None
         width_s = 2.0 * self._policy.max_offset_s
+        agreements = {
+            ends: _agreement(pair, self._recordings, width_s=width_s)
+            for ends, pair in sorted(self._pairs.items())
+        }
         found = {
             ends: common
-            for ends, pair in sorted(self._pairs.items())
-            if (common := _agreement(pair, self._recordings, width_s=width_s)) is not None
+            for ends, common in agreements.items()
+            if common is not None and not self._is_disputed(ends, agreements)
         }
         if not found:
             return None
@@ -169,6 +173,17 @@ class DataSet:
             if outside
             else None,
         )
+
+    def _is_disputed(
+        self, ends: tuple[str, str], agreements: Mapping[tuple[str, str], _Agreement | None]
+    ) -> bool:
+        """Return whether more recordings measured one of the clocks otherwise and disagreed."""
+
+        def n_recordings(of: tuple[str, str]) -> int:
+            return len({self._recordings[clip] for clip in self._pairs[of].clips})
+
+        others = [each for each in agreements if agreements[each] is None and {*each} & {*ends}]
+        return max(map(n_recordings, others), default=0) > n_recordings(ends)
 
     def _solved(self, found: Mapping[tuple[str, str], _Agreement]) -> ClockSolution:
         (stated, *others) = self._references

@@ -173,6 +173,21 @@ def test_nothing_is_common_to_few_or_to_unrelated_clips(tmp_path, n):
     assert all(row["common_offsets"] is None for row in read_verdicts(tmp_path))
 
 
+@pytest.mark.parametrize("n_scattered", [30, 8])
+def test_few_recordings_of_another_pair_do_not_speak_for_a_clock(tmp_path, n_scattered):
+    rng = np.random.default_rng(3)
+    scattered = [episode(k) for k in range(n_scattered)]
+    agreeing = [episode(k + 100, names=("high", "low")) for k in range(15)]
+    # Two of five agree, the others have nothing in common.
+    own_s = {
+        clip.clip_id: {"state": float(rng.uniform(-1.8, 1.8)) if k % 5 > 1 else 0.0}
+        for k, clip in enumerate(scattered)
+    }
+    world = World({"high": 0.0, "low": LATE_S, "state": 0.0}, own_s=own_s)
+    summary = run(world, [*scattered, *agreeing], tmp_path)
+    assert len(summary.data_sets) == (n_scattered < len(agreeing))
+
+
 def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
     clips = [episode(k, names=("high", "wrist", "state")) for k in range(10)]
     world = World(
