@@ -93,7 +93,7 @@ def correlate_envelopes(
     figures["blocks"] = shared
     if shared < ENVELOPE_MIN_BLOCKS:
         return replace(first, diagnostics={**first.diagnostics, **figures}, evidence=seen)
-    found = _offset_of_energies(source, target, epochs_s, best - n_lags)
+    found = _offset_of_energies(source, target, epochs_s, best - n_lags, sides)
     if found is None:
         return first
     level, random, ringing = found
@@ -112,24 +112,29 @@ def correlate_envelopes(
 
 
 def _offset_of_energies(
-    source: Activity, target: Activity, epochs_s: float, lag: int
+    source: Activity,
+    target: Activity,
+    epochs_s: float,
+    lag: int,
+    as_they_are: tuple[Floats, Floats],
 ) -> tuple[float, float, float] | None:
     """Return the offset beyond `lag`, its standard error, and how much longer the sound rings.
 
     The envelope of the side that rings shorter is smeared by a causal exponential, whose length is
     unknown: offsets are averaged over `RINGING_S` by the likelihood of each (Gaussian envelopes of
-    correlation r: -n/2 log(1 - r^2)).
+    correlation r: -n/2 log(1 - r^2)). `as_they_are` are both envelopes without any smear.
     """
+    n_live = min(np.count_nonzero(side) for side in as_they_are)
+    n_values = n_live * ENVELOPE_GRID_S / (INDEPENDENT_BLURS * ENVELOPE_BLUR_S)
     sign = 1.0 if source.quantity == "loudness" else -1.0
-    curves, n_values = [], 0.0
+    curves = []
     for ringing in sign * RINGING_S:
-        sides = _both(source, target, epochs_s, max(0.0, -ringing), max(0.0, ringing))
+        smears_s = max(0.0, -ringing), max(0.0, ringing)
+        sides = _both(source, target, epochs_s, *smears_s) if any(smears_s) else as_they_are
         if sides is None:
             return None
         scale = float(np.linalg.norm(sides[0]) * np.linalg.norm(sides[1]))
         curves.append(_block_curves(*sides, lag) / scale)
-        n_live = min(np.count_nonzero(side) for side in sides)
-        n_values = n_live * ENVELOPE_GRID_S / (INDEPENDENT_BLURS * ENVELOPE_BLUR_S)
     parts = np.array(curves)
     whole = np.sum(parts, axis=1)
     n_parts = parts.shape[1]

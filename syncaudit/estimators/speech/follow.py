@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from syncaudit.estimators.speech.boundaries import weigh_boundaries
 from syncaudit.estimators.speech.course import Course
@@ -70,8 +71,7 @@ class Courses:
         These are standard errors of the offset at a time and of the drift: the root of the step's
         probability, for even odds beforehand, times what the step would change.
         """
-        log_odds = self.gain / overdispersion - self.usual
-        root = math.sqrt(1.0 / (1.0 + math.exp(min(-log_odds, 700.0))))
+        root = math.sqrt(expit(self.gain / overdispersion - self.usual))
         at = np.array([at_s])
         offset_s = float(self.stepped.at(at)[0] - self.line.at(at)[0])
         return root * abs(offset_s), root * abs(self.stepped.drift - self.line.drift)
