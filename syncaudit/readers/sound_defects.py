@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.runs import runs_of
 from syncaudit.formatting import word_count
 from syncaudit.model import Finding, ReasonCode, Severity
 
@@ -59,7 +60,7 @@ def _clipping(uri: str, x: NDArray[np.float32], low: float, high: float) -> list
 
 
 def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]:
-    starts, stops = _runs(x == 0.0)
+    starts, stops = runs_of(x == 0.0)
     is_long = stops - starts >= max(4, round(DROPOUT_S * rate_hz))
     reach = max(4, round(0.01 * rate_hz))
     found = [
@@ -94,16 +95,6 @@ def _is_cut(before: NDArray[np.float32]) -> bool:
 
 def _in_runs(flags: NDArray[np.bool_], shortest: int) -> int:
     """Count the flags in runs of at least `shortest`."""
-    starts, stops = _runs(flags)
+    starts, stops = runs_of(flags)
     lengths = stops - starts
     return int(lengths[lengths >= shortest].sum())
-
-
-def _runs(flags: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    places = np.flatnonzero(flags)
-    if not places.size:
-        return places, places
-    breaks = np.flatnonzero(np.diff(places) > 1)
-    starts = places[np.concatenate(([0], breaks + 1))]
-    stops = places[np.concatenate((breaks, [places.size - 1]))] + 1
-    return starts, stops

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.runs import runs_of
 from syncaudit.model import ImageFault
 from syncaudit.model.arrays import Bools
 
@@ -164,7 +165,7 @@ def _comes_abruptly(is_half: Bools, cut: Floats) -> Bools:
     plain table, take several images to do so.
     """
     is_abrupt = np.zeros_like(is_half)
-    for start, stop in _spells(is_half):
+    for start, stop in zip(*runs_of(is_half), strict=True):
         steps = [
             float(cut[inside] - cut[outside])
             for inside, outside in ((start, start - 1), (stop - 1, stop))
@@ -174,18 +175,10 @@ def _comes_abruptly(is_half: Bools, cut: Floats) -> Bools:
     return is_abrupt
 
 
-def _spells(flags: Bools) -> Iterable[tuple[int, int]]:
-    """Return the first and the stop index of each run of true flags."""
-    edges = np.diff(np.concatenate(([False], flags, [False])).astype(np.int8))
-    return zip(
-        np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True
-    )
-
-
 def _in_the_dark(is_blank: Bools, mean: Floats) -> Bools:
     """Return which blank images are black among images that are hardly brighter."""
     is_dark = np.zeros_like(is_blank)
-    for start, stop in _spells(is_blank):
+    for start, stop in zip(*runs_of(is_blank), strict=True):
         around = mean[[k for k in (start - 1, stop) if 0 <= k < mean.size]]
         level = float(mean[start:stop].mean())
         is_dark[start:stop] = (
