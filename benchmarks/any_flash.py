@@ -1,7 +1,8 @@
-"""Calibration by lights of many kinds, on recordings from a renderer other than the simulator's.
+"""Calibration and audit by lights of many kinds, by a renderer other than the simulator's.
 
-Each world is drawn at random (`flash_world.draw_world`). The table lists how many of the cameras
-that show at least five flashes were calibrated, and their errors.
+Each world is drawn at random (`flash_world.draw_world`). The tables list how many of the cameras
+that show at least five flashes were measured by ``calibrate`` and by ``validate``, and their
+errors; an audit that passes a clip with a camera beyond its tolerance is listed too.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ import json
 import shutil
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 from base_clips import OUT
-from flash_world import ISSUE_WORLDS, World, draw_world, render_world
+from flash_world import ISSUE_WORLDS, SceneCamera, World, draw_world, render_world
 from scipy.sparse.csgraph import connected_components
 from syncaudit_calibration import calibrate
 from tables import print_table, write_json
 
-from syncaudit.datasets import load_manifest
+from syncaudit import Verdict, audit, load_manifest, load_policy
 from syncaudit.errors import SyncAuditError
+from syncaudit.model import Clip
 
 Row = dict[str, Any]
+Estimates = dict[str, tuple[float, float]]  # by source, with standard errors
 MIN_SEEN = 5
 # Two cameras with fewer flashes in common do not determine each other's clocks.
 MIN_SHARED = 5
@@ -49,6 +52,7 @@ def main() -> int:
     parser.add_argument(
         "--stamps", default="middle", choices=("middle", "mixed"), help="what timestamps mark"
     )
+    parser.add_argument("--by", default="calibrate,audit", help="commands that measure")
     parser.add_argument("--out", type=Path, default=OUT / "any_flash.json")
     options = parser.parse_args()
     cv2.setNumThreads(1)
@@ -65,17 +69,16 @@ def main() -> int:
     rows = []
     for name, world in worlds.items():
         begun = time.process_time()
-        found = _measured(name, world)
+        found = [row for by in options.by.split(",") for row in _measured(name, world, by)]
         seconds = time.process_time() - begun
-        done = [row for row in found if row["is_needed"]]
-        ok = [row for row in done if row["error_s"] is not None]
         print(
-            f"  {name:12} {world.light.kind:10} {len(ok)}/{len(done)} cameras, {seconds:.0f} s CPU",
+            f"  {name:12} {world.light.kind:10} {_summary(found)}, {seconds:.0f} s CPU",
             file=sys.stderr,
             flush=True,
         )
         rows += found
-    _print(rows)
+    for by in options.by.split(","):
+        _print(by, [row for row in rows if row["by"] == by])
     write_json(options.out, {"rows": rows})
     return 0
 
@@ -107,50 +110,119 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-def _measured(name: str, world: World) -> list[Row]:
+def _summary(rows: list[Row]) -> str:
+    texts = []
+    for by in dict.fromkeys(row["by"] for row in rows):
+        needed = [row for row in rows if row["by"] == by and row["is_needed"]]
+        measured = sum(row["error_s"] is not None for row in needed)
+        worst = max((abs(_z(row)) for row in rows if row["by"] == by), default=0.0)
+        texts.append(f"{by} {measured}/{len(needed)} cameras, largest z {worst:.1f}")
+    return "; ".join(texts)
+
+
+def _z(row: Row) -> float:
+    return 0.0 if row["error_s"] is None else float(row["error_s"] / row["std_s"])
+
+
+def _measured(name: str, world: World, by: str) -> list[Row]:
+    """Return a row per camera: what the command measured, and the truth."""
     folder = _rendered(name, world)
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))
-    why: dict[str, str] = {}
-    sources: dict[str, Any] = {}
-    reference, at_ns = None, 0
-    try:
-        document = calibrate(clip).to_json()
-        sources, reference, at_ns = document["sources"], document["reference"], document["at_ns"]
-        why = document.get("refused", {})
-    except SyncAuditError as error:
-        why = getattr(error, "refused", {}) or {"": str(error)}
-    true = {camera.name: camera for camera in world.cameras}
+    found = (_calibrated if by == "calibrate" else _audited)(clip)
+    true_s = {
+        camera.name: _true_offset_s(world, truth, camera.name, found.reference, found.at_ns)
+        for camera in world.cameras
+        if found.reference is not None
+    }
     tied = _tied(world, truth["seen"])
+    limits_s = load_policy().clock_tolerances(clip)
+    is_off = any(abs(offset_s) > limits_s[name] for name, offset_s in true_s.items())
     rows = []
     for camera in world.cameras:
-        found = sources.get(camera.name)
         error_s = std_s = None
-        if found is not None and found.get("offset_s") is not None and reference is not None:
-            std_s = found["offset_std_s"]
-            true_s = _true_offset_s(world, truth, camera.name, reference, at_ns)
-            error_s = found["offset_s"] - true_s
-            if camera.name == reference:
-                error_s = std_s = None
+        if camera.name in found.offsets and camera.name != found.reference:
+            offset_s, std_s = found.offsets[camera.name]
+            error_s = offset_s - true_s[camera.name]
         rows.append(
             {
+                "by": by,
                 "world": name,
                 "light": world.light.kind,
                 "camera": camera.name,
-                "is_global": true[camera.name].line_delay_s == 0.0,
+                "is_global": camera.line_delay_s == 0.0,
                 "scan": camera.scan,
-                "scan_found": None if found is None else found.get("scan"),
+                "scan_found": found.scans.get(camera.name),
                 "seen": len(truth["seen"][camera.name]),
                 "shared": _shared(world, truth["seen"], camera.name),
                 "is_tied": camera.name in tied,
                 "is_needed": len(truth["seen"][camera.name]) >= MIN_SEEN
-                and camera.name != reference,
+                and camera.name != found.reference,
+                "is_false_pass": found.is_passed and is_off,
                 "error_s": error_s,
                 "std_s": std_s,
-                "why": why.get(camera.name, why.get("", "")) if error_s is None else "",
+                "drift_z": _drift_z(world, camera, found),
+                "why": found.why.get(camera.name, found.why.get("", "")) if error_s is None else "",
             }
         )
     return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What a command measured: offsets and their standard errors, and why others have none."""
+
+    reference: str | None = None
+    at_ns: int = 0
+    offsets: Estimates = field(default_factory=dict)
+    drifts: Estimates = field(default_factory=dict)
+    scans: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    is_passed: bool = False
+
+
+def _calibrated(clip: Clip) -> _Found:
+    try:
+        document = calibrate(clip).to_json()
+    except SyncAuditError as error:
+        return _Found(why=getattr(error, "refused", {}) or {"": str(error)})
+    return _Found(
+        reference=document["reference"],
+        at_ns=document["at_ns"],
+        offsets=_estimates(document["sources"], "offset", "s"),
+        drifts=_estimates(document["sources"], "drift", "ppm"),
+        scans={n: own["scan"] for n, own in document["sources"].items() if "scan" in own},
+        why=document.get("refused", {}),
+    )
+
+
+def _audited(clip: Clip) -> _Found:
+    verdict = audit(clip)
+    document: Row = verdict.to_json()
+    return _Found(
+        reference=document["reference"],
+        at_ns=document["at_ns"] or 0,
+        offsets=_estimates(document["sources"], "offset", "s"),
+        drifts=_estimates(document["sources"], "drift", "ppm"),
+        why={name: own["why_unmeasured"] or "" for name, own in document["sources"].items()},
+        is_passed=verdict.verdict is Verdict.PASS,
+    )
+
+
+def _estimates(sources: dict[str, Row], name: str, unit: str) -> Estimates:
+    return {
+        source: (own[f"{name}_{unit}"], own[f"{name}_std_{unit}"])
+        for source, own in sources.items()
+        if own.get(f"{name}_{unit}") is not None
+    }
+
+
+def _drift_z(world: World, camera: SceneCamera, found: _Found) -> float | None:
+    if camera.name not in found.drifts or camera.name == found.reference:
+        return None
+    true_ppm = {c.name: c.drift_ppm for c in world.cameras} | {"trigger": 0.0}
+    drift_ppm, std_ppm = found.drifts[camera.name]
+    return (drift_ppm - true_ppm[camera.name] + true_ppm[found.reference or ""]) / std_ppm
 
 
 def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
@@ -206,7 +278,7 @@ def _rendered(name: str, world: World) -> Path:
     return folder
 
 
-def _print(rows: list[Row]) -> None:
+def _print(by: str, rows: list[Row]) -> None:
     table = []
     lights = list(dict.fromkeys(row["light"] for row in rows))
     for light in [*lights, "all"]:
@@ -238,18 +310,28 @@ def _print(rows: list[Row]) -> None:
                 )
             )
     print_table(
-        "Cameras that show five flashes or more",
+        f"{by}: cameras that show five flashes or more",
         ("light", "shutter", "calibrated", "of those tied", "rmse us", "median us", "claimed us",
          "|z|<1.96", "|z|>5"),
         table,
     )  # fmt: skip
+    drift_z = np.array([row["drift_z"] for row in rows if row["drift_z"] is not None])
+    if drift_z.size:
+        inside = 100 * np.mean(np.abs(drift_z) < 1.96)
+        print(f"  {drift_z.size} drifts, |z| < 1.96 in {inside:.0f} %", end="")
+        print(f", largest {np.abs(drift_z).max():.1f}")
     turned = [
         row["scan_found"] == row["scan"]
         for row in rows
-        if row["scan"] != "down" and not row["is_global"] and row["error_s"] is not None
+        if row["scan_found"]
+        and row["scan"] != "down"
+        and not row["is_global"]
+        and row["error_s"] is not None
     ]
     if turned:
         print(f"  direction of reading found in {sum(turned)} of {len(turned)} rotated cameras")
+    for world in dict.fromkeys(row["world"] for row in rows if row["is_false_pass"]):
+        print(f"  {world}: passed although a camera is beyond its tolerance")
     for row in rows:
         if row["is_needed"] and row["error_s"] is None:
             print(

@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.light_length import limit_light
+from syncaudit.estimators.events.light_length import find_light_length, limit_light
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
@@ -198,6 +198,8 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     noticed = {item.source: item for item in allow_for_rise(allow_for_light(seen))}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
+    light = find_light_length(list(noticed.values()), max_offset_s=max_offset_s)
+    noticed = {name: light.narrowed(item) for name, item in noticed.items()}
     names = list(noticed)
     pairs = [
         measure_flashes(noticed[name], noticed[other], max_offset_s=max_offset_s)

@@ -11,7 +11,8 @@ from syncaudit.estimators.events import (
     limit_light,
     period_of,
 )
-from syncaudit.model import FlashIntervals, Quantity
+from syncaudit.estimators.pairs import measure_light
+from syncaudit.model import ClipEvidence, FlashIntervals, Quantity
 from testkit.event_rig import (
     SPAN_S,
     WIDTH_S,
@@ -56,6 +57,25 @@ def test_rows_that_show_how_long_a_pulse_is_narrow_what_whole_frames_say():
     ):
         _, same = limit_light([useless, lit])
         assert same is lit
+
+
+def test_audits_narrow_frames_by_the_light_that_a_trigger_shows_to_be_short():
+    """A light is seen if it is on during an exposure, so its onset is rarely far before one."""
+    errors_s, stds_s = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        onsets_s = irregular_onsets(rng, 60)
+        lit, _ = whole_frames(onsets_s, width_s=0.006)
+        evidence = ClipEvidence(
+            flashes={"whole": lit}, triggers={"trigger": trigger(rng, onsets_s)}
+        )
+        (pair,) = measure_light(evidence, {}, 2.0)
+        assert pair.accepted
+        errors_s.append(pair.offset_s)
+        stds_s.append(pair.offset_std_s)
+    # as intervals from the frame before: 14 ms off
+    assert np.abs(errors_s).max() < 0.003
+    assert np.abs(np.divide(errors_s, stds_s)).max() < 3.0
 
 
 def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_camera_gyro
+from syncaudit.estimators import measure_camera_camera, measure_camera_gyro
 from testkit.measured_rotation import OFFSET_TOL_S, REACH_S, measured
 from testkit.moving_body import TILTED, Clock, Motion, camera, imu, shaking
 
@@ -70,6 +70,27 @@ def test_periodic_motion_is_ambiguous(phase, hz, late_s):
         )
         assert not found.accepted
         assert "another delay fits almost as well" in found.why or "edge of the search" in found.why
+
+
+@pytest.mark.parametrize("seed", [21, 49])
+def test_vibration_with_phases_of_its_own_is_no_common_motion(seed):
+    """An engine shakes all cameras at a few frequencies, each mount with its own phases."""
+    rng = np.random.default_rng(seed)
+    hz = rng.uniform(0.7, 2.5, 5)
+    size = 1e-3 * rng.uniform(0.3, 1.0, (3, 5)) * np.array([[1.0], [1.0], [0.3]])
+
+    def shaken(name, seed):
+        own = Motion(
+            hz=hz,
+            size=size * rng.uniform(0.7, 1.3, (3, 5)),
+            phase=rng.uniform(0.0, 2.0 * np.pi, 5) + np.array([[0.0], [0.5], [1.0]]),
+        )
+        return camera(own, seed, name=name, seconds=30.0, noise_rad=1e-4)
+
+    one, other = shaken("front", seed), shaken("rear", seed + 1)
+    found = measure_camera_camera(one, other, max_offset_s=2.0)
+    assert not found.accepted
+    assert "more than 4 s away from the best delay" in found.why
 
 
 def test_delay_that_wanders_with_the_motion_is_refused():

@@ -33,7 +33,7 @@ from syncaudit.estimators.delay.refusals import (
     why_no_clock,
     why_too_weak,
 )
-from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
+from syncaudit.estimators.delay.search import CHANCE_STEP_S, FAR_S, DelayCurve, DelaySearch
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
@@ -129,11 +129,7 @@ def _refine(
                 step_s=task.step_s / n_steps,
             )
             curve = search.curve(lowest_s, highest_s, task.step_s)
-        by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
-        figures["by_chance"] = by_chance
-        # The curve counts every delay as if all rows overlapped; scale it to those that do.
-        held = search.held_at(float(curve.delays_s[curve.best()]))
-        why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
+        why, figures["by_chance"] = _why_by_chance(task, search, curve)
     if why is None and task.why_not_fixed is not None:
         part: DelayFit | None = fit
         if step is not None:
@@ -161,6 +157,29 @@ def _refine(
             why, figures["deviant_end_s"] = end.words, end.apart_s
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(found) if why is None else refuse(task, fit.anchor_s, why, **figures)
+
+
+def _why_by_chance(
+    task: DelayTask, search: DelaySearch, curve: DelayCurve
+) -> tuple[str | None, float]:
+    """Return why the best delay may be due to chance, or None, and what chance reaches."""
+    lowest_s, highest_s = float(curve.delays_s[0]), float(curve.delays_s[-1])
+    best = curve.best()
+    best_s, height = float(curve.delays_s[best]), float(curve.log_likelihood[best])
+    reversed_curves = search.by_chance(lowest_s, highest_s, task.step_s)
+    highest, needed = chance_height(reversed_curves, n_searches=len(reversed_curves))
+    # The curve counts every delay as if all rows overlapped; scale it to those that do.
+    why = why_by_chance(
+        search.held_at(best_s) * height, highest, needed, where="with one side reversed in time"
+    )
+    far = search.far_from(best_s)
+    if why is None and far:
+        n_searches = CHANCE_STEP_S * sum(each.size for each in far) / (highest_s - lowest_s)
+        at_far, needed = chance_height(far, n_searches=n_searches)
+        highest = max(highest, at_far)
+        where = f"more than {FAR_S[0]:g} s away from the best delay"
+        why = why_by_chance(height, at_far, needed, where=where)
+    return why, highest
 
 
 def _answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:

@@ -4,6 +4,10 @@ Reversed in time, a signal keeps its spectrum, its bursts and its rests, and los
 common with another. The best delay must explain clearly more than the best of as many delays then
 does. Motion that looks the same both ways (a pure oscillation, a single swing) has a shape that is
 not evidence of one delay, and cannot be distinguished from chance either.
+
+Nor have the two anything in common at delays far from the true one, unless their motion never ends
+repeating itself: an engine shakes every camera at the same few frequencies, each with a phase of
+its own, and some delay always comes close to all of these phases. There, others far away do too.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ def chance_orders(n_rows: int) -> list[NDArray[np.intp]]:
     return [np.roll(backwards, k * n_rows // N_CHANCE) for k in range(N_CHANCE)]
 
 
-def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
+def chance_height(by_chance: list[Floats], *, n_searches: float) -> tuple[float, float]:
     """Return the highest log-likelihood found by chance, and the height that rules chance out.
 
     For unrelated values, the probability that the log-likelihood exceeds a height falls off
@@ -46,6 +50,8 @@ def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
     ----------
     by_chance : list of ndarray
         Curves of searches on unrelated evidence; -inf where nothing overlaps.
+    n_searches : float
+        How many searches of the same range they make together.
     """
     n_peaks, highest = 0, 0.0
     for curve in by_chance:
@@ -55,15 +61,18 @@ def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
         highest = max(highest, float(height.max(initial=0.0)))
     n_peaks = max(n_peaks, MIN_PEAKS)
     scale = max(1.0, highest / math.log(n_peaks))
-    return highest, scale * math.log(n_peaks / len(by_chance) / ALLOWED)
+    return highest, scale * math.log(max(1.0, n_peaks / n_searches) / ALLOWED)
 
 
-def why_by_chance(best: float, highest: float, needed: float) -> str | None:
-    """Return why a peak may be due to chance, or None."""
+def why_by_chance(best: float, highest: float, needed: float, *, where: str) -> str | None:
+    """Return why a peak may be due to chance, or None.
+
+    `where` describes the unrelated evidence that reached the log-likelihood `highest`.
+    """
     if best >= needed:
         return None
     return (
-        "no better than chance: with one side reversed in time the same search reaches a "
-        f"log-likelihood of {highest:.0f}, so {needed:.0f} is needed, and the best delay has "
-        f"{best:.0f}; use longer or more varied motion"
+        f"no better than chance: {where} the same search reaches a log-likelihood of "
+        f"{highest:.0f}, so {needed:.0f} is needed, and the best delay has {best:.0f}; use longer "
+        "or more varied motion"
     )

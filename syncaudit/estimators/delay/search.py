@@ -33,6 +33,9 @@ STRIDE_SHARE = 0.25
 MAX_STRIDE = 4
 # Bodies shake at 1 to 5 Hz, with lobes of at least 100 ms: this stride resolves chance peaks.
 CHANCE_STEP_S = 0.03
+# Delays this far from the best are unrelated to it: half the period of the slowest motion that is
+# evidence. Those farther away than the second only cost time.
+FAR_S = 0.5 * NUISANCE_PERIOD_S, 30.0
 # Shorter searches are quicker in one piece.
 MIN_LAGS = 200
 # Delays that explain less than this part of the best cannot compete with it in between either.
@@ -243,6 +246,23 @@ class DelaySearch:
             other = replace(self, increments=increments, values=self.values[order])
             curves.append(other._likelihood(delays_s, stride * step_s))
         return curves
+
+    def far_from(self, delay_s: float) -> list[Floats]:
+        """Return the likelihood curves before and after a delay, at delays unrelated to it.
+
+        Empty where the two are too short to overlap there.
+        """
+        driver, rows = self.driver, self.increments
+        nearest, farthest = (round(far_s / CHANCE_STEP_S) for far_s in FAR_S)
+        away_s: Floats = CHANCE_STEP_S * np.arange(nearest, farthest, dtype=np.float64)
+        lowest_s, highest_s = delay_s - away_s[-1], delay_s + away_s[-1]
+        start_s, stop_s = float(rows.start_s.min()) + lowest_s, float(rows.stop_s.max()) + highest_s
+        far = replace(self, table=tabulated(driver, start_s, stop_s, CHANCE_STEP_S))
+        curves = [
+            far._likelihood(delays_s, CHANCE_STEP_S)
+            for delays_s in (delay_s - away_s[::-1], delay_s + away_s)
+        ]
+        return [curve[np.isfinite(curve)] for curve in curves if np.isfinite(curve).any()]
 
     def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
         """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""

@@ -96,20 +96,32 @@ def measure_flashes(
     match = _match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
     if match is not None:
         return _measured(match, MESSAGE_STD_S)
-    match = match_events(
-        instants_of(source_evidence), instants_of(target_evidence), max_offset_s=max_offset_s
-    )
     both = source_evidence, target_evidence
+    match = _match_instants(*both, max_offset_s=max_offset_s)
     if match.n and match.source.half_s.any() and match.target.half_s.any():
         # Intervals as wide as frames hide that a train repeats itself.
         light = find_light_length(both, max_offset_s=max_offset_s)
-        short = (instants_of(shortened(own, light.likely_s)) for own in both)
-        of_light = match_events(*short, max_offset_s=max_offset_s)
+        short = (shortened(own, light.likely_s) for own in both)
+        of_light = _match_instants(*short, max_offset_s=max_offset_s)
         match = match if of_light.why is None else of_light
     return _measured(
         match,
         math.hypot(_counter_std_s(source_evidence), _counter_std_s(target_evidence)),
     )
+
+
+def _match_instants(one: EventEvidence, other: EventEvidence, *, max_offset_s: float) -> EventMatch:
+    """Match events dated by rows; if these do not suffice, those between two frames as well."""
+    both = one, other
+    source, target = (instants_of(own) for own in both)
+    match = match_events(source, target, max_offset_s=max_offset_s)
+    if match.why is None:
+        return match
+    wide_source, wide_target = (instants_of(own, with_intervals=True) for own in both)
+    if (wide_source.n, wide_target.n) == (source.n, target.n):
+        return match
+    found = match_events(wide_source, wide_target, max_offset_s=max_offset_s)
+    return found if found.why is None else match
 
 
 def _counter_std_s(evidence: EventEvidence) -> float:
@@ -196,10 +208,13 @@ def _locked_std_s(match: EventMatch, fit: PairFit) -> float:
 
 def _period_s(evidence: EventEvidence | None) -> float:
     """Return the frame period of a camera, NaN where it is not known, or infinity for a log."""
-    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.FLASH:
+    if isinstance(evidence, FlashEdges):
+        frames_s = evidence.watched_s[:, 0]
+    elif isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH:
+        frames_s = evidence.dead_s[:, 0]
+    else:
         return math.inf
-    has_frames = evidence.dead_s.shape[0] > 1
-    return float(np.median(np.diff(evidence.dead_s[:, 0]))) if has_frames else math.nan
+    return float(np.median(np.diff(frames_s))) if frames_s.size > 1 else math.nan
 
 
 def _residuals(match: EventMatch, fit: PairFit) -> EventResiduals | None:
