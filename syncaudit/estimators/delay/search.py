@@ -35,7 +35,7 @@ MAX_STRIDE = 4
 CHANCE_STEP_S = 0.03
 # Delays this far from the best are unrelated to it: half the period of the slowest motion that is
 # evidence. Those farther away than the second only cost time.
-FAR_S = 0.5 * NUISANCE_PERIOD_S, 30.0
+FAR_S = 0.5 * NUISANCE_PERIOD_S, 16.0
 # Shorter searches are quicker in one piece.
 MIN_LAGS = 200
 # Delays that explain less than this part of the best cannot compete with it in between either.
