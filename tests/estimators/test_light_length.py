@@ -19,6 +19,7 @@ from testkit.event_rig import (
     Clock,
     camera,
     irregular_onsets,
+    switches,
     trigger,
 )
 
@@ -76,6 +77,30 @@ def test_audits_narrow_frames_by_the_light_that_a_trigger_shows_to_be_short():
     # as intervals from the frame before: 14 ms off
     assert np.abs(errors_s).max() < 0.003
     assert np.abs(np.divide(errors_s, stds_s)).max() < 3.0
+
+
+def test_dates_by_a_shutter_that_keeps_its_phase_do_not_show_how_long_lights_are():
+    """It dates what lies within its readouts, always the same part of the other's frames."""
+    zs, stds_s = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        onsets_s = irregular_onsets(rng, 60)
+        lit, _ = whole_frames(onsets_s, width_s=PERIOD_S)
+        rows = switches(
+            rng,
+            np.sort(np.concatenate([onsets_s, onsets_s + PERIOD_S])),
+            name="rows",
+            rate_hz=1.0 / PERIOD_S,
+            line_delay_s=2e-5,
+        )
+        for pair in measure_light(ClipEvidence(flashes={"whole": lit, "rows": rows}), {}, 2.0):
+            if pair.accepted:
+                zs.append(pair.offset_s / pair.offset_std_s)
+                stds_s.append(pair.offset_std_s)
+    assert len(zs) > 6
+    assert np.abs(zs).max() < 3.0
+    # a readout of 10 ms anywhere in frames of 42 ms
+    assert min(stds_s) > 0.005
 
 
 def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():

@@ -73,8 +73,8 @@ def test_what_lies_between_frames_ties_cameras_that_date_few_switches_by_rows():
         rng = np.random.default_rng(seed)
         switches_s = np.sort(rng.uniform(1.0, SPAN_S - 1.0, 40))
         seen = [
-            switches(rng, switches_s, name=name, clock=clock, rate_hz=12.0, line_delay_s=2e-5)
-            for name, clock in zip("ab", (Clock(), CLOCK), strict=True)
+            switches(rng, switches_s, name=name, clock=clock, rate_hz=rate_hz, line_delay_s=2e-5)
+            for name, clock, rate_hz in zip("ab", (Clock(), CLOCK), (12.0, 10.0), strict=True)
         ]
         n_by_rows += match_events(*map(instants_of, seen)).why is None
         found = measure_flashes(*seen)

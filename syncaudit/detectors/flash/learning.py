@@ -56,6 +56,8 @@ TAIL_GAIN = 0.8
 MIN_BEND = -0.5
 # Ramps of a light that goes on instantly exceed the exposure by at most this factor.
 LONGER = 1.25
+# Bands of pulses are at least as high as this share of the exposure.
+LEAST_BAND = 0.9
 # Error of the half-light row: from few frames hardly anything is known of it; from more, the error
 # is what an encoder adds (measured with x264 at crf 23-28) and what a tone curve hides.
 MIN_POOLED = 4
@@ -131,7 +133,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     has_ramp &= ~lit.is_late
     taken = has_ramp | is_full
     lit, light, is_full = lit.take(taken), light[taken], ~has_ramp[taken]
-    rough_of = partial(_rough, sense=lit.sense, has_ramp=~is_full)
+    rough_of = partial(_rough, sense=lit.sense, has_ramp=~is_full, exposure_px=exposure_px)
     gathered, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape, band_px = RampShape(0.0), None
@@ -289,17 +291,22 @@ def _rough(
     *,
     sense: NDArray[np.int64],
     has_ramp: Bools,
+    exposure_px: float | None,
 ) -> list[FrameEdges]:
     """Return first guesses of the edges; none for frames that are lit completely.
 
-    A lasting light changes once per frame: any other apparent change is somebody walking by.
+    A lasting light changes once per frame: any other apparent change is somebody walking by. Bands
+    of pulses are at least as high as the exposure.
     """
     found = []
+    least_px = LEAST_BAND * (exposure_px or 0.0)
     for row, weight, own, has_any in zip(light, info, sense.tolist(), has_ramp, strict=True):
-        is_known = weight > 0.0
-        edges = rough_edges(row, is_known, shape.length_px) if has_any else WHOLLY_LIT
+        edges = WHOLLY_LIT
+        if has_any:
+            least = 0.0 if own else least_px
+            edges = rough_edges(row, weight > 0.0, shape.length_px, least_px=least)
         if own and len(edges.rows) > 1:
-            n_lit = row.size * float(np.clip(row[is_known], 0.0, 1.0).mean())
+            n_lit = row.size * float(np.clip(row[weight > 0.0], 0.0, 1.0).mean())
             edges = FrameEdges(rows=(row.size - n_lit,), signs=(1,), is_lit=False)
         edges = replace(edges, is_off=own < 0)
         found.append(edges if band_px is None else edges.with_hidden(band_px))

@@ -85,7 +85,9 @@ class RampFit:
     slope: Floats
 
 
-def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
+def rough_edges(
+    light: Floats, is_known: Bools, ramp_px: float, *, least_px: float = 0.0
+) -> FrameEdges:
     """Return where the light of a frame crosses a half, and the ramps that its border cuts.
 
     Parameters
@@ -96,6 +98,8 @@ def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
         Rows that count.
     ramp_px : float
         Length of a ramp.
+    least_px : float
+        Minimum height of a band: no ramp cut by the border is nearer to the other edge.
     """
     height = light.size
     length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
@@ -113,15 +117,19 @@ def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
         signs.insert(0, -1)
         is_first = True
     elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
-        rows.insert(0, -(top - 0.5) * ramp_px)
-        signs.insert(0, 1)
-        is_first = False
+        row = -(top - 0.5) * ramp_px
+        if not rows or rows[0] - row >= least_px:
+            rows.insert(0, row)
+            signs.insert(0, 1)
+            is_first = False
     if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
         rows.append(height - 1 + (0.5 - bottom) * ramp_px)
         signs.append(1)
     elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
-        rows.append(height - 1 + (bottom - 0.5) * ramp_px)
-        signs.append(-1)
+        row = height - 1 + (bottom - 0.5) * ramp_px
+        if not rows or row - rows[-1] >= least_px:
+            rows.append(row)
+            signs.append(-1)
     return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
 
 

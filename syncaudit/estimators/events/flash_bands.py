@@ -84,6 +84,30 @@ def agree_with_bands(edges: FlashEdges, height: tuple[float, float]) -> bool:
     return abs(height[0] - stated_px) <= limit_px
 
 
+def apparent_height_px(edges: FlashEdges, height: tuple[float, float]) -> tuple[float, float]:
+    """Return how far apart the edges of bands appear, of which the image cuts some, and its error.
+
+    The mean of the measured height and of the stated one, from which encoders shift the edges. Both
+    edges of a band fit into the image only where it hardly cuts them if exposure and readout are
+    about equally long, and then the measured height is poor.
+
+    Parameters
+    ----------
+    edges : FlashEdges
+        Of one camera.
+    height : tuple of float
+        As returned by `band_height_px`.
+    """
+    if edges.exposure_s is None or not edges.line_delay_s or not agree_with_bands(edges, height):
+        return height
+    stated_px = edges.exposure_s / edges.line_delay_s
+    weights = np.array([max(height[1], 1e-3), EDGE_SHIFT_PX]) ** -2.0
+    return (
+        float(np.average([height[0], stated_px], weights=weights)),
+        float(weights.sum() ** -0.5),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlashBands:
     """Means over the edges of each band."""

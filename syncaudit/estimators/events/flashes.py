@@ -14,6 +14,7 @@ from syncaudit.estimators.events.instants import (
     EventEvidence,
     Instants,
     instants_of,
+    phase_lock,
 )
 from syncaudit.estimators.events.light_length import find_light_length, shortened
 from syncaudit.estimators.events.matching import match_events
@@ -150,7 +151,7 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
     if latency is None:
         return _refuse(replace(match, why=UNKNOWN_LENGTH))
     latency_s, latency_std_s = latency
-    interval_std_s = math.hypot(counter_std_s, _locked_std_s(match, fit))
+    interval_std_s = math.hypot(counter_std_s, _locked_std_s(match))
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     systematic_s = math.sqrt(
         FLOOR_STD_S**2
@@ -186,35 +187,27 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
     )
 
 
-def _locked_std_s(match: EventMatch, fit: PairFit) -> float:
-    """Return the error that intervals of both sides have in common.
+def _locked_std_s(match: EventMatch) -> float:
+    """Return the error that the intervals of all pairs have in common.
 
-    Where flashes lie in the frames of one source and in those of another varies from flash to
-    flash, and averages out, if the frames of the two move against each other: then as much as the
-    differences of their middles scatter.
+    Where flashes lie in the frames of a source varies from flash to flash, and averages out, unless
+    these keep their phase to the frames of the other: a rolling shutter dates what lies within its
+    readouts, and two sources that both give intervals have all flashes in the same parts of them.
     """
     source, target = match.source.half_s[match.i], match.target.half_s[match.j]
-    if not ((source > 0.0) & (target > 0.0)).all():
+    if not ((source > 0.0) | (target > 0.0)).all():
         return 0.0
     unknown = UNIFORM * float(np.mean(source**2 + target**2))
-    periods_s = [_period_s(events.evidence) for events in (match.source, match.target)]
-    span_s = float(np.ptp(match.source.times_s[match.i]))
-    averaged = 0.0
-    if span_s * abs(1.0 / periods_s[0] - 1.0 / periods_s[1]) > 1.0:
-        left = residuals_s(fit, match.source, match.target, match.i, match.j)
-        averaged = float(np.mean(left**2))
-    return math.sqrt(max(0.0, unknown - averaged))
-
-
-def _period_s(evidence: EventEvidence | None) -> float:
-    """Return the frame period of a camera, NaN where it is not known, or infinity for a log."""
-    if isinstance(evidence, FlashEdges):
-        frames_s = evidence.watched_s[:, 0]
-    elif isinstance(evidence, FlashIntervals) and evidence.quantity is Quantity.FLASH:
-        frames_s = evidence.dead_s[:, 0]
-    else:
-        return math.inf
-    return float(np.median(np.diff(frames_s))) if frames_s.size > 1 else math.nan
+    locks = [
+        phase_lock(own.take(at[half_s > 0.0]), other.evidence)
+        for own, at, half_s, other in (
+            (match.source, match.i, source, match.target),
+            (match.target, match.j, target, match.source),
+        )
+        if half_s.any()
+    ]
+    # Of n phases at random, one in twenty have a larger mean vector.
+    return math.sqrt(unknown * max(0.0, max(locks) ** 2 - 3.0 / source.size))
 
 
 def _residuals(match: EventMatch, fit: PairFit) -> EventResiduals | None:

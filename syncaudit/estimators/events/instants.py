@@ -11,6 +11,7 @@ from syncaudit.estimators.events.flash_bands import (
     EDGE_SHIFT_PX,
     FlashBands,
     agree_with_bands,
+    apparent_height_px,
     band_height_px,
 )
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
@@ -231,6 +232,26 @@ def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Ins
     ).in_order()
 
 
+def phase_lock(events: Instants, other: EventEvidence | None) -> float:
+    """Return how well events keep their phase to the frames of another source.
+
+    The length of the mean vector of their phases, of either sense: 1 where the phase is constant,
+    or the frames of a camera are not known; near 0 where they move against each other, or there are
+    no frames.
+    """
+    if isinstance(other, FlashEdges):
+        frames_s = other.watched_s[:, 0]
+    elif isinstance(other, FlashIntervals) and other.quantity is Quantity.FLASH:
+        frames_s = other.dead_s[:, 0]
+    else:
+        return 0.0
+    if frames_s.size < 2:
+        return 1.0
+    vectors = np.exp(2j * np.pi * events.times_s / float(np.median(np.diff(frames_s))))
+    sums = [vectors[events.senses == sense].sum() for sense in (-1, 0, 1)]
+    return float(np.abs(sums).sum() / max(1, events.n))
+
+
 def sensed_beside(events: Instants, other: Instants) -> Instants:
     """Return events that are to be matched with others, with the sense implied by the others.
 
@@ -295,7 +316,10 @@ def _of_edges(edges: FlashEdges) -> Instants:
     exposure_part = np.zeros(row.size)
     systematic_s = math.hypot(edges.rise_std_s, edges.edge_shift_std_s)
     if height is not None:
-        row = row + part * height[0]
+        height_px, height_std_px = apparent_height_px(edges, height)
+        row = row + part * height_px
+        # Bands cut by the same side of the image share this error.
+        systematic_s = math.hypot(systematic_s, abs(np.mean(part)) * height_std_px * line_delay_s)
     else:
         exposure_part = exposure_part + part
     # From a frame's timestamp to its middle row; intervals between two frames already include it.
