@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
+from syncaudit.estimators.events import Scans, find_scans, word_scans, word_undecided_scan
 from syncaudit.model import CameraStream, Clip, Finding, FlashEdges, Severity, Stream
 from syncaudit.model.scan import Scan
 from syncaudit.pipeline import (
@@ -20,12 +21,6 @@ from syncaudit.policy import Limits, judge_images
 from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
-from syncaudit_calibration.scans import (
-    Scans,
-    find_scans,
-    word_scans,
-    word_undecided_scan,
-)
 
 # Directions of reading that are tried where nothing matches what a camera shows if read downwards.
 OTHER_SCANS: Sequence[Scan] = ("up", "right", "left")

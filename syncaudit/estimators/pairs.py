@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
+from syncaudit.estimators.events.instants import EventEvidence
 from syncaudit.estimators.events.light_length import find_light_length, limit_light
+from syncaudit.estimators.events.scans import READ_UP, find_scans, word_undecided_scan
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
@@ -194,12 +197,18 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     Which cameras see the same pulses depends on their phases, so all pairs are tried. Only a tree
     of them is kept, because more pairs would count each camera's noise twice.
     """
-    seen = limit_light(settle_exposures([*evidence.triggers.values(), *evidence.flashes.values()]))
-    noticed = {item.source: item for item in allow_for_rise(allow_for_light(seen))}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
-    light = find_light_length(list(noticed.values()), max_offset_s=max_offset_s)
-    noticed = {name: light.narrowed(item) for name, item in noticed.items()}
+    found: dict[str, EventEvidence] = {**evidence.triggers, **evidence.flashes}
+    scans = find_scans(found, max_offset_s=max_offset_s)
+    as_read = [
+        item.mirrored() if isinstance(item, FlashEdges) and name in scans.found else item
+        for name, item in found.items()
+        if name not in scans.undecided
+    ]
+    seen = allow_for_rise(allow_for_light(limit_light(settle_exposures(as_read))))
+    light = find_light_length(seen, max_offset_s=max_offset_s)
+    noticed = {item.source: light.narrowed(item) for item in seen}
     names = list(noticed)
     pairs = [
         measure_flashes(noticed[name], noticed[other], max_offset_s=max_offset_s)
@@ -220,7 +229,18 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
             own = [pair for pair in pairs if name in (pair.source, pair.target)]
             nearest = max(own, key=lambda pair: pair.nearness)
             tree += [] if nearest in tree else [nearest]
-    return tree
+    for name, scan in scans.undecided.items():
+        other = next(each for each in found if each != name)
+        why = word_undecided_scan(name, scan)
+        tree.append(PairMeasurement.refused(name, other, METHOD, 0, why))
+    return [_marked(pair, scans.found) for pair in tree]
+
+
+def _marked(pair: PairMeasurement, read_up: Collection[str]) -> PairMeasurement:
+    """Return the measurement with a figure for each side whose images are read upwards."""
+    sides = {"source": pair.source, "target": pair.target}
+    marks = {f"{side}_{READ_UP}": 1.0 for side, name in sides.items() if name in read_up}
+    return replace(pair, diagnostics={**pair.diagnostics, **marks}) if marks else pair
 
 
 LIGHT = Estimator(name="light", methods=(METHOD,), measure=measure_light)

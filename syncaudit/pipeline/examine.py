@@ -38,7 +38,7 @@ from syncaudit.pipeline.misplaced_files import find_misplaced_files
 from syncaudit.pipeline.pairing import cameras_to_track, measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.statements import contradicted_statements
+from syncaudit.pipeline.statements import cameras_read_upwards, contradicted_statements
 from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
@@ -207,6 +207,7 @@ def examine(
     found = (
         *record.findings,
         *contradicted_statements(evidence, measurements),
+        *cameras_read_upwards(measurements),
         *_own_starts(evidence, measurements),
     )
     record = replace(record, measurements=measurements, findings=found)

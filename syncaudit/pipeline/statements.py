@@ -1,10 +1,15 @@
-"""Find the statements of a manifest about cameras that flashes contradict."""
+"""Find what a manifest states, or leaves unstated, about cameras that flashes contradict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from syncaudit.estimators.events import METHOD, are_equally_high, why_bands_contradict
+from syncaudit.estimators.events import (
+    METHOD,
+    READ_UP,
+    are_equally_high,
+    why_bands_contradict,
+)
 from syncaudit.model import (
     ClipEvidence,
     Finding,
@@ -46,3 +51,23 @@ def contradicted_statements(
                 message=f"{name}: {why}",
                 severity=Severity.DOUBT if flashes.stamp_part else Severity.WARNING,
             )
+
+
+def cameras_read_upwards(measured: Iterable[PairMeasurement]) -> list[Finding]:
+    """Return a warning for every camera whose flashes match only if its images are read upwards."""
+    names = {
+        name
+        for pair in measured
+        if pair.accepted
+        for side, name in (("source", pair.source), ("target", pair.target))
+        if f"{side}_{READ_UP}" in pair.diagnostics
+    }
+    return [
+        Finding.warning(
+            ReasonCode.MANIFEST,
+            name,
+            f"{name}: its flashes match those of others only if its images are read from the last "
+            'row to the first, as if rotated by 180 degrees: state "scan": "up" in the manifest',
+        )
+        for name in sorted(names)
+    ]

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from syncaudit_calibration import CalibrationError, calibrate
-from syncaudit_calibration import scans as scans_module
 from syncaudit_calibration.band_images import find_band_images
 from syncaudit_calibration.calibrate_recording import calibrate_recording
-from syncaudit_calibration.scans import find_scans
 
 from syncaudit.datasets import load_manifest
+from syncaudit.estimators.events import find_scans
+from syncaudit.estimators.events import scans as scans_module
 from syncaudit.pipeline import evidence, find_flashes
 from testkit.event_rig import Clock, camera, irregular_onsets, trigger
 from testkit.flash_footage import footage, onsets, stored

@@ -186,7 +186,8 @@ def test_stated_exposure_does_not_move_edges():
     onsets_s = onsets(1)
     stated = detected(camera(), footage(onsets_s))
     unstated = detected(camera(exposure_s=None), footage(onsets_s))
-    assert np.array_equal(stated.row_px, unstated.row_px)
+    # It only rules out what cannot be the edge of a band.
+    assert np.max(np.abs(stated.row_px - unstated.row_px)) < 1e-6
     assert unstated.exposure_s is None
 
 

@@ -22,20 +22,30 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
+from syncaudit.estimators.events.scans import (
+    READ_UP,
+    Scans,
+    find_scans,
+    word_scans,
+    word_undecided_scan,
+)
 
 __all__ = [
     "MESSAGE_STD_S",
     "METHOD",
+    "READ_UP",
     "Corrections",
     "EventEvidence",
     "EventMatch",
     "Instants",
     "OffsetStep",
     "PairFit",
+    "Scans",
     "allow_for_rise",
     "are_equally_high",
     "band_height_px",
     "find_light_length",
+    "find_scans",
     "instants_of",
     "limit_light",
     "match_events",
@@ -46,4 +56,6 @@ __all__ = [
     "settle_exposures",
     "shortened",
     "why_bands_contradict",
+    "word_scans",
+    "word_undecided_scan",
 ]

@@ -206,8 +206,8 @@ def _locked_std_s(match: EventMatch) -> float:
         )
         if half_s.any()
     ]
-    # Of n phases at random, one in twenty have a larger mean vector.
-    return math.sqrt(unknown * max(0.0, max(locks) ** 2 - 3.0 / source.size))
+    # Of n phases at random, fewer than one in a hundred have a larger mean vector.
+    return math.sqrt(unknown * max(0.0, max(locks) ** 2 - 5.0 / source.size))
 
 
 def _residuals(match: EventMatch, fit: PairFit) -> EventResiduals | None:

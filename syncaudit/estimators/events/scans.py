@@ -16,16 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from syncaudit.estimators.events import (
-    EventEvidence,
-    Instants,
-    find_light_length,
-    instants_of,
-    limit_light,
-    match_events,
-    settle_exposures,
-    shortened,
-)
+from syncaudit.estimators.events.exposures import settle_exposures
+from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
+from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
+from syncaudit.estimators.events.matching import match_events
 from syncaudit.model import FlashEdges
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
@@ -35,6 +29,9 @@ MARGIN = -math.log(3e-4)
 # it, on a log scale (chance, too, makes one of two equally good matches a little more significant),
 # but against it if it matches better at all.
 MORE = 2.0
+
+# Figure of a measurement: the images of one side (its prefix) are read from the last row on.
+READ_UP = "is_read_up"
 
 _Options = Mapping[str, Mapping[Scan | None, Instants]]
 _Assignment = dict[str, Scan | None]
