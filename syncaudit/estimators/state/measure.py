@@ -37,6 +37,7 @@ from syncaudit.estimators.state.parts import (
     why_apart,
     why_no_line,
 )
+from syncaudit.estimators.state.rates import with_likely_drift
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_state
 from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
@@ -206,6 +207,14 @@ def _refine(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, figures, seen=increments, wider=wider)
+    if step is None and record.drift_ppm is None and "drift_ppm" in figures:
+        record = with_likely_drift(
+            record,
+            figures["drift_ppm"],
+            figures["drift_std_ppm"],
+            most_ppm=task.max_drift_ppm,
+            is_uneven=apart is not None,
+        )
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # differences that a drift explains are reported as one, or not at all
