@@ -98,7 +98,8 @@ def why_no_state(stream: SignalStream) -> str:
         )
     return (
         f"nothing in {stream.name} moves: efforts, switches with fewer than {MIN_VALUES} "
-        "positions and constant channels show no motion"
+        "positions and constant channels show no motion. If the computer that timestamps the "
+        'joints timestamps it too, state one "clock" for both'
     )
 
 

@@ -20,6 +20,13 @@ def test_bunched_messages_have_their_true_rate_and_no_gaps():
     assert any("in bursts" in text for text in audit.warnings)
 
 
+@pytest.mark.parametrize(("rate_hz", "jitter_s"), [(60.0, 0.002), (500.0, 0.0003)])
+def test_stamps_that_jitter_do_not_come_in_bursts(rate_hz, jitter_s):
+    audit = audit_stamps(nanos(np.sort(ticks(900, rate_hz, jitter_s=jitter_s, seed=4))))
+    assert audit.jitter_s == pytest.approx(jitter_s, rel=0.1)
+    assert not any("in bursts" in text for text in audit.warnings)
+
+
 @pytest.mark.parametrize("lost", [1, 40])
 def test_lost_messages_among_bunched_ones_are_found(lost):
     audit = audit_stamps(nanos(np.delete(bunched(), np.arange(1200, 1200 + lost))))
@@ -31,6 +38,7 @@ def test_bursts_have_the_mean_rate():
     audit = audit_stamps(nanos((k // 10) * 0.1 + (k % 10) * 1e-5))
     assert audit.rate_hz == pytest.approx(100.0, abs=0.1)
     assert audit.missing == 0
+    assert any("in bursts" in text for text in audit.warnings)
 
 
 def test_variable_rate_is_said_and_not_judged():

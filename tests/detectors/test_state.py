@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import find_state
+from syncaudit.detectors.state import why_no_state
 from syncaudit.model import Channel, Quantity, SignalStream, SourceKind
 
 T_S = np.arange(60) / 30.0
@@ -102,3 +103,9 @@ def test_other_kinds_and_short_tables_hold_no_state():
     assert find_state(stream({"q": SWEEP[:5]}, time_ns=np.arange(5) * 10**7)) is None
     empty = stream({"q": np.zeros((0, 1))}, time_ns=np.zeros(0, np.int64))
     assert find_state(empty) is None
+
+
+def test_forces_alone_ask_for_the_clock_that_they_share():
+    wrench = stream({"force_x": SWEEP, "torque_x": SWEEP}, name="wrench")
+    assert find_state(wrench) is None
+    assert 'state one "clock" for both' in why_no_state(wrench)

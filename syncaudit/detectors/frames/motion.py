@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from syncaudit.decode import Frame
 from syncaudit.detectors.rotation.detector import MIN_INCREMENT_S, frame_times_s
 from syncaudit.model import CameraStream, ImageMotion
+from syncaudit.model.arrays import Floats
+from syncaudit.model.scan import direction_of
 
 # Flow is computed at about this width, and averaged over this many columns and rows of cells.
 FLOW_WIDTH_PX = 64
@@ -74,12 +76,37 @@ class ImageMotionDetector:
         usable &= stop_s >= np.maximum.accumulate(stop_s)
         if not usable.any():
             return None
+        start_s, stop_s = start_s[usable], stop_s[usable]
+        moves = np.stack(self._moves).astype(np.float64)[usable]
         return ImageMotion(
             source=self.stream.name,
             epoch_ns=epoch_ns,
-            start_s=start_s[usable],
-            stop_s=stop_s[usable],
-            moves=np.stack(self._moves).astype(np.float64)[usable],
+            start_s=start_s,
+            stop_s=stop_s,
+            moves=_at_middle_row(moves, start_s, stop_s, _cells_late_s(self.stream)),
             stamp_std_s=stamp_std_s,
             coded_width_px=None if self.stream.files.is_images else self.stream.width_px or None,
         )
+
+
+def _cells_late_s(stream: CameraStream) -> Floats:
+    """Return how long after the middle row each column of moves is exposed, shape (m,)."""
+    is_across, is_down = direction_of(stream.scan)
+    x, y = (np.arange(n) / n + 0.5 / n - 0.5 for n in GRID)
+    lines = stream.n_lines * (is_across * x[None, :] + is_down * y[:, None])
+    return np.repeat((stream.line_delay_s or 0.0) * lines.ravel(), 2)
+
+
+def _at_middle_row(moves: Floats, start_s: Floats, stop_s: Floats, late_s: Floats) -> Floats:
+    """Return the moves, shape (n, m), of cells that are all exposed at once.
+
+    A cell exposed later shows later motion: to first order, its velocity differs by the
+    acceleration over that time.
+    """
+    width_s, middle_s = stop_s - start_s, 0.5 * (start_s + stop_s)
+    velocity = moves / width_s[:, None]
+    change = np.zeros_like(velocity)
+    apart_s = middle_s[2:] - middle_s[:-2]
+    known = apart_s > MIN_INCREMENT_S
+    change[1:-1][known] = (velocity[2:] - velocity[:-2])[known] / apart_s[known, None]
+    return moves - width_s[:, None] * change * late_s

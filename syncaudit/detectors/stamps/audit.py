@@ -14,7 +14,13 @@ from syncaudit.detectors.stamps.counter import (
     resolution_ns,
     rounding_s,
 )
-from syncaudit.detectors.stamps.grid import SETTLED, Grid, intervals, number_samples
+from syncaudit.detectors.stamps.grid import (
+    SETTLED,
+    Grid,
+    are_in_bursts,
+    intervals,
+    number_samples,
+)
 from syncaudit.detectors.stamps.ledger import keep_ledger
 from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamps.words import (
@@ -168,7 +174,8 @@ def _audit_grid(
         steps=tuple((int(stamps[i + 1]), size) for i, size in ledger.steps),
         is_synthetic=False,
     )
-    remarks += figure_remarks(audit, ledger, fit, tick_s, grid)
+    is_in_bursts = grid.is_bunched and are_in_bursts(steps_s, fit.period_s)
+    remarks += figure_remarks(audit, ledger, fit, tick_s, is_in_bursts=is_in_bursts)
     nominal = _nominal(stamps, audit, tick_ns)
     if nominal is None:
         return audit

@@ -19,6 +19,9 @@ NEAR_PERIOD = 0.3
 EQUAL_INTERVALS = 0.09
 # Relative robust spread of the intervals above which single intervals are meaningless (bunching).
 BUNCHED = 0.15
+# Share of intervals below half a period, above which stamps come in bursts: half of them or more do
+# in bursts of two or more, fewer than this if stamps jitter by up to a fifth of a period.
+BURST_SHARE = 0.05
 # Minimum length of a regular run for the phase of the clock to be read from it.
 SOLID_RUN = 5
 # Samples on either side from which the phase is read.
@@ -103,6 +106,11 @@ def _is_burst(positive: Floats, period: float) -> bool:
     """Return whether the agreeing intervals are those within bursts (a FIFO read in one go)."""
     n_pauses = int(np.count_nonzero(positive > 3.0 * period))
     return period < 0.2 * float(np.mean(positive)) and n_pauses > 0.01 * positive.size
+
+
+def are_in_bursts(intervals_s: Floats, period_s: float) -> bool:
+    """Return whether stamps come in bursts, rather than jitter."""
+    return float(np.mean(intervals_s < 0.5 * period_s)) > BURST_SHARE
 
 
 def number_samples(intervals_s: Floats) -> Grid | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from syncaudit.detectors.stamps.clock import ClockFit
-from syncaudit.detectors.stamps.grid import Grid
 from syncaudit.detectors.stamps.ledger import Ledger
 from syncaudit.dsp.robust import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
@@ -53,7 +52,7 @@ def order_remarks(stamps: Ints, steps_s: Floats, base: StampAudit) -> tuple[Stam
 
 
 def figure_remarks(
-    audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, grid: Grid
+    audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, *, is_in_bursts: bool
 ) -> list[StampRemark]:
     """Describe what is wrong with the figures of an audit."""
     out: list[StampRemark] = []
@@ -89,7 +88,7 @@ def figure_remarks(
             f"timestamps are rounded to {_in_ms(tick_s)}: smaller jitter cannot be seen",
             is_figure=False,
         )
-    if grid.is_bunched:
+    if is_in_bursts:
         say(
             ReasonCode.JITTER,
             "timestamps come in bursts: single intervals do not show the period of "

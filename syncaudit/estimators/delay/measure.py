@@ -147,7 +147,7 @@ def _refine(
         step, why = step_for_drift(increments, driver, fit, figures)
         if step is not None:
             found = record_delay(task, increments, driver, fit, step, figures)
-    answer = partial(_answer_at, found, task)
+    answer = partial(answer_at, found, task)
     if step is None:
         why = why or why_parts_disagree(parts, fit, answer)
     if why is None and step is None and not task.is_one_clock:
@@ -182,7 +182,7 @@ def _why_by_chance(
     return why, highest
 
 
-def _answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:
+def answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:
     """Return the delay of a record at an instant, without `task.epochs_s`, and its error."""
     since_s = time_s - (found.at_ns - task.source_epoch_ns) * 1e-9
     drift, drift_std = 1e-6 * (found.drift_ppm or 0.0), 1e-6 * (found.drift_std_ppm or 0.0)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import median
-from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z
@@ -26,8 +25,6 @@ DRIFT_STD_PPM = 20.0
 # A drift known less well than this says nothing about an oscillator, unless it is twice as
 # significant as required.
 MAX_DRIFT_STD_PPM = 400.0
-# A drift that exceeds that of quartz by this many standard errors is likelier than none.
-LIKELY_Z = 2.0
 # Length of an excerpt: readable at a glance, and long enough for the swing of a body.
 TELLING_S = 1.0
 # Margin on either side, so that raw signals are shown whole; a viewer compares nothing farther off.
@@ -60,8 +57,7 @@ def record_delay(
         Diagnostics; those of the drift are added.
     seen : Increments, optional
         Original increments, of which `increments` are mixtures. Mixtures chosen at one delay
-        underestimate a drift, which the originals show in full. Where it exceeds that of quartz by
-        two standard errors, an offset without it would be misleading.
+        underestimate a drift, which the originals show in full.
     wider : float
         Factor by which random errors exceed the fit's covariance, also for the drift, whose
         significance is tested against the widened error.
@@ -125,10 +121,7 @@ def record_delay(
     )
     figures["drift_ppm"] = drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
-    is_likely = seen is not None and abs(drift_ppm) > LIKELY_Z * math.hypot(
-        USUAL_DRIFT_PPM, drift_std_ppm
-    )
-    if not is_likely and not _is_significant(drift_ppm, drift_std_ppm):
+    if not _is_significant(drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,

@@ -15,9 +15,10 @@ import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
-from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.ends import DeviantEnd, find_deviant_end
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.measure import MIN_ROWS, search_range
+from syncaudit.estimators.delay.measure import MIN_ROWS, answer_at, search_range
 from syncaudit.estimators.delay.record import record_delay
 from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.delay.search import DelayCurve
@@ -30,6 +31,7 @@ from syncaudit.estimators.state.driver import (
 )
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
+    MAX_PART_Z,
     delays_of_halves,
     delays_of_parts,
     leave_out_std,
@@ -37,9 +39,10 @@ from syncaudit.estimators.state.parts import (
     why_apart,
     why_no_line,
 )
+from syncaudit.estimators.state.rates import with_likely_drift
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Prediction, fit_mixtures, search_state
-from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
+from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well, without_step
 from syncaudit.model import Activity, ImageMotion, PairMeasurement, Quantity
 
 # Lobes are as wide as the arm's moves last.
@@ -187,17 +190,22 @@ def _refine(
         why = why_by_chance(chance, is_direct=is_linear)
     if why is not None:
         return refuse(task, fit.anchor_s, str(repetition or why), **figures)
-    alone_s, wider = 0.0, 1.0
+    whole, level = increments, fit
+    if step is not None:
+        whole = without_step(increments, step)
+        level = fit_delay(without_step(mixed, step), driver, start_s=step.before_s) or fit
+    alone_s = leave_out_std(whole, driver, level)
+    figures["leave_out_std_s"] = alone_s
+    random_s = _random_std(level, alone_s, task, repetition)
+    if not is_linear:  # channels of states are tested separately
+        figures["weighing_std_s"] = weighing_std(whole, driver, level)
+        random_s = math.hypot(random_s, figures["weighing_std_s"])
+    wider = random_s / level.offset_std_s
     if step is None:
-        alone_s = leave_out_std(increments, driver, fit)
-        figures["leave_out_std_s"] = alone_s
-        random_s = _random_std(fit, alone_s, task, repetition)
-        if not is_linear:  # channels of states are tested separately
-            figures["weighing_std_s"] = weighing_std(increments, driver, fit)
-            random_s = math.hypot(random_s, figures["weighing_std_s"])
-        wider = random_s / fit.offset_std_s
         fit = replace(fit, offset_std_s=wider * fit.offset_std_s)
         figures["offset_std_s"] = fit.offset_std_s
+    else:
+        step = step.widened(wider)
     why = _why_not(predicted, fit, alone_s, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         why = uneven or why_apart(
@@ -206,11 +214,23 @@ def _refine(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, figures, seen=increments, wider=wider)
+    if step is None and record.drift_ppm is None and "drift_ppm" in figures:
+        record = with_likely_drift(
+            record,
+            figures["drift_ppm"],
+            figures["drift_std_ppm"],
+            most_ppm=task.max_drift_ppm,
+            is_uneven=apart is not None,
+        )
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # differences that a drift explains are reported as one, or not at all
     if why is None and abs(record.drift_ppm or 0.0) > DRIFT_Z * USUAL_DRIFT_PPM:
         why = why_a_step_as_well(mixed, driver, fit, seen=increments, period_s=slower_s)
+    if why is None and step is None and not task.is_one_clock:
+        end = _deviant_end(record, task, fit)
+        if end is not None:
+            why, figures["deviant_end_s"] = end.words, end.apart_s
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
@@ -220,6 +240,16 @@ def _refine(
         record,
         offset_std_s=max(record.offset_std_s, math.hypot(fit.offset_std_s, task.systematic_std_s)),
     )
+
+
+def _deviant_end(record: PairMeasurement, task: DelayTask, fit: DelayFit) -> DeviantEnd | None:
+    """Return an end of the clip that certainly differs from a record, by more than its error."""
+    delays_s, stds_s = np.array([answer_at(record, task, at_s) for at_s in fit.mid_s.tolist()]).T
+    end = find_deviant_end(fit, delays_s)
+    if end is None or not end.is_certain:
+        return None
+    is_own = (fit.mid_s < end.border_s) == end.is_start
+    return end if abs(end.apart_s) > MAX_PART_Z * float(stds_s[is_own].mean()) else None
 
 
 def largest_std_s(slower_s: float) -> float:

@@ -80,6 +80,14 @@ def find_shared_step(
     return None, why_either(drift_ppm, fit.span_s)
 
 
+def without_step(increments: Increments, step: ClockStep) -> Increments:
+    """Return increments as if the clock had not stepped: those after it have the delay before."""
+    shift_s = step.step_s * (increments.mid_s >= step.at_s)
+    return replace(
+        increments, start_s=increments.start_s + shift_s, stop_s=increments.stop_s + shift_s
+    )
+
+
 def why_a_step_as_well(
     mixed: Increments, driver: RunningIntegral, fit: DelayFit, *, seen: Increments, period_s: float
 ) -> str | None:

@@ -87,7 +87,8 @@ class ImageMotion:
     start_s, stop_s : ndarray, shape (n,)
         When the middle rows of the two frames were exposed.
     moves : ndarray, shape (n, m)
-        Displacements, in parts of the image's width: right and down of every cell in turn.
+        Displacements, in parts of the image's width: right and down of every cell in turn, as if
+        all cells were exposed with the middle row where the line delay is known.
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or readout not stated).
     coded_width_px : int, optional

@@ -257,6 +257,30 @@ def test_lost_frames_are_a_step_all_the_same(seed, step_s):
     assert one.step_s is None
 
 
+def test_errors_of_steps_hold():
+    off = []
+    for seed in (2, 5, 7, 8, 10, 11):
+        course = arm(seed, 15.0)
+        late_s = np.where(np.arange(450) > 225, -0.15, 0.0)
+        camera = pictures(course, seed, 15.0, late_s=late_s)
+        pair = measure_camera_state(camera, joints(course, 15.0))
+        off.append((pair.step_s - 0.15) / pair.step_std_s)
+    # The mean square of six normal numbers exceeds 1.5 times their variance once in six; errors
+    # from the fit of either side alone give 1.8.
+    assert np.mean(np.square(off)) < 1.5
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6, 8])
+def test_lost_frames_near_the_end_are_not_overlooked(seed):
+    course = arm(seed, 25.0)
+    late_s = np.where(np.arange(750) > 675, -0.2, 0.0)
+    camera = pictures(course, seed, 25.0, late_s=late_s, noise=0.3)
+    pair = measure_camera_state(camera, joints(course, 25.0))
+    assert not pair.accepted
+    assert "its last 2" in pair.why or "its last 1" in pair.why
+    assert pair.diagnostics["deviant_end_s"] == pytest.approx(0.2, abs=0.05)
+
+
 def test_sensors_on_one_clock_do_not_drift():
     assert drifting(0, 3000.0).drift_ppm is not None
     pair = drifting(1, 0.0, is_one_clock=True)
