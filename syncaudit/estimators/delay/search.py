@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.delay.null_test import chance_orders
@@ -220,9 +221,8 @@ class DelaySearch:
         curve[::stride] = rough
         is_wanted = np.arange(delays_s.size) > n_strides
         is_wanted[:n_strides] = np.repeat(is_near[:-1] | is_near[1:], stride)
-        borders = np.flatnonzero(np.diff(is_wanted, prepend=False, append=False))
-        for first, last in borders.reshape(-1, 2):
-            curve[first:last] = self._likelihood(delays_s[first:last], step_s)
+        for first, stop in zip(*runs_of(is_wanted), strict=True):
+            curve[first:stop] = self._likelihood(delays_s[first:stop], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
     def held_at(self, delay_s: float) -> float:

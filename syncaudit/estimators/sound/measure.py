@@ -9,6 +9,7 @@ import numpy as np
 
 from syncaudit.dsp.nearest import nearest
 from syncaudit.dsp.robust import student_widening
+from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.sound.blocks import (
     MIN_BLOCKS,
     TRACK_DRIFT,
@@ -262,10 +263,9 @@ def _stretches(blocks: Blocks) -> list[tuple[float, float]]:
     tried = blocks.tried_s
     pitch = float(np.median(np.diff(tried))) if tried.size > 1 else 1.0
     is_empty = ~_any_near(tried, blocks.times_s, 0.75 * pitch)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_empty.astype(np.int8), [0]))))
     runs = [
         (float(tried[first]) - 0.5, float(tried[stop - 1]) + 0.5)
-        for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        for first, stop in zip(*runs_of(is_empty), strict=True)
         if stop - first >= MIN_BLOCKS
     ]
     runs = [run for run in runs if run[1] - run[0] >= MIN_STRETCH_S]
