@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d, percentile_filter
+from scipy.ndimage import maximum_filter1d
 
 from syncaudit.dsp.robust import spread
-from syncaudit.dsp.sound import sample_clock
+from syncaudit.dsp.sound import rise_above_past, sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
 from syncaudit.model.arrays import Floats
 
@@ -96,7 +96,8 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
         return None
     hop = max(1, round(HOP_S * stream.rate_hz))
     level = loudness.values[:, 0]
-    rise = _rise(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)))
+    # Neighbouring values share samples of the 2 ms window.
+    rise = rise_above_past(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)), gap=2)
     middle = float(np.median(rise))
     limit = max(MIN_RISE, middle + MIN_STRENGTH * spread(rise, middle))
     around = max(1, round(APART_S * stream.rate_hz / hop))
@@ -130,15 +131,6 @@ def _energy(stream: AudioStream, hop: int) -> Floats:
     first = (half + hop - half % hop) // hop
     n = (x.size - 1) // hop + 1
     return np.maximum(np.asarray(full[first : first + n], dtype=np.float64), 0.0)
-
-
-def _rise(level: Floats, back: int) -> Floats:
-    """Return by how much the level exceeds the 90 % quantile of the span before it."""
-    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
-    out = np.zeros(level.size)
-    gap = 2  # neighbouring values share samples of the 2 ms window
-    out[back + gap :] = level[back + gap :] - before[back : level.size - gap]
-    return out
 
 
 def _pick(stream: AudioStream, centre: int) -> tuple[float, float]:

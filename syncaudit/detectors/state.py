@@ -18,7 +18,7 @@ from syncaudit.model import (
     seconds_since,
 )
 from syncaudit.model.arrays import Floats
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import near_stamps
 
 MIN_SAMPLES = 16
 # Switches and grippers with few distinct positions are not motion.
@@ -53,13 +53,12 @@ def find_state(stream: SignalStream) -> Activity | None:
     """
     if stream.kind is not SourceKind.STATE or stream.time_ns.size < MIN_SAMPLES:
         return None
-    epoch_ns = int(np.sort(stream.time_ns)[stream.time_ns.size // 2])
+    epoch_ns, near = near_stamps(stream.time_ns)
     # All channels come from one table and share its stamps.
     channels = [c for c in stream.channels if c.time_ns.size == stream.time_ns.size]
     moving = [c for c in channels if not _is_called(c.name, _NO_MOTION)]
     if not moving or _is_called(stream.name, _NO_MOTION):
         return None
-    near = np.abs(stream.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
     later = np.concatenate(
         [[True], stream.time_ns[1:] > np.maximum.accumulate(stream.time_ns)[:-1]]
     )

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
-from syncaudit.model.arrays import Bools, Ints
+from syncaudit.model.arrays import Ints
 from syncaudit.model.evidence import FlashIntervals
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import near_stamps
 
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
@@ -41,7 +41,7 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
         return None
-    epoch_ns, usable = _usable(channel.time_ns)
+    epoch_ns, usable = near_stamps(channel.time_ns)
     usable &= np.abs(channel.values[:, 0]) < MOST_COUNT
     times_s = seconds_since(channel.time_ns[usable], epoch_ns)
     counts = np.round(channel.values[usable, 0]).astype(np.int64)
@@ -80,7 +80,7 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
     """
     if not stream.time_ns.size:
         return None
-    epoch_ns, usable = _usable(stream.time_ns)
+    epoch_ns, usable = near_stamps(stream.time_ns)
     time_ns = np.unique(stream.time_ns[usable])
     return EventTrain(
         source=stream.name,
@@ -89,13 +89,6 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
         times_s=seconds_since(time_ns, epoch_ns),
         std_s=np.full(time_ns.size, _resolution_std_s(time_ns)),
     )
-
-
-def _usable(time_ns: Ints) -> tuple[int, Bools]:
-    """Return a safe epoch and which stamps are within range of it."""
-    epoch_ns = int(np.sort(time_ns)[time_ns.size // 2]) if time_ns.size else 0
-    distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
-    return epoch_ns, distance_s < MAX_SPAN_S
 
 
 def _resolution_std_s(time_ns: Ints) -> float:

@@ -109,6 +109,16 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     return covariance
 
 
+def jackknife_std(estimates: Floats) -> float:
+    """Return the standard error of an estimate from those that leave out one of n blocks each.
+
+    Efron, Stein ("The jackknife estimate of variance", Ann. Stat. 9, 1981,
+    doi:10.1214/aos/1176345462).
+    """
+    n = estimates.size
+    return float(np.sqrt((n - 1) / n * np.sum((estimates - np.mean(estimates)) ** 2)))
+
+
 def student_widening(n_free: float) -> float:
     """Return the factor by which n degrees of freedom widen 95 % intervals.
 

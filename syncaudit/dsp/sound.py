@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.ndimage import median_filter
+from scipy.ndimage import median_filter, percentile_filter
 
 from syncaudit.dsp.robust import robust_line, spread
 from syncaudit.model import AudioStream, seconds_since
@@ -115,6 +115,14 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     return SampleClock(
         epoch_ns=epoch_ns, start_s=start, period_s=period, bend_samples=bend_x, bend_s=bend
     )
+
+
+def rise_above_past(level: Floats, back: int, gap: int) -> Floats:
+    """Return by how much a level exceeds the 90 % quantile of the `back` values `gap` before it."""
+    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
+    rise = np.zeros(level.size)
+    rise[back + gap :] = level[back + gap :] - before[back : level.size - gap]
+    return rise
 
 
 def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> Floats:
