@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from syncaudit.model.arrays import Floats
 _NO_WEIGHT = 1e-6
 # No oscillator drifts more, and no drift measurement is wrong by more.
 _MAX_DRIFT_PPM = 2e4
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class _Equations:
@@ -34,22 +37,17 @@ class _Equations:
     """
 
     def __init__(self, graph: Graph, edges: Sequence[Edge], stepped: SteppedClocks) -> None:
-        n = len(graph.clocks)
         self.graph = graph
         self.edges = edges
         self.steps, self.suspects = stepped.steps, stepped.suspects
         # The first clock of each component (group) carries no unknown: that is the gauge.
         self.x_column = self._columns(graph.component, 0)
-        self.d_column = self._columns(
-            graph.drift_group, max(self.x_column.values(), default=-1) + 1
-        )
-        k = len(self.x_column) + len(self.d_column)
-        self.n = n
+        self.d_column = self._columns(graph.drift_group, len(self.x_column))
         rows = [(edge, False) for edge in edges]
         rows += [(edge, True) for edge in edges if edge.drift_ppm is not None]
         self.rows = rows
         self.row_of = {(edge.index, is_drift): r for r, (edge, is_drift) in enumerate(rows)}
-        self.A = np.zeros((len(rows), k))
+        self.A = np.zeros((len(rows), len(self.x_column) + len(self.d_column)))
         self.y = np.zeros(len(rows))
         self.variance = np.ones(len(rows))
         for r, (edge, is_drift) in enumerate(rows):
@@ -69,8 +67,8 @@ class _Equations:
 
     @staticmethod
     def _columns(group: Sequence[int], start: int) -> dict[int, int]:
-        free = [i for i, first in enumerate(group) if i != first]
-        return {i: start + k for k, i in enumerate(free)}
+        free = (i for i, first in enumerate(group) if i != first)
+        return {i: k for k, i in enumerate(free, start)}
 
     def _add(self, row: int, columns: Mapping[int, int], clock: int, value: float) -> None:
         if clock in columns:
@@ -124,29 +122,17 @@ class _Equations:
     def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> Floats:
         """Widen the variances of a block whose residuals are larger than stated."""
         variance = solved.variance.copy()
-        sums: dict[tuple[int, bool], list[float]] = {}
-        keys = [
-            (blocks[edge.index], is_drift) if edge.index in blocks else None
-            for edge, is_drift in self.rows
-        ]
+        keys = [(blocks.get(edge.index), is_drift) for edge, is_drift in self.rows]
+        sums = _sums(solved, keys)
         for r, key in enumerate(keys):
-            if key is not None and not solved.is_outlier[r]:
-                total = sums.setdefault(key, [0.0, 0.0])
-                total[0] += solved.fit.residuals[r] ** 2 / variance[r]
-                total[1] += solved.redundancy[r]
-        for r, key in enumerate(keys):
-            if key is not None and key in sums and sums[key][1] > 0.5:
+            if key[0] is not None and key in sums and sums[key][1] > 0.5:
                 variance[r] *= max(1.0, sums[key][0] / sums[key][1])
         return variance
 
     def full(self, x: Floats, covariance: Floats) -> tuple[Floats, Floats, Floats]:
         """Put back zeros for the unknowns that the gauge removed."""
-        n = self.n
-        place = np.zeros(len(self.x_column) + len(self.d_column), dtype=np.int64)
-        for clock, column in self.x_column.items():
-            place[column] = clock
-        for clock, column in self.d_column.items():
-            place[column] = n + clock
+        n = len(self.graph.clocks)
+        place = np.array([*self.x_column, *(n + clock for clock in self.d_column)], dtype=np.int64)
         values = np.zeros(2 * n)
         values[place] = x
         wide = np.zeros((2 * n, 2 * n))
@@ -175,13 +161,19 @@ class _Equations:
 
     def chi2(self, solved: Adjustment) -> tuple[tuple[int, float, float], ...]:
         """Return component, weighted sum of squares and degrees of freedom of each component."""
-        sums: dict[int, list[float]] = {}
-        for r, (edge, _) in enumerate(self.rows):
-            if not solved.is_outlier[r]:
-                total = sums.setdefault(self.graph.component[edge.source], [0.0, 0.0])
-                total[0] += float(solved.fit.residuals[r] ** 2 / solved.variance[r])
-                total[1] += float(solved.redundancy[r])
+        sums = _sums(solved, [self.graph.component[edge.source] for edge, _ in self.rows])
         return tuple((component, a, b) for component, (a, b) in sums.items())
+
+
+def _sums(solved: Adjustment, keys: Sequence[_Key]) -> dict[_Key, list[float]]:
+    """Return the weighted sum of squares, and the degrees of freedom, of the rows of each key."""
+    sums: dict[_Key, list[float]] = {}
+    for r, key in enumerate(keys):
+        if not solved.is_outlier[r]:
+            total = sums.setdefault(key, [0.0, 0.0])
+            total[0] += float(solved.fit.residuals[r] ** 2 / solved.variance[r])
+            total[1] += float(solved.redundancy[r])
+    return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -97,7 +97,7 @@ def test_knocks_correlate_at_their_offset(is_clear):
     )
     loudness, clicks = find_loudness(mic), find_clicks(mic)
     if is_clear:
-        pair = estimate_knocks(loudness, felt, source_clicks=clicks, max_offset_s=2.0)
+        pair = estimate_knocks(loudness, felt, clicks=clicks, max_offset_s=2.0)
     else:  # as on a bad road
         first = PairMeasurement.refused("mic", "imu", "knocks", EPOCH, "for a test")
         pair = correlate_envelopes(first, loudness, felt, 0.0, 2.0)

@@ -258,7 +258,8 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     """Return the rises of the log energy above its recent level, or why there are none."""
     times, values = activity.times_s, activity.values
     interval = float(np.median(np.diff(times)))
-    if activity.quantity == "loudness":
+    is_sound = activity.quantity == "loudness"
+    if is_sound:
         level = values[:, 0]
     else:
         # Differences at the middle of their samples, less their mean latency; the floor is the
@@ -271,7 +272,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
         level = np.log(energy + 0.5 * floor + 1e-12 * float(np.max(energy)))
         times = 0.5 * (times[1:] + times[:-1]) - LATE_SAMPLES * interval
     back = max(3, round(LOOK_BACK_S / interval))
-    rise = rise_above_past(level, back, 2 if activity.quantity == "loudness" else 1)
+    rise = rise_above_past(level, back, gap=2 if is_sound else 1)
     centre = float(np.median(rise))
     scatter = spread(rise, centre) or float(np.std(rise)) + 1e-12
     size = 2 * max(1, round(0.5 * LOOK_BACK_S / interval)) + 1
@@ -282,7 +283,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     found = times[_onsets(rise, is_peak, size // 2 + 1)]
     # The square root keeps a single crash from dominating.
     weights = np.sqrt((rise[is_peak] - centre) / scatter)
-    if clicks is not None and clicks.times_s.size:
+    if is_sound and clicks is not None and clicks.times_s.size:
         found = _sharpened(found, clicks, activity.epoch_ns)
     return Onsets(
         times_s=found,

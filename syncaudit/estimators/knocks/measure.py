@@ -38,8 +38,7 @@ def estimate_knocks(
     source: Activity,
     target: Activity,
     *,
-    source_clicks: EventTrain | None = None,
-    target_clicks: EventTrain | None = None,
+    clicks: EventTrain | None = None,
     max_offset_s: float = 5.0,
 ) -> PairMeasurement:
     """Measure the offset between a sound and an acceleration, given in either order.
@@ -73,8 +72,8 @@ def estimate_knocks(
     source, target : Activity
         One `Quantity.LOUDNESS` (log energy, about every millisecond) and one
         `Quantity.SPECIFIC_FORCE` (m/s^2, any number of axes).
-    source_clicks, target_clicks : EventTrain, optional
-        Onsets of the sound on the same side, which sharpen its times.
+    clicks : EventTrain, optional
+        Onsets of the sound, which sharpen its times.
     max_offset_s : float
         Largest offset searched for, either sign.
 
@@ -95,7 +94,7 @@ def estimate_knocks(
         why = f"the timestamps have only {max(0.0, stop - start):.2f} s in common"
         return refuse(source.epoch_ns, why)
     at_ns = source.epoch_ns + round(0.5 * (start + stop) * 1e9)
-    a, b = find_onsets(source, source_clicks), find_onsets(target, target_clicks)
+    a, b = find_onsets(source, clicks), find_onsets(target, clicks)
     if isinstance(a, str) or isinstance(b, str):
         reason = f"{source.source}: {a}" if isinstance(a, str) else f"{target.source}: {b}"
         first = refuse(at_ns, reason)
