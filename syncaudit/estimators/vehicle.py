@@ -32,7 +32,7 @@ LOBE_S = 0.1
 # Increments that overlap at any instant.
 OVERLAP = 4
 # An IMU may sense vibration that the bus filters out: if less than this share of the information is
-# common to both (`delay.slope`), increments of twice the width hold more of the motion.
+# common to both (`DelayModel.followed_share`), increments of twice the width hold more of it.
 MIN_FOLLOWED = 0.8
 # Sampling, filtering and arbitration inside the control unit, which is never stated: one sigma.
 CONTROL_UNIT_STD_S = 1.3e-3

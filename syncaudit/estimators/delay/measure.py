@@ -19,7 +19,6 @@ from syncaudit.estimators.delay.clock_step import (
 from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
 from syncaudit.estimators.delay.parts import (
     parts_of_equal_information,
     why_delay_wanders,
@@ -33,7 +32,12 @@ from syncaudit.estimators.delay.refusals import (
     why_no_clock,
     why_too_weak,
 )
-from syncaudit.estimators.delay.search import DelayCurve, DelaySearch
+from syncaudit.estimators.delay.search import (
+    DelayCurve,
+    DelaySearch,
+    chance_height,
+    why_by_chance,
+)
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 

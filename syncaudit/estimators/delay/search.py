@@ -4,10 +4,17 @@ For every lag the increments are regressed on those of the driving signal (free 
 that mounting and scale need not be known), and the log-likelihood ratio against "no relation" is
 computed. Normalising each lag by its own energy makes the curve comparable over lags (Lewis, "Fast
 normalized cross-correlation", 1995).
+
+How high a search peaks by chance is estimated from the same search on unrelated evidence. Reversed
+in time, a signal keeps its spectrum, its bursts and its rests, and loses what it has in common with
+another. The best delay must explain clearly more than the best of as many delays then does. Motion
+that looks the same both ways (a pure oscillation, a single swing) has a shape that is not evidence
+of one delay, and cannot be distinguished from chance either.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +25,6 @@ from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
-from syncaudit.estimators.delay.null_test import chance_orders
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Floats
 
@@ -44,6 +50,13 @@ MIN_OVERLAP = 0.4
 MIN_VALLEY = 4.0
 # Half the range of delays around the best that is shown: the duration of a body's movement.
 NEAR_S = 0.5
+# Chance searches: more estimate the height better, and each costs as much as the search itself.
+N_CHANCE = 3
+# Share of unrelated evidence that may peak this high; other tests refuse most of it (gap to the
+# next delay, gain, bands), and together they accept less than one in a thousand.
+ALLOWED = 0.005
+# Smallest number of peaks that the slope is computed with.
+MIN_PEAKS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -297,3 +310,48 @@ def _without_spikes(values: Floats) -> Floats:
     around = np.max([padded[k : k + n] for k in (0, 1, 3, 4)], axis=0)
     most = np.maximum(2.0 * around, 6.0 * mad_std_of_columns(size)) + 1e-15
     return np.asarray(np.clip(values, -most, most))
+
+
+def chance_orders(n_rows: int) -> list[NDArray[np.intp]]:
+    """Return orders of evenly spaced rows that have nothing in common with the original one.
+
+    They run backwards in time, with parts exchanged: different pieces of the two signals meet each
+    time.
+    """
+    backwards = np.arange(n_rows)[::-1]
+    return [np.roll(backwards, k * n_rows // N_CHANCE) for k in range(N_CHANCE)]
+
+
+def chance_height(by_chance: list[Floats]) -> tuple[float, float]:
+    """Return the highest log-likelihood found by chance, and the height that rules chance out.
+
+    For unrelated values, the probability that the log-likelihood exceeds a height falls off
+    exponentially (in a normal regression of n values on k, exactly so for great heights, as
+    ``exp(-L (n - k) / n)``). The highest of n peaks lies where one of them is expected, which gives
+    the slope.
+
+    Parameters
+    ----------
+    by_chance : list of ndarray
+        Curves of searches on unrelated evidence; -inf where nothing overlaps.
+    """
+    n_peaks, highest = 0, 0.0
+    for curve in by_chance:
+        height = np.where(np.isfinite(curve), curve, 0.0)
+        inner = height[1:-1]
+        n_peaks += int(np.count_nonzero((inner > height[:-2]) & (inner >= height[2:])))
+        highest = max(highest, float(height.max(initial=0.0)))
+    n_peaks = max(n_peaks, MIN_PEAKS)
+    scale = max(1.0, highest / math.log(n_peaks))
+    return highest, scale * math.log(n_peaks / len(by_chance) / ALLOWED)
+
+
+def why_by_chance(best: float, highest: float, needed: float) -> str | None:
+    """Return why a peak may be due to chance, or None."""
+    if best >= needed:
+        return None
+    return (
+        "no better than chance: with one side reversed in time the same search reaches a "
+        f"log-likelihood of {highest:.0f}, so {needed:.0f} is needed, and the best delay has "
+        f"{best:.0f}; use longer or more varied motion"
+    )
