@@ -114,21 +114,9 @@ def measure_can_imu(
     max_offset_s: float = 5.0,
     is_one_clock: bool = False,
 ) -> list[PairMeasurement]:
-    """Measure one CAN bus against one IMU by every quantity that both have.
+    """Measure one CAN bus (source) against one IMU by every quantity that both have.
 
-    Parameters
-    ----------
-    signals : mapping of Quantity to Activity
-        Of the bus (source).
-    imu : mapping of Quantity to Activity
-        Angular rate and specific force (target).
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    list of PairMeasurement
-        One per quantity, accepted or refused.
+    `imu`: angular rate and specific force. Options as in `DelayTask`.
     """
     drivers: dict[tuple[Quantity, bool], RunningIntegral] = {}
     measurements = []

@@ -157,15 +157,7 @@ def _at_clip(
         if course.is_bracketed(k)
     }
     if estimates:
-        estimates[reference] = ClockEstimate(
-            clock=reference,
-            is_observable=True,
-            offset_s=0.0,
-            offset_std_s=0.0,
-            drift_ppm=0.0,
-            drift_std_ppm=0.0,
-            n_measurements=len(estimates),
-        )
+        estimates[reference] = ClockEstimate.of_reference(reference, len(estimates))
     return ClockSolution(
         reference=reference,
         is_reference_stated=verdict.reference == reference,

@@ -118,8 +118,6 @@ def _newton(
     piece_s = max(PIECE_S, span_s / MAX_PIECES)
     piece = np.unique(np.floor(times_s / piece_s), return_inverse=True)[1]
     n_pieces = int(piece.max()) + 1 if piece.size else 0
-    columns = [np.ones(times_s.size)]
-    names = [0]
     if n_pieces < MIN_PIECES:
         return None
     anchor_s = float(times_s.mean())
@@ -128,13 +126,10 @@ def _newton(
         anchor_s=anchor_s,
         offset_s=course.offset_s + course.drift * (anchor_s - course.anchor_s),
     )
-    if with_drift:
-        columns.append(times_s - anchor_s)
-        names.append(1)
-    if course.has_step:
-        columns.append((times_s >= course.step_at_s).astype(np.float64))
-        names.append(2)
-    design = np.column_stack(columns)
+    # Columns: offset, drift and step, of which the latter two may not be fitted.
+    names = np.flatnonzero([True, with_drift, course.has_step])
+    is_after = (times_s >= course.step_at_s).astype(np.float64)
+    design = np.column_stack((np.ones(times_s.size), times_s - anchor_s, is_after))[:, names]
     slope, bend, scatter_s = _hills(borders, course, reach_s)
     information = -(design.T * bend) @ design
     widths = np.linalg.eigvalsh(information)
