@@ -25,7 +25,6 @@ from syncaudit.model import (
     CommonOffsets,
     DataSetClocks,
     PairMeasurement,
-    clock_of,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
 from syncaudit.policy import Policy, is_outside, is_undecided
@@ -80,7 +79,7 @@ class DataSet:
         number = len(self._clip_ids)
         self._clip_ids.append(clip.clip_id)
         self._recordings.append(clip.recording_id)
-        clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+        clocks = clip.clocks
         self._references.add(clocks.get(clip.reference or "", clip.reference))
         for clock in set(clocks.values()):
             self._n_clips[clock] += 1
@@ -100,17 +99,16 @@ class DataSet:
     ) -> dict[tuple[str, str], tuple[float, float, float]]:
         """Return the most precise measurement of each two clocks: offset, error, systematic."""
         found: dict[tuple[str, str], tuple[float, float, float]] = {}
+        intended_s = clip.intended_s
         for pair in measurements:
             source, target = clocks[pair.source], clocks[pair.target]
             is_asked = self._policy.is_baseline_only(pair)
             if not pair.accepted or is_asked or pair.step_s is not None:
                 continue
-            intended_s = (
-                clip.sources[pair.source].expected_offset_s
-                - clip.sources[pair.target].expected_offset_s
-            )
             # An accepted measurement has both.
-            offset_s = cast("float", pair.offset_s) - intended_s
+            offset_s = cast("float", pair.offset_s) - (
+                intended_s[pair.source] - intended_s[pair.target]
+            )
             std_s = cast("float", pair.offset_std_s)
             # Clocks of different epochs have nothing in common.
             if source == target or abs(offset_s) > self._policy.max_offset_s:

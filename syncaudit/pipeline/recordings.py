@@ -18,7 +18,6 @@ from syncaudit.model import (
     ClockEstimate,
     ClockSolution,
     CommonOffsets,
-    clock_of,
 )
 from syncaudit.pipeline.conclude import (
     conclude,
@@ -67,7 +66,7 @@ def pool_clips(
     systematic = [
         common_errors(
             mark_baseline_only(records[k], policy),
-            {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
+            clips[k].clocks,
             reference,
         )
         for k in order
