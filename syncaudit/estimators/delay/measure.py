@@ -73,20 +73,30 @@ def measure_delay(
         return refuse(
             task, middle_s, f"only {n} usable increments; at least {MIN_ROWS} are needed", rows=n
         )
-    lowest_s, highest_s = search_range(task, increments, driver)
-    n_steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
-    search = DelaySearch.of(
-        increments,
-        driver,
-        lowest_s=lowest_s - task.step_s,
-        highest_s=highest_s + task.step_s,
-        step_s=task.step_s / n_steps,
-    )
-    curve = search.curve(lowest_s, highest_s, task.step_s)
+    range_s = search_range(task, increments, driver)
+    search = _search(task, increments, driver, range_s)
+    curve = search.curve(*range_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
-    measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s), n_steps)
+    measured = _refine(task, increments, driver, search, curve, range_s)
     return replace(measured, evidence=curve.agreement(search.values.size, task.epochs_s))
+
+
+def _fine_step_s(task: DelayTask) -> float:
+    """Return a part of a search step that is fine enough for the fit to start from."""
+    return task.step_s / math.ceil(task.step_s / START_STEP_S - 1e-6)
+
+
+def _search(
+    task: DelayTask, increments: Increments, driver: RunningIntegral, range_s: tuple[float, float]
+) -> DelaySearch:
+    return DelaySearch.of(
+        increments,
+        driver,
+        lowest_s=range_s[0] - task.step_s,
+        highest_s=range_s[1] + task.step_s,
+        step_s=_fine_step_s(task),
+    )
 
 
 def _refine(
@@ -96,19 +106,14 @@ def _refine(
     search: DelaySearch,
     curve: DelayCurve,
     range_s: tuple[float, float],
-    n_steps: int,
 ) -> PairMeasurement:
-    """Fit the best delay of a search, test it, and return its record or the reason of refusal.
-
-    `n_steps`: steps of the fit's start into which a search step is divided.
-    """
+    """Fit the best delay of a search, test it, and return its record or the reason of refusal."""
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s)
-    lowest_s, highest_s = range_s
     best = curve.best()
     start_s = float(curve.delays_s[best])
-    if n_steps > 1:
-        step_s = task.step_s / n_steps
+    step_s = _fine_step_s(task)
+    if step_s < task.step_s:
         near = search.curve(start_s - task.step_s, start_s + task.step_s, step_s)
         start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
@@ -125,15 +130,9 @@ def _refine(
     if why is None:
         if step is not None:
             # The step splits the evidence: the longer part alone must stand out from chance.
-            search = DelaySearch.of(
-                step.longer_part(increments),
-                driver,
-                lowest_s=lowest_s - task.step_s,
-                highest_s=highest_s + task.step_s,
-                step_s=task.step_s / n_steps,
-            )
-            curve = search.curve(lowest_s, highest_s, task.step_s)
-        by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
+            search = _search(task, step.longer_part(increments), driver, range_s)
+            curve = search.curve(*range_s, task.step_s)
+        by_chance, needed = chance_height(search.by_chance(*range_s, task.step_s))
         figures["by_chance"] = by_chance
         # The curve counts every delay as if all rows overlapped; scale it to those that do.
         held = search.held_at(float(curve.delays_s[curve.best()]))
