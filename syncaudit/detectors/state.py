@@ -144,9 +144,7 @@ def _positions(
 def _unwrapped(column: Floats) -> Floats:
     for turn in TURNS:
         if TURN_SHARE * turn < np.ptp(column) <= 1.001 * turn:
-            steps = np.diff(column)
-            steps -= turn * np.rint(steps / turn) * (np.abs(steps) > TURN_SHARE * turn)
-            return np.concatenate([column[:1], column[0] + np.cumsum(steps)])
+            return np.unwrap(column, discont=TURN_SHARE * turn, period=turn)
     return column
 
 

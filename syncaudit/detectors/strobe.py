@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from syncaudit.detectors.stamps.counter import resolution_ns
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
 from syncaudit.model.arrays import Ints
 from syncaudit.model.evidence import FlashIntervals
@@ -16,8 +17,8 @@ STROBE_ROLE = "strobe"
 WRAPS = (256, 65536)
 # Counts that float64 represents exactly; NaN fails the comparison as well.
 MOST_COUNT = 2.0**53
-# Resolutions that timestamps are written with, coarsest first.
-RESOLUTIONS_NS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1)
+# Bounds of the rounding of timestamps: none is better than a microsecond.
+FINEST_NS, COARSEST_NS = 1_000, 10_000_000
 
 
 def find_strobe(stream: SignalStream) -> FlashIntervals | None:
@@ -92,9 +93,6 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
 
 
 def _resolution_std_s(time_ns: Ints) -> float:
-    """Return the rounding error of stamps from the coarsest unit that divides them all."""
-    apart = time_ns - time_ns[0]
-    unit_ns = next(unit for unit in RESOLUTIONS_NS if not (apart % unit).any())
-    # Identical stamps are divisible by anything, and no stamp is better than a microsecond.
-    unit_ns = 1_000 if not apart.any() else max(unit_ns, 1_000)
+    """Return the rounding error of stamps from the coarsest unit that divides their intervals."""
+    unit_ns = min(max(resolution_ns(time_ns), FINEST_NS), COARSEST_NS)
     return float(unit_ns * 1e-9 / math.sqrt(12.0))
