@@ -127,9 +127,7 @@ def _inverse(normal: Floats) -> Floats:
     return root.T @ root
 
 
-def adjust(
-    A: Floats, y: Floats, variance: Floats, group: Ints, max_blunder: Floats | None = None
-) -> Adjustment:
+def adjust(A: Floats, y: Floats, variance: Floats, group: Ints) -> Adjustment:
     """Solve all equations and find which contradict the others.
 
     Parameters
@@ -138,9 +136,6 @@ def adjust(
         As for `fit`.
     group : ndarray of int, shape (m,)
         Equations of one measurement share a number: if one is to blame, all are left out.
-    max_blunder : ndarray, shape (m,), optional
-        How far each can be wrong at most: an equation that would need more to explain a
-        contradiction is not to blame.
     """
     m = y.shape[0]
     is_outlier = np.zeros(m, dtype=np.bool_)
@@ -153,10 +148,6 @@ def adjust(
             break
         worst = int(np.argmax(np.abs(t)))
         suspects = _equally_likely(A, solved, widened, t, worst)
-        if max_blunder is not None:
-            redundancy = np.maximum(1.0 - solved.leverage_var / widened, _REDUNDANT)
-            suspects &= np.abs(solved.residuals) / redundancy <= max_blunder
-            suspects[worst] = True
         if np.count_nonzero(suspects) <= 1 or len(np.unique(group[suspects])) == 1:
             is_outlier |= group == group[worst]
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,8 +18,6 @@ from syncaudit.model.arrays import Floats
 
 # Weight reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
-# No oscillator drifts more, and no drift measurement is wrong by more.
-_MAX_DRIFT_PPM = 2e4
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -98,8 +97,7 @@ class _Equations:
     def adjust(self) -> Adjustment:
         """Solve the equations and blame contradictions."""
         group = np.array([edge.index for edge, _ in self.rows], dtype=np.int64)
-        limit = np.array([_MAX_DRIFT_PPM if is_drift else np.inf for _, is_drift in self.rows])
-        return adjust(self.A, self.y, self.variance, group, limit)
+        return adjust(self.A, self.y, self.variance, group)
 
     def outliers(self, solved: Adjustment) -> set[int]:
         """Return the indices of the measurements that are left out."""
@@ -196,27 +194,20 @@ class Network:
 def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float = 0.0) -> Network:
     """Return corrections, residuals and loops of a graph.
 
-    Parameters
-    ----------
-    graph : Graph
-        Clocks and edges.
-    trust : sequence of tuple
-        Sort key of each clock; the smallest is the most trusted.
-    span_s : float
-        Length of the clip; 0 if not known.
+    `trust`: sort key of each clock; the smallest is the most trusted. `span_s`: length of the clip;
+    0 if not known.
     """
     between = [edge for edge in graph.edges if not edge.is_loop]
-    stepped = attribute_steps(between, trust.__getitem__, span_s)
-    equations = _Equations(graph, between, stepped)
-    solved = equations.adjust()
-    outliers = equations.outliers(solved)
-    if outliers and stepped.steps:
+    outliers: set[int] = set()
+    for _ in range(2):
         # A step seen only by a blamed measurement is no longer supported.
-        rest = [e for e in between if e.index not in outliers]
+        rest = [edge for edge in between if edge.index not in outliers]
         stepped = attribute_steps(rest, trust.__getitem__, span_s)
         equations = _Equations(graph, between, stepped)
         solved = equations.adjust()
         outliers = equations.outliers(solved)
+        if not outliers or not stepped.steps:
+            break
     loops = find_loops(
         graph.clocks,
         graph.edges,
@@ -227,11 +218,8 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float 
     inflated = equations.inflated(solved, blocks)
     final = fit(equations.A, equations.y, inflated, ~solved.is_outlier)
     x, drift, covariance = equations.full(solved.fit.x, final.covariance)
-    support = [0] * len(graph.clocks)
-    for edge in between:
-        if edge.index not in outliers:
-            support[edge.source] += 1
-            support[edge.target] += 1
+    used = [edge for edge in between if edge.index not in outliers]
+    support = Counter(end for edge in used for end in (edge.source, edge.target))
     return Network(
         x_s=x,
         drift_ppm=drift,
@@ -242,7 +230,7 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float 
             for edge in graph.edges
         ),
         loops=loops,
-        support=tuple(support),
+        support=tuple(support[clock] for clock in range(len(graph.clocks))),
         chi2=equations.chi2(solved),
     )
 
