@@ -19,20 +19,8 @@ def common_errors(
 ) -> dict[str, float]:
     """Return the systematic part of the error of each clock of one clip, seconds.
 
-    Parameters
-    ----------
-    measurements : sequence of PairMeasurement
-        Of the clip; refused ones are ignored. Their systematic parts are taken as independent of
-        one another.
-    clock_of_source : mapping of str to str
-        Clock that stamps each source.
-    reference : str
-        Clock that reference time is read from.
-
-    Returns
-    -------
-    dict
-        By clock; without those that nothing ties to the reference.
+    Clocks that nothing ties to the reference, a clock, are left out, and refused measurements are
+    ignored. The systematic parts of these are taken as independent of one another.
     """
     ties = [
         (clock_of_source[pair.source], clock_of_source[pair.target], pair)

@@ -80,14 +80,9 @@ def find_suspects(
     spread: Spread, tolerance_s: Floats, members: Sequence[int], reference: int
 ) -> list[int]:
     """Return the clocks surely outside their tolerance relative to the reference."""
-    suspects = []
-    for clock in members:
-        excess = (
-            np.abs(spread.offset_s[:, clock, reference]) - _SURE * spread.std_s[:, clock, reference]
-        )
-        if clock != reference and float(np.max(excess)) > tolerance_s[clock]:
-            suspects.append(clock)
-    return suspects
+    offset, std = spread.offset_s[:, :, reference], spread.std_s[:, :, reference]
+    is_outside = np.max(np.abs(offset) - _SURE * std, axis=0) > tolerance_s
+    return [clock for clock in members if clock != reference and is_outside[clock]]
 
 
 def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
