@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -51,21 +52,10 @@ UNCORRELATED_FACTOR = 1.1
 def measure_delay(
     task: DelayTask, increments: Increments, driver: RunningIntegral
 ) -> PairMeasurement:
-    """Measure by how much the target's clock is ahead of the source's.
+    """Measure by how much the target's clock is ahead of the source's, or refuse with the reason.
 
-    Parameters
-    ----------
-    task : DelayTask
-        Names, epochs, range, expectations.
-    increments : Increments
-        Of the source, seconds since `task.source_epoch_ns`.
-    driver : RunningIntegral
-        Of the target, seconds since `task.target_epoch_ns`.
-
-    Returns
-    -------
-    PairMeasurement
-        Accepted, or refused with the reason; never raises for lack of evidence.
+    Times of `increments` are seconds since `task.source_epoch_ns`, those of the target's `driver`
+    since `task.target_epoch_ns`. Lack of evidence never raises.
     """
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s) if n else 0.0
@@ -126,7 +116,8 @@ def _refine(
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit, end))
-    why = _why_not(task, search, curve, best, fit, has_step=step is not None)
+    reasons = _reasons(task, search, curve, best, fit, has_step=step is not None)
+    why = next((reason for reason in reasons if reason is not None), None)
     if why is None:
         if step is not None:
             # The step splits the evidence: the longer part alone must stand out from chance.
@@ -216,7 +207,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
     )
 
 
-def _why_not(
+def _reasons(
     task: DelayTask,
     search: DelaySearch,
     curve: DelayCurve,
@@ -224,28 +215,21 @@ def _why_not(
     fit: DelayFit,
     *,
     has_step: bool,
-) -> str | None:
-    if (why := curve.why_at_edge(task.epochs_s)) is not None:
-        return why
+) -> Iterator[str | None]:
+    """Yield why a fit is refused, or None, test by test."""
+    yield curve.why_at_edge(task.epochs_s)
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:
-        likelihood = float(curve.log_likelihood[best])
-        why = why_ambiguous(
-            likelihood,
+        yield why_ambiguous(
+            float(curve.log_likelihood[best]),
             curve.runner_up(best, apart_s=task.lobe_s),
             fit.correlation_factor,
             search.values.size,
         )
-        if why is not None:
-            return why
-    why = why_too_weak(fit)
-    if why is not None:
-        return why
+    yield why_too_weak(fit)
     if task.expected_gain:
         lowest, highest = task.gain_range
         why = why_gain_is_off(fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest)
-        if why is not None:
-            return f"{why}; {task.expected_unit}" if task.expected_unit else why
+        yield f"{why}; {task.expected_unit}" if why and task.expected_unit else why
     if not has_step:
-        return band_disagreement(fit, systematic_std_s=task.systematic_std_s)
-    return None
+        yield band_disagreement(fit, systematic_std_s=task.systematic_std_s)

@@ -101,14 +101,8 @@ class DelayCurve:
     def agreement(self, n_values: float, epochs_s: float) -> AgreementCurve | None:
         """Return the multiple correlation at every delay near the best.
 
-        The log-likelihood of n values is ``-n / 2 log(1 - R^2)``.
-
-        Parameters
-        ----------
-        n_values : float
-            Number of values that the log-likelihood was summed over.
-        epochs_s : float
-            Target epoch after source epoch.
+        The log-likelihood of the `n_values` that it was summed over is ``-n / 2 log(1 - R^2)``.
+        `epochs_s`: target epoch after source epoch.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             share = 1.0 - np.exp(-2.0 * self.log_likelihood / n_values)
@@ -124,10 +118,7 @@ class DelayCurve:
     def why_at_edge(self, epochs_s: float) -> str | None:
         """Return why the best delay is refused if it lies at the edge of the search, or None.
 
-        Parameters
-        ----------
-        epochs_s : float
-            Target epoch after source epoch.
+        `epochs_s`: target epoch after source epoch.
         """
         if not self.is_at_edge(self.best()):
             return None

@@ -41,7 +41,7 @@ def estimate_knocks(
     clicks: EventTrain | None = None,
     max_offset_s: float = 5.0,
 ) -> PairMeasurement:
-    """Measure the offset between a sound and an acceleration, given in either order.
+    """Measure the offset between a sound and an acceleration, given in either order, or refuse.
 
     Both signals become trains of onsets: rises of the log energy above the loudest of the 40 ms
     before (the acceleration is differentiated first, which removes gravity and driving; a
@@ -76,11 +76,6 @@ def estimate_knocks(
         Onsets of the sound, which sharpen its times.
     max_offset_s : float
         Largest offset searched for, either sign.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``knocks``; refused, with a reason, without enough distinct knocks.
     """
     refuse = partial(PairMeasurement.refused, source.source, target.source, METHOD)
     for activity in (source, target):

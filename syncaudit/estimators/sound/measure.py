@@ -71,19 +71,9 @@ def estimate_microphones(
     the origin of the sound than the source microphone is. Encoder delay that the container does not
     state is part of the file and so of the offset.
 
-    Parameters
-    ----------
-    source, target : AudioStream
-        Sounds at any sampling rates, with any epochs.
-    max_offset_s : float
-        Largest offset searched for, either sign; if no common sound is found within, all offsets at
-        which the sounds overlap are tried, up to six minutes.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``gcc_phat``; refused, with a reason, without enough overlap, coherence or
-        uniqueness.
+    Sampling rates and epochs may be any. If no common sound is found within `max_offset_s`, either
+    sign, all offsets at which the sounds overlap are tried, up to six minutes. Without enough
+    overlap, coherence or uniqueness the measurement is refused, with a reason.
     """
     pair = SoundPair.of(source, target, max_offset_s)
     if isinstance(pair, str):

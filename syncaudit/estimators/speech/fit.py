@@ -79,21 +79,11 @@ def fit_course(
     over all boundaries is a smooth hill whose top Newton's method finds. The classes are relearnt
     at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977). Errors come from the
     scatter of the slopes of disjoint pieces of the tier (a cluster sandwich estimate), with
-    Student's t for few pieces.
+    Student's t for few pieces. None where too few boundaries lie in the sound, or they form no
+    hill.
 
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    start : Course
-        From `find_match`, within about 30 ms.
-    with_drift : bool
-        Whether the tier is long enough for a drift to be fitted.
-
-    Returns
-    -------
-    CourseFit or None
-        None where too few boundaries lie in the sound, or they form no hill.
+    `start`: a course within about 30 ms. `with_drift`: whether the tier is long enough for a drift
+    to be fitted.
     """
     course = start if with_drift else replace(start, drift=0.0)
     fit: CourseFit | None = None
