@@ -38,11 +38,8 @@ def quantity_of(channel: str) -> Quantity | None:
 def detect_motion(stream: SignalStream) -> list[Activity]:
     """Return one activity for each channel of an IMU or CAN stream that holds motion.
 
-    Returns
-    -------
-    list of Activity
-        Channels with fewer than eight usable samples are left out. Values are in SI units if the
-        channel states a known unit, otherwise as read.
+    Channels with fewer than eight usable samples are left out. Values are in SI units if the
+    channel states a known unit, otherwise as read.
     """
     activities = []
     for channel in stream.channels:

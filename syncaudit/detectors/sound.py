@@ -34,18 +34,8 @@ def find_loudness(stream: AudioStream) -> Activity | None:
     The sound is differentiated (central difference: high-pass without phase shift), squared and
     averaged over a symmetric Hann window of 2 ms: nothing is delayed, and a click at sample s peaks
     within half a hop of s. Waveforms are not passed on: two microphones are compared directly
-    from their streams.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-
-    Returns
-    -------
-    Activity or None
-        `Quantity.LOUDNESS` in nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
-        silence.
+    from their streams. In nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
+    silence.
     """
     if stream.rate_hz <= 0.0 or stream.samples.size < max(16, 0.1 * stream.rate_hz):
         return None
@@ -78,18 +68,7 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     reading and checking phase times in autoprocessing system of seismic wave data", Zisin 38,
     1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k, which
     is large for slow onsets (speech, tyres). The time is that of the start of a sound, not of its
-    peak.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-
-    Returns
-    -------
-    EventTrain or None
-        `Quantity.CLICK`; None if there is no sound to examine, an empty train if there are no
-        clicks.
+    peak. None if there is no sound to examine, an empty train if there are no clicks.
     """
     loudness = find_loudness(stream)
     if loudness is None:

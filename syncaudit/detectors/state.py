@@ -39,17 +39,7 @@ def find_state(stream: SignalStream) -> Activity | None:
 
     Velocities and steps are summed, angles that jump by a full turn are unwrapped; efforts,
     switches and channels that stand still are left out. Commands are distinguished from states by
-    the manifest (`is_command`, `is_rate`), else by their names.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        Stream as read, of kind ``state``.
-
-    Returns
-    -------
-    Activity or None
-        Quantity ``state`` or ``command``, one column per moving channel.
+    the manifest (`is_command`, `is_rate`), else by their names. One column per moving channel.
     """
     if stream.kind is not SourceKind.STATE or stream.time_ns.size < MIN_SAMPLES:
         return None

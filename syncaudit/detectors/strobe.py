@@ -27,17 +27,8 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     A pulse began between the last message with the old count and the first with the new one, both
     by their stamps; the receive delay of a bus is part of its clock offset. A counter that jumps by
     more than one counts several pulses in the interval; one that falls has wrapped after 256 or
-    65536, whichever is the first range that holds all its counts.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        Stream with a channel of the role ``strobe``.
-
-    Returns
-    -------
-    FlashIntervals or None
-        `Quantity.STROBE`; None if there is no such channel or it never changes.
+    65536, whichever is the first range that holds all its counts. None if there is no channel of
+    the role ``strobe`` or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
@@ -69,15 +60,8 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
 def find_triggers(stream: EventStream) -> EventTrain | None:
     """Return the instants of a trigger log, or None if it is empty.
 
-    Parameters
-    ----------
-    stream : EventStream
-        Stamps in any order; duplicates count as one event.
-
-    Returns
-    -------
-    EventTrain or None
-        `Quantity.TRIGGER`; the error is the rounding of the stamps (resolution / sqrt(12)).
+    Stamps may be in any order; duplicates count as one event. The error is the rounding of the
+    stamps (resolution / sqrt(12)).
     """
     if not stream.time_ns.size:
         return None

@@ -127,24 +127,7 @@ def interpolate_angle(
 ) -> RunningIntegral:
     """Interpolate a signal that is already an integral (an angle, a speed).
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Strictly increasing.
-    angles : ndarray, shape (n, d)
-        Values of the integral.
-    is_smooth : bool
-        As in `integrate_samples`.
-
-    Returns
-    -------
-    RunningIntegral
-        With `angles` as its integral.
-
-    Raises
-    ------
-    ValueError
-        If fewer than four samples are given.
+    As for `integrate_samples`, with values of the integral instead of samples.
     """
     if angles.shape[0] < 4:
         raise ValueError(f"an interpolation needs at least 4 samples, got {angles.shape[0]}")

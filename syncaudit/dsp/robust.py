@@ -122,17 +122,8 @@ def jackknife_std(estimates: Floats) -> float:
 def student_widening(n_free: float) -> float:
     """Return the factor by which n degrees of freedom widen 95 % intervals.
 
-    Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1).
-
-    Parameters
-    ----------
-    n_free : float
-        Degrees of freedom, at least one.
-
-    Returns
-    -------
-    float
-        Quantile of Student's t over 1.96: multiplies a standard error.
+    Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1): the
+    quantile of his t over 1.96, which multiplies a standard error. At least one degree.
     """
     return float(stdtrit(n_free, 0.975)) / 1.96
 

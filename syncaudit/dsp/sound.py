@@ -69,12 +69,7 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     are late by different amounts, and the line represents the typical one. If the anchors deviate
     from the line by more than chance (a step, a wander), the running median of their
     residuals is added. With one anchor, or with a table that contradicts the header by more than
-    2 %: first stamp + i / rate.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound; `rate_hz` must be positive.
+    2 %: first stamp + i / rate, which must be positive.
     """
     none = np.zeros(0)
     nominal = 1.0 / stream.rate_hz
@@ -129,18 +124,8 @@ def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> F
     """Return `n_out` samples starting at input sample `first`, at `ratio` times the rate.
 
     Output sample j lies exactly at input index ``first + j / ratio`` (the resampling filter has
-    zero phase). Beyond the ends of the sound, and for non-finite samples, the value is 0.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-    first : int
-        Input index of the first output sample, may be negative.
-    n_out : int
-        Length of the result.
-    ratio : Fraction
-        Output rate over input rate.
+    zero phase); `first` may be negative. Beyond the ends of the sound, and for non-finite samples,
+    the value is 0.
     """
     up, down = ratio.numerator, ratio.denominator
     # Margin for the filter (10 periods of the lower rate on either side), a multiple of `down` so
