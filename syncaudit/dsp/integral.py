@@ -155,12 +155,7 @@ def smooth_angle(
     width_s : float
         Width of one average, at least the spacing of the samples.
     gaps_s : tuple of ndarray
-        Starts and stops of gaps.
-
-    Returns
-    -------
-    RunningIntegral
-        Close to `angles`; ends and gaps are wider by one and a half widths.
+        Starts and stops of gaps, which get wider by one and a half widths, as do the ends.
 
     Raises
     ------

@@ -41,12 +41,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     error from the scatter of the runs (Student's t). Sudden steps of the delay are found first
     and removed.
 
-    Arrivals are in file order.
-
-    Returns
-    -------
-    ArrivalAudit or None
-        None with fewer than 24 samples.
+    Arrivals are in file order. None with fewer than 24 samples.
 
     Notes
     -----

@@ -152,6 +152,8 @@ def fit_delay(
 ) -> DelayFit | None:
     """Fit the delay near `start_s`.
 
+    None where fewer than 20 increments overlap, nothing varies, or the fit runs away.
+
     Parameters
     ----------
     increments : Increments
@@ -164,11 +166,6 @@ def fit_delay(
         Whether to fit drift as well.
     known : DelayFit, optional
         Of the same increments without drift: its weights and line delay are starting values too.
-
-    Returns
-    -------
-    DelayFit or None
-        None where fewer than 20 increments overlap, nothing varies, or the fit runs away.
     """
     margin_s = 0.05
     covered = driver.covers(

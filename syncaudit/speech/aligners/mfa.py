@@ -228,10 +228,9 @@ class MfaProgram:
     def run(self, arguments: Sequence[str], *, root: Path, timeout_s: float) -> None:
         """Run it with a private root folder in which it finds the user's models.
 
-        `arguments`: subcommand and its arguments. `root`: empty folder; otherwise its databases
-        collide with those of other runs. `timeout_s`: it is terminated after that.
-
-        AlignmentError if it reports a failure. No reported failure does not prove success.
+        `root` is an empty folder; otherwise its databases collide with those of other runs. After
+        `timeout_s` it is terminated. AlignmentError if it reports a failure. No reported failure
+        does not prove success.
         """
         _lend_models(root)
         environment = {**os.environ, _ROOT_VARIABLE: str(root)}
