@@ -30,19 +30,18 @@ from null_evidence import Found, drives, drones, real, robots, voices
 from scipy.stats import beta
 from tables import print_table, write_json
 
-from syncaudit.estimators import (
-    estimate_knocks,
-    estimate_microphones,
+from syncaudit.estimators import measure_speech
+from syncaudit.estimators.events import measure_flashes
+from syncaudit.estimators.inertial import measure_imu_imu
+from syncaudit.estimators.knocks import estimate_knocks
+from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
-    measure_camera_state,
-    measure_can_imu,
-    measure_flashes,
-    measure_imu_imu,
-    measure_speech,
-    measure_states,
     measure_yaw_camera,
 )
+from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import PairMeasurement, Quantity
 from syncaudit.policy import load_policy
 

@@ -28,7 +28,8 @@ from scipy.spatial.transform import Rotation
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
-from syncaudit.detectors import find_band_energies, find_loudness, spoken_tier
+from syncaudit.detectors import find_band_energies, spoken_tier
+from syncaudit.detectors.sound import find_loudness
 from syncaudit.model import (
     Activity,
     AudioSpec,

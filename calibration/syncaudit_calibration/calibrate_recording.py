@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from syncaudit.estimators import EventEvidence
-from syncaudit.estimators.events import Scans, find_scans, word_scans, word_undecided_scan
-from syncaudit.model import CameraStream, Clip, Finding, FlashEdges, Severity, Stream
-from syncaudit.model.scan import Scan
-from syncaudit.pipeline import (
-    ClipEvidence,
-    find_events,
-    find_flashes,
-    find_flashes_by_scan,
-    read_clip,
+from syncaudit.estimators.events import (
+    EventEvidence,
+    Scans,
+    find_scans,
+    word_scans,
+    word_undecided_scan,
 )
+from syncaudit.model import CameraStream, Clip, ClipEvidence, Finding, FlashEdges, Severity, Stream
+from syncaudit.model.scan import Scan
+from syncaudit.pipeline import find_events, find_flashes, find_flashes_by_scan, read_clip
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Limits, judge_images
 from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events

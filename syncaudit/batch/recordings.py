@@ -21,7 +21,7 @@ from syncaudit.batch.outputs import log_defect
 from syncaudit.batch.task import row_result
 from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.formatting import MS_PER_H_PER_PPM
-from syncaudit.model import Clip, ClockCourse, CommonOffsets, clock_of
+from syncaudit.model import Clip, ClockCourse, CommonOffsets
 from syncaudit.policy import Policy
 from syncaudit.writing import Signature, remove_ours, replace_text, replacing
 
@@ -106,8 +106,8 @@ def _recording_row(recording: Recording, clips: Sequence[Clip]) -> dict[str, obj
     """Return the row of ``recordings.jsonl``."""
     sources: dict[str, set[str]] = {}
     for clip in clips:
-        for name, spec in clip.sources.items():
-            sources.setdefault(clock_of(name, spec), set()).add(name)
+        for name, clock in clip.clocks.items():
+            sources.setdefault(clock, set()).add(name)
     verdicts = Counter(str(verdict.verdict) for verdict in recording.verdicts)
     return {
         "recording_id": recording.recording_id,

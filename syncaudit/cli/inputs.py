@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import ManifestError, UsageError, nearest_name
-from syncaudit.model import Clip, clock_of
+from syncaudit.model import Clip
 
 # Python's TOML parser takes minutes for larger files made of dots only.
 _MOST_RULES_BYTES = 1 << 16
@@ -243,8 +243,7 @@ def refuse_idle(
     first: Clip | None = None
     for clip in clips:
         first = first or clip
-        clocks = {clock_of(name, spec) for name, spec in clip.sources.items()}
-        if known & (clip.sources.keys() | clocks):
+        if known & {*clip.sources, *clip.clocks.values()}:
             return
     raise UsageError(
         f"the calibration is for {', '.join(sorted(known)[:5]) or 'no source'}, but no clip has "

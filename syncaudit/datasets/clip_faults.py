@@ -17,7 +17,6 @@ from syncaudit.model import (
     ReasonCode,
     SourceSpec,
     TranscriptSpec,
-    clock_of,
 )
 from syncaudit.model.clip import MOST_EPISODES
 from syncaudit.model.lens import N_COEFFICIENTS
@@ -36,7 +35,7 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
         ("clip_id", clip.clip_id),
         ("recording_id", clip.recording_id),
         *((f"the source {name!r}", name) for name in clip.sources),
-        *((f"sources.{name}.clock", clock_of(name, spec)) for name, spec in clip.sources.items()),
+        *((f"sources.{name}.clock", clock) for name, clock in clip.clocks.items()),
     ):
         if any(unicodedata.category(c) in _UNSEEN and c not in _JOINERS for c in name):
             yield (
@@ -58,7 +57,7 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
             f"end_ns ({clip.end_ns}) is not after start_ns ({clip.start_ns})",
             "Both are nanoseconds on the reported time base.",
         )
-    clocks = {clock_of(name, spec) for name, spec in clip.sources.items()}
+    clocks = {*clip.clocks.values()}
     if clip.reference is not None and clip.reference not in clocks | set(clip.sources):
         yield (
             f"reference is '{clip.reference}', which is neither a clock nor a source",

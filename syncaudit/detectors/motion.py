@@ -11,7 +11,7 @@ import numpy as np
 
 from syncaudit.model import Activity, Channel, Quantity, SignalStream, is_usable, seconds_since
 from syncaudit.model.arrays import Floats, Ints
-from syncaudit.model.time import MAX_SPAN_S, spans_too_long
+from syncaudit.model.time import near_stamps
 from syncaudit.model.units import si_per_unit
 
 _QUANTITIES = {
@@ -38,11 +38,8 @@ def quantity_of(channel: str) -> Quantity | None:
 def detect_motion(stream: SignalStream) -> list[Activity]:
     """Return one activity for each channel of an IMU or CAN stream that holds motion.
 
-    Returns
-    -------
-    list of Activity
-        Channels with fewer than eight usable samples are left out. Values are in SI units if the
-        channel states a known unit, otherwise as read.
+    Channels with fewer than eight usable samples are left out. Values are in SI units if the
+    channel states a known unit, otherwise as read.
     """
     activities = []
     for channel in stream.channels:
@@ -58,12 +55,9 @@ def detect_motion(stream: SignalStream) -> list[Activity]:
 def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | None:
     if channel.time_ns.size < MIN_SAMPLES:
         return None
-    # The middle stamp is a safe epoch even if single stamps are absurd.
     time_ns, values = channel.time_ns, channel.values
-    epoch_ns = int(np.partition(time_ns, time_ns.size // 2)[time_ns.size // 2])
-    usable = np.all(is_usable(values), axis=1)
-    if spans_too_long(time_ns):
-        usable &= np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
+    epoch_ns, usable = near_stamps(time_ns)
+    usable &= np.all(is_usable(values), axis=1)
     # Long recordings are copied only if necessary.
     if not usable.all():
         time_ns, values = time_ns[usable], values[usable]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d, percentile_filter
+from scipy.ndimage import maximum_filter1d
 
 from syncaudit.dsp.robust import spread
-from syncaudit.dsp.sound import sample_clock
+from syncaudit.dsp.sound import rise_above_past, sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
 from syncaudit.model.arrays import Floats
 
@@ -34,18 +34,8 @@ def find_loudness(stream: AudioStream) -> Activity | None:
     The sound is differentiated (central difference: high-pass without phase shift), squared and
     averaged over a symmetric Hann window of 2 ms: nothing is delayed, and a click at sample s peaks
     within half a hop of s. Waveforms are not passed on: two microphones are compared directly
-    from their streams.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-
-    Returns
-    -------
-    Activity or None
-        `Quantity.LOUDNESS` in nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
-        silence.
+    from their streams. In nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
+    silence.
     """
     if stream.rate_hz <= 0.0 or stream.samples.size < max(16, 0.1 * stream.rate_hz):
         return None
@@ -78,25 +68,15 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     reading and checking phase times in autoprocessing system of seismic wave data", Zisin 38,
     1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k, which
     is large for slow onsets (speech, tyres). The time is that of the start of a sound, not of its
-    peak.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-
-    Returns
-    -------
-    EventTrain or None
-        `Quantity.CLICK`; None if there is no sound to examine, an empty train if there are no
-        clicks.
+    peak. None if there is no sound to examine, an empty train if there are no clicks.
     """
     loudness = find_loudness(stream)
     if loudness is None:
         return None
     hop = max(1, round(HOP_S * stream.rate_hz))
     level = loudness.values[:, 0]
-    rise = _rise(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)))
+    # Neighbouring values share samples of the 2 ms window.
+    rise = rise_above_past(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)), gap=2)
     middle = float(np.median(rise))
     limit = max(MIN_RISE, middle + MIN_STRENGTH * spread(rise, middle))
     around = max(1, round(APART_S * stream.rate_hz / hop))
@@ -130,15 +110,6 @@ def _energy(stream: AudioStream, hop: int) -> Floats:
     first = (half + hop - half % hop) // hop
     n = (x.size - 1) // hop + 1
     return np.maximum(np.asarray(full[first : first + n], dtype=np.float64), 0.0)
-
-
-def _rise(level: Floats, back: int) -> Floats:
-    """Return by how much the level exceeds the 90 % quantile of the span before it."""
-    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
-    out = np.zeros(level.size)
-    gap = 2  # neighbouring values share samples of the 2 ms window
-    out[back + gap :] = level[back + gap :] - before[back : level.size - gap]
-    return out
 
 
 def _pick(stream: AudioStream, centre: int) -> tuple[float, float]:

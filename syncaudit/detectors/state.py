@@ -18,7 +18,7 @@ from syncaudit.model import (
     seconds_since,
 )
 from syncaudit.model.arrays import Floats
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import near_stamps
 
 MIN_SAMPLES = 16
 # Switches and grippers with few distinct positions are not motion.
@@ -39,27 +39,16 @@ def find_state(stream: SignalStream) -> Activity | None:
 
     Velocities and steps are summed, angles that jump by a full turn are unwrapped; efforts,
     switches and channels that stand still are left out. Commands are distinguished from states by
-    the manifest (`is_command`, `is_rate`), else by their names.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        Stream as read, of kind ``state``.
-
-    Returns
-    -------
-    Activity or None
-        Quantity ``state`` or ``command``, one column per moving channel.
+    the manifest (`is_command`, `is_rate`), else by their names. One column per moving channel.
     """
     if stream.kind is not SourceKind.STATE or stream.time_ns.size < MIN_SAMPLES:
         return None
-    epoch_ns = int(np.sort(stream.time_ns)[stream.time_ns.size // 2])
+    epoch_ns, near = near_stamps(stream.time_ns)
     # All channels come from one table and share its stamps.
     channels = [c for c in stream.channels if c.time_ns.size == stream.time_ns.size]
     moving = [c for c in channels if not _is_called(c.name, _NO_MOTION)]
     if not moving or _is_called(stream.name, _NO_MOTION):
         return None
-    near = np.abs(stream.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
     later = np.concatenate(
         [[True], stream.time_ns[1:] > np.maximum.accumulate(stream.time_ns)[:-1]]
     )
@@ -146,9 +135,7 @@ def _positions(
 def _unwrapped(column: Floats) -> Floats:
     for turn in TURNS:
         if TURN_SHARE * turn < np.ptp(column) <= 1.001 * turn:
-            steps = np.diff(column)
-            steps -= turn * np.rint(steps / turn) * (np.abs(steps) > TURN_SHARE * turn)
-            return np.concatenate([column[:1], column[0] + np.cumsum(steps)])
+            return np.unwrap(column, discont=TURN_SHARE * turn, period=turn)
     return column
 
 

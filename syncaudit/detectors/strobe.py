@@ -6,18 +6,19 @@ import math
 
 import numpy as np
 
+from syncaudit.detectors.stamps.counter import resolution_ns
 from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
-from syncaudit.model.arrays import Bools, Ints
+from syncaudit.model.arrays import Ints
 from syncaudit.model.evidence import FlashIntervals
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import near_stamps
 
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
 WRAPS = (256, 65536)
 # Counts that float64 represents exactly; NaN fails the comparison as well.
 MOST_COUNT = 2.0**53
-# Resolutions that timestamps are written with, coarsest first.
-RESOLUTIONS_NS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1)
+# Bounds of the rounding of timestamps: none is better than a microsecond.
+FINEST_NS, COARSEST_NS = 1_000, 10_000_000
 
 
 def find_strobe(stream: SignalStream) -> FlashIntervals | None:
@@ -26,22 +27,13 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     A pulse began between the last message with the old count and the first with the new one, both
     by their stamps; the receive delay of a bus is part of its clock offset. A counter that jumps by
     more than one counts several pulses in the interval; one that falls has wrapped after 256 or
-    65536, whichever is the first range that holds all its counts.
-
-    Parameters
-    ----------
-    stream : SignalStream
-        Stream with a channel of the role ``strobe``.
-
-    Returns
-    -------
-    FlashIntervals or None
-        `Quantity.STROBE`; None if there is no such channel or it never changes.
+    65536, whichever is the first range that holds all its counts. None if there is no channel of
+    the role ``strobe`` or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
         return None
-    epoch_ns, usable = _usable(channel.time_ns)
+    epoch_ns, usable = near_stamps(channel.time_ns)
     usable &= np.abs(channel.values[:, 0]) < MOST_COUNT
     times_s = seconds_since(channel.time_ns[usable], epoch_ns)
     counts = np.round(channel.values[usable, 0]).astype(np.int64)
@@ -68,19 +60,12 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
 def find_triggers(stream: EventStream) -> EventTrain | None:
     """Return the instants of a trigger log, or None if it is empty.
 
-    Parameters
-    ----------
-    stream : EventStream
-        Stamps in any order; duplicates count as one event.
-
-    Returns
-    -------
-    EventTrain or None
-        `Quantity.TRIGGER`; the error is the rounding of the stamps (resolution / sqrt(12)).
+    Stamps may be in any order; duplicates count as one event. The error is the rounding of the
+    stamps (resolution / sqrt(12)).
     """
     if not stream.time_ns.size:
         return None
-    epoch_ns, usable = _usable(stream.time_ns)
+    epoch_ns, usable = near_stamps(stream.time_ns)
     time_ns = np.unique(stream.time_ns[usable])
     return EventTrain(
         source=stream.name,
@@ -91,17 +76,7 @@ def find_triggers(stream: EventStream) -> EventTrain | None:
     )
 
 
-def _usable(time_ns: Ints) -> tuple[int, Bools]:
-    """Return a safe epoch and which stamps are within range of it."""
-    epoch_ns = int(np.sort(time_ns)[time_ns.size // 2]) if time_ns.size else 0
-    distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
-    return epoch_ns, distance_s < MAX_SPAN_S
-
-
 def _resolution_std_s(time_ns: Ints) -> float:
-    """Return the rounding error of stamps from the coarsest unit that divides them all."""
-    apart = time_ns - time_ns[0]
-    unit_ns = next(unit for unit in RESOLUTIONS_NS if not (apart % unit).any())
-    # Identical stamps are divisible by anything, and no stamp is better than a microsecond.
-    unit_ns = 1_000 if not apart.any() else max(unit_ns, 1_000)
+    """Return the rounding error of stamps from the coarsest unit that divides their intervals."""
+    unit_ns = min(max(resolution_ns(time_ns), FINEST_NS), COARSEST_NS)
     return float(unit_ns * 1e-9 / math.sqrt(12.0))

@@ -56,18 +56,8 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     of at least 2 m/s^2 and ten times what is usual within a second. It is noticed where it reaches
     three tenths of its largest swing. The time from its onset to there depends on the body and on
     an unspecified filter before sampling: the rise is estimated from all knocks together
-    (`_date_rises`), and its remaining uncertainty is the systematic error.
-
-    Parameters
-    ----------
-    stream : SignalStream or Activity
-        An IMU with a channel ``accel``, or its specific force.
-
-    Returns
-    -------
-    EventTrain or None
-        `Quantity.CLICK`; None if there is no acceleration to examine, an empty train if there are
-        no knocks.
+    (`_date_rises`), and its remaining uncertainty is the systematic error. None if there is no
+    channel ``accel`` to examine, an empty train if there are no knocks.
     """
     activity = stream if isinstance(stream, Activity) else _specific_force(stream)
     if activity is None or activity.times_s.size < MIN_SAMPLES:

@@ -12,7 +12,7 @@ from syncaudit import __version__
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 from syncaudit.errors import SyncAuditError
-from syncaudit.speech.aligners.mfa.program import find_mfa
+from syncaudit.speech.aligners.mfa import find_mfa
 
 _PACKAGE = "syncaudit"
 # For developers of syncaudit itself.

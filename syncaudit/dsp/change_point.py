@@ -42,17 +42,7 @@ def find_change(values: Sequence[float]) -> ChangePoint | None:
     Student's t between both parts, largest over all places that leave three values on either side,
     with its probability times the number of these places (Bonferroni; after K. J. Worsley, "On the
     likelihood ratio test for a shift in location of normal populations", 1979). A slow trend is
-    reported as a change in its middle.
-
-    Parameters
-    ----------
-    values : sequence of float
-        In order of time.
-
-    Returns
-    -------
-    ChangePoint or None
-        None for fewer than eight values, or if all are equal.
+    reported as a change in its middle. None for fewer than eight values, or if all are equal.
     """
     from scipy.stats import t as student
 
@@ -78,9 +68,8 @@ def find_change_of_shares(values: Sequence[float]) -> ChangePoint | None:
 
     Pettitt's statistic K is the largest of ``|sum_i<t sum_j>=t sign(x_j - x_i)|`` over all t, with
     ``chance = 2 exp(-6 K^2 / (n^3 + n^2))`` (A. N. Pettitt, "A non-parametric approach to the
-    change-point problem", 1979). Most shares are 0, and ties make the test conservative.
-
-    Parameters and results are those of `find_change`.
+    change-point problem", 1979). Most shares are 0, and ties make the test conservative. None as
+    for `find_change`.
     """
     from scipy.stats import rankdata
 

@@ -69,20 +69,8 @@ class RunningIntegral:
         return angles
 
     def with_rate_at(self, times_s: Floats) -> tuple[Floats, Floats]:
-        """Return the integral and the signal at times of shape (n,), shape (n, n_channels) each.
-
-        Horner's rule and its derivative side by side, channels first: long rows are faster.
-        """
-        piece = np.searchsorted(self.integral.x[1:-1], times_s, side="right")
-        since_s = times_s - self.integral.x[piece]
-        rate, *lower = self.integral.c.take(piece, axis=1).swapaxes(1, 2).copy()
-        value = rate * since_s + lower[0]
-        for coefficients in lower[1:]:
-            rate *= since_s
-            rate += value
-            value *= since_s
-            value += coefficients
-        return value.T, rate.T
+        """Return the integral and the signal at times of shape (n,), shape (n, n_channels) each."""
+        return self.at(times_s), np.asarray(self.integral(times_s, 1))
 
     def mixed(self, mixing: Floats) -> RunningIntegral:
         """Return the integral of r mixtures of these channels, with mixing of shape (d, r)."""
@@ -139,24 +127,7 @@ def interpolate_angle(
 ) -> RunningIntegral:
     """Interpolate a signal that is already an integral (an angle, a speed).
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Strictly increasing.
-    angles : ndarray, shape (n, d)
-        Values of the integral.
-    is_smooth : bool
-        As in `integrate_samples`.
-
-    Returns
-    -------
-    RunningIntegral
-        With `angles` as its integral.
-
-    Raises
-    ------
-    ValueError
-        If fewer than four samples are given.
+    As for `integrate_samples`, with values of the integral instead of samples.
     """
     if angles.shape[0] < 4:
         raise ValueError(f"an interpolation needs at least 4 samples, got {angles.shape[0]}")
@@ -184,12 +155,7 @@ def smooth_angle(
     width_s : float
         Width of one average, at least the spacing of the samples.
     gaps_s : tuple of ndarray
-        Starts and stops of gaps.
-
-    Returns
-    -------
-    RunningIntegral
-        Close to `angles`; ends and gaps are wider by one and a half widths.
+        Starts and stops of gaps, which get wider by one and a half widths, as do the ends.
 
     Raises
     ------

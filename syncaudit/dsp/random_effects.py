@@ -75,10 +75,6 @@ def fit_random_effects(values: Floats, stds: Floats, *, width: float) -> RandomE
         Measurements with their standard errors, all positive.
     width : float
         Width of the range in which values with nothing in common may lie.
-
-    Returns
-    -------
-    RandomEffects
     """
     variance = np.maximum(stds, SMALLEST_S) ** 2
     mean = float(np.median(values))

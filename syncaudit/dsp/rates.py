@@ -40,17 +40,8 @@ class Rate:
         fiducial limits illustrated in the case of the binomial", 1934), with the effective number
         of cases in place of their number, as E. L. Korn and B. I. Graubard ("Confidence intervals
         for proportions with small expected number of positive counts estimated from survey data",
-        1998) do for clustered samples; here that is the number of clips.
-
-        Parameters
-        ----------
-        level : float
-            Minimum probability that the bounds hold.
-
-        Returns
-        -------
-        tuple of float
-            Lowest and highest rate; 0 and 1 if nothing was counted.
+        1998) do for clustered samples; here that is the number of clips. They hold with a
+        probability of at least `level`, and are 0 and 1 if nothing was counted.
         """
         from scipy.special import betaincinv
 

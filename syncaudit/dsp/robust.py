@@ -109,20 +109,21 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     return covariance
 
 
+def jackknife_std(estimates: Floats) -> float:
+    """Return the standard error of an estimate from those that leave out one of n blocks each.
+
+    Efron, Stein ("The jackknife estimate of variance", Ann. Stat. 9, 1981,
+    doi:10.1214/aos/1176345462).
+    """
+    n = estimates.size
+    return float(np.sqrt((n - 1) / n * np.sum((estimates - np.mean(estimates)) ** 2)))
+
+
 def student_widening(n_free: float) -> float:
     """Return the factor by which n degrees of freedom widen 95 % intervals.
 
-    Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1).
-
-    Parameters
-    ----------
-    n_free : float
-        Degrees of freedom, at least one.
-
-    Returns
-    -------
-    float
-        Quantile of Student's t over 1.96: multiplies a standard error.
+    Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1): the
+    quantile of his t over 1.96, which multiplies a standard error. At least one degree.
     """
     return float(stdtrit(n_free, 0.975)) / 1.96
 

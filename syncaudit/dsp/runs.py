@@ -19,10 +19,5 @@ def runs_of(flags: Bools) -> tuple[Ints, Ints]:
     starts, stops : ndarray of int, shape (k,)
         In order; a run covers ``flags[start:stop]``.
     """
-    places = np.flatnonzero(flags)
-    if not places.size:
-        return places, places
-    breaks = np.flatnonzero(np.diff(places) > 1)
-    starts = places[np.concatenate(([0], breaks + 1))]
-    stops = places[np.concatenate((breaks, [places.size - 1]))] + 1
-    return starts, stops
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
+    return edges[::2], edges[1::2]

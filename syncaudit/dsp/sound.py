@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.ndimage import median_filter
+from scipy.ndimage import median_filter, percentile_filter
 
 from syncaudit.dsp.robust import robust_line, spread
 from syncaudit.model import AudioStream, seconds_since
@@ -69,12 +69,7 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     are late by different amounts, and the line represents the typical one. If the anchors deviate
     from the line by more than chance (a step, a wander), the running median of their
     residuals is added. With one anchor, or with a table that contradicts the header by more than
-    2 %: first stamp + i / rate.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound; `rate_hz` must be positive.
+    2 %: first stamp + i / rate, which must be positive.
     """
     none = np.zeros(0)
     nominal = 1.0 / stream.rate_hz
@@ -117,22 +112,20 @@ def sample_clock(stream: AudioStream) -> SampleClock:
     )
 
 
+def rise_above_past(level: Floats, back: int, gap: int) -> Floats:
+    """Return by how much a level exceeds the 90 % quantile of the `back` values `gap` before it."""
+    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
+    rise = np.zeros(level.size)
+    rise[back + gap :] = level[back + gap :] - before[back : level.size - gap]
+    return rise
+
+
 def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> Floats:
     """Return `n_out` samples starting at input sample `first`, at `ratio` times the rate.
 
     Output sample j lies exactly at input index ``first + j / ratio`` (the resampling filter has
-    zero phase). Beyond the ends of the sound, and for non-finite samples, the value is 0.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound.
-    first : int
-        Input index of the first output sample, may be negative.
-    n_out : int
-        Length of the result.
-    ratio : Fraction
-        Output rate over input rate.
+    zero phase); `first` may be negative. Beyond the ends of the sound, and for non-finite samples,
+    the value is 0.
     """
     up, down = ratio.numerator, ratio.denominator
     # Margin for the filter (10 periods of the lower rate on either side), a multiple of `down` so

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from syncaudit.estimators.events import EventEvidence, measure_flashes
-from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.pairs import (
     BUSES,
     IMUS,
@@ -25,35 +22,10 @@ from syncaudit.estimators.pairs import (
     rank_by_motion,
 )
 from syncaudit.estimators.protocol import Estimator
-from syncaudit.estimators.rotation.measure import (
-    measure_camera_camera,
-    measure_camera_gyro,
-    measure_yaw_camera,
-)
-from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.speech import measure_speech
-from syncaudit.estimators.state import measure_camera_state, measure_states
-from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.plugins import ESTIMATORS, with_added
 
-__all__ = [
-    "MAX_HUBS",
-    "Estimator",
-    "EventEvidence",
-    "all_estimators",
-    "estimate_knocks",
-    "estimate_microphones",
-    "measure_camera_camera",
-    "measure_camera_gyro",
-    "measure_camera_state",
-    "measure_can_imu",
-    "measure_flashes",
-    "measure_imu_imu",
-    "measure_speech",
-    "measure_states",
-    "measure_yaw_camera",
-    "rank_by_motion",
-]
+__all__ = ["MAX_HUBS", "Estimator", "all_estimators", "measure_speech", "rank_by_motion"]
 
 # The order matters: cameras that a robot's state explains are not compared with one another.
 _BUILT_IN = (IMUS, BUSES, ROBOT, ROTATION, MICROPHONES, KNOCKS, LIGHT, SPEECH)

@@ -48,19 +48,10 @@ def _increment_width(period_s: float) -> float:
 def measure_imu_imu(
     source: Activity, target: Activity, *, max_offset_s: float = 5.0, is_one_clock: bool = False
 ) -> PairMeasurement:
-    """Measure two IMUs on one rigid body against each other.
+    """Measure two IMUs on one rigid body, whose mounting may differ, against each other.
 
-    Parameters
-    ----------
-    source, target : Activity
-        Angular rates, or specific forces, of three axes each; mounting may differ.
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``angular_rate`` or ``specific_force``.
+    By angular rates or specific forces of three axes each, which is also the method. Options as in
+    `DelayTask`.
     """
     is_rate = source.quantity is Quantity.ANGULAR_RATE
     period_s = max(float(np.median(np.diff(a.times_s))) for a in (source, target))

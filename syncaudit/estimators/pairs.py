@@ -159,7 +159,7 @@ def measure_knocks(evidence: ClipEvidence, _known: _Known, max_offset_s: float) 
         knocks.estimate_knocks(
             evidence.loudness[name],
             motion[Quantity.SPECIFIC_FORCE],
-            source_clicks=evidence.clicks.get(name),
+            clicks=evidence.clicks.get(name),
             max_offset_s=max_offset_s,
         )
         for name in evidence.sounds

@@ -32,7 +32,7 @@ LOBE_S = 0.1
 # Increments that overlap at any instant.
 OVERLAP = 4
 # An IMU may sense vibration that the bus filters out: if less than this share of the information is
-# common to both (`delay.slope`), increments of twice the width hold more of the motion.
+# common to both (`DelayModel.followed_share`), increments of twice the width hold more of it.
 MIN_FOLLOWED = 0.8
 # Sampling, filtering and arbitration inside the control unit, which is never stated: one sigma.
 CONTROL_UNIT_STD_S = 1.3e-3
@@ -114,21 +114,9 @@ def measure_can_imu(
     max_offset_s: float = 5.0,
     is_one_clock: bool = False,
 ) -> list[PairMeasurement]:
-    """Measure one CAN bus against one IMU by every quantity that both have.
+    """Measure one CAN bus (source) against one IMU by every quantity that both have.
 
-    Parameters
-    ----------
-    signals : mapping of Quantity to Activity
-        Of the bus (source).
-    imu : mapping of Quantity to Activity
-        Angular rate and specific force (target).
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    list of PairMeasurement
-        One per quantity, accepted or refused.
+    `imu`: angular rate and specific force. Options as in `DelayTask`.
     """
     drivers: dict[tuple[Quantity, bool], RunningIntegral] = {}
     measurements = []

@@ -30,9 +30,6 @@ _AMBIGUOUS_MARGIN = 9.2
 # Redundancy below which an equation counts as unchecked (rounding of the normal equations).
 _REDUNDANT = 1e-6
 
-# An equation that was left out but fits the others after all is readmitted.
-_READMITTED = 3.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
@@ -130,9 +127,7 @@ def _inverse(normal: Floats) -> Floats:
     return root.T @ root
 
 
-def adjust(
-    A: Floats, y: Floats, variance: Floats, group: Ints, max_blunder: Floats | None = None
-) -> Adjustment:
+def adjust(A: Floats, y: Floats, variance: Floats, group: Ints) -> Adjustment:
     """Solve all equations and find which contradict the others.
 
     Parameters
@@ -141,9 +136,6 @@ def adjust(
         As for `fit`.
     group : ndarray of int, shape (m,)
         Equations of one measurement share a number: if one is to blame, all are left out.
-    max_blunder : ndarray, shape (m,), optional
-        How far each can be wrong at most: an equation that would need more to explain a
-        contradiction is not to blame.
     """
     m = y.shape[0]
     is_outlier = np.zeros(m, dtype=np.bool_)
@@ -156,10 +148,6 @@ def adjust(
             break
         worst = int(np.argmax(np.abs(t)))
         suspects = _equally_likely(A, solved, widened, t, worst)
-        if max_blunder is not None:
-            redundancy = np.maximum(1.0 - solved.leverage_var / widened, _REDUNDANT)
-            suspects &= np.abs(solved.residuals) / redundancy <= max_blunder
-            suspects[worst] = True
         if np.count_nonzero(suspects) <= 1 or len(np.unique(group[suspects])) == 1:
             is_outlier |= group == group[worst]
         else:
@@ -167,7 +155,6 @@ def adjust(
             blunder = solved.residuals[suspects] / redundancy[suspects]
             widened[suspects] += blunder**2
             is_ambiguous |= suspects
-    is_outlier = _readmit(A, y, widened, group, is_outlier)
     solved = fit(A, y, widened, ~is_outlier)
     redundancy = np.where(is_outlier, 0.0, 1.0 - solved.leverage_var / widened)
     redundancy[redundancy < _REDUNDANT] = 0.0
@@ -205,20 +192,6 @@ def _equally_likely(A: Floats, solved: Fit, variance: Floats, t: Floats, worst: 
     is_likely &= (worst_without <= CRITICAL) | (np.abs(correlation) > 1.0 - 1e-9)
     is_likely[worst] = True
     return is_likely
-
-
-def _readmit(A: Floats, y: Floats, variance: Floats, group: Ints, is_outlier: Bools) -> Bools:
-    """Readmit equations that fit the others once the real blunders are gone."""
-    if not np.any(is_outlier):
-        return is_outlier
-    solved = fit(A, y, variance, ~is_outlier)
-    predicted = np.abs(solved.residuals) / np.sqrt(variance + solved.leverage_var)
-    kept = is_outlier.copy()
-    for number in np.unique(group[is_outlier]):
-        rows = group == number
-        if float(np.max(predicted[rows])) < _READMITTED:
-            kept[rows] = False
-    return kept
 
 
 def _final_z(A: Floats, y: Floats, variance: Floats, solved: Fit, is_outlier: Bools) -> Floats:

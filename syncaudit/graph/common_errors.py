@@ -7,7 +7,7 @@ they are propagated through the same weighted least squares that solves the clip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,27 +19,17 @@ def common_errors(
 ) -> dict[str, float]:
     """Return the systematic part of the error of each clock of one clip, seconds.
 
-    Parameters
-    ----------
-    measurements : sequence of PairMeasurement
-        Of the clip; refused ones are ignored. Their systematic parts are taken as independent of
-        one another.
-    clock_of_source : mapping of str to str
-        Clock that stamps each source.
-    reference : str
-        Clock that reference time is read from.
-
-    Returns
-    -------
-    dict
-        By clock; without those that nothing ties to the reference.
+    Clocks that nothing ties to the reference, a clock, are left out, and refused measurements are
+    ignored. The systematic parts of these are taken as independent of one another.
     """
     ties = [
         (clock_of_source[pair.source], clock_of_source[pair.target], pair)
         for pair in measurements
         if pair.accepted and not pair.is_baseline_only and pair.offset_std_s is not None
     ]
-    tied = _tied([(source, target) for source, target, _ in ties], reference)
+    tied = {reference}
+    while more := {end for *ends, _ in ties if tied & {*ends} for end in ends} - tied:
+        tied |= more
     clocks = sorted(tied - {reference})
     if not clocks:
         return {}
@@ -55,11 +45,3 @@ def common_errors(
     share = std_s.min() / std_s
     solve = np.linalg.pinv(rows * share[:, None]) * share
     return dict(zip(clocks, np.sqrt(solve**2 @ systematic_s**2).tolist(), strict=True))
-
-
-def _tied(ties: Iterable[tuple[str, str]], reference: str) -> set[str]:
-    """Return the clocks that measurements tie to the reference, including itself."""
-    pairs, tied = list(ties), {reference}
-    while more := {clock for ends in pairs if tied & set(ends) for clock in ends} - tied:
-        tied |= more
-    return tied

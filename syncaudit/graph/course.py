@@ -191,14 +191,8 @@ def find_step(readings: Readings, steps: Collection[int]) -> int | None:
 
     The likelihood with a step is that without, times the ratio for a shock of normal size in that
     gap, which the smoother gives for every gap at once; both are averaged over the strength of the
-    clock's wander.
-
-    Parameters
-    ----------
-    readings : Readings
-        With outlying clips given less weight.
-    steps : collection of int
-        Readings that a step is known to follow.
+    clock's wander. Outlying clips have less weight in `readings`; a step is known to follow those
+    in `steps`.
     """
     gaps = _gaps(readings, steps)
     if not gaps.size:

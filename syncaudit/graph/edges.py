@@ -24,6 +24,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import PairMeasurement, nanoseconds
 
@@ -331,11 +333,9 @@ def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:
     for key, parallel in between.items():
         if len({round(edge.source_s, 3) for edge in parallel}) < 3:
             continue
-        weights = [edge.std_s**-2 for edge in parallel]
-        mean = sum(w * e.source_s for w, e in zip(weights, parallel, strict=True)) / sum(weights)
-        information = sum(
-            w * (e.source_s - mean) ** 2 for w, e in zip(weights, parallel, strict=True)
-        )
+        at_s, std_s = np.array([(edge.source_s, edge.std_s) for edge in parallel]).T
+        since_s = at_s - np.average(at_s, weights=std_s**-2)
+        information = float(np.sum((since_s / std_s) ** 2))
         if information > 0.0 and 1e6 / math.sqrt(information) < _DRIFT_USEFUL_PPM:
             pairs.append(key)
     return pairs

@@ -80,14 +80,9 @@ def find_suspects(
     spread: Spread, tolerance_s: Floats, members: Sequence[int], reference: int
 ) -> list[int]:
     """Return the clocks surely outside their tolerance relative to the reference."""
-    suspects = []
-    for clock in members:
-        excess = (
-            np.abs(spread.offset_s[:, clock, reference]) - _SURE * spread.std_s[:, clock, reference]
-        )
-        if clock != reference and float(np.max(excess)) > tolerance_s[clock]:
-            suspects.append(clock)
-    return suspects
+    offset, std = spread.offset_s[:, :, reference], spread.std_s[:, :, reference]
+    is_outside = np.max(np.abs(offset) - _SURE * std, axis=0) > tolerance_s
+    return [clock for clock in members if clock != reference and is_outside[clock]]
 
 
 def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
@@ -132,19 +127,11 @@ def estimate_of(
     """Express one clock relative to the reference: ``C_r^-1 . C_c`` as an offset at `at_ns`."""
     name = graph.clocks[clock]
     n_measurements = network.support[clock]
-    if reference is None or graph.component[clock] != graph.component[reference]:
+    is_measured = n_measurements > 0 or any(edge.source == clock for edge in graph.edges)
+    if clock == reference and is_measured:
+        return ClockEstimate.of_reference(name, n_measurements)
+    if reference in (None, clock) or graph.component[clock] != graph.component[reference]:
         return ClockEstimate(clock=name, is_observable=False, n_measurements=n_measurements)
-    if clock == reference:
-        is_measured = n_measurements > 0 or any(edge.source == clock for edge in graph.edges)
-        return ClockEstimate(
-            clock=name,
-            is_observable=is_measured,
-            offset_s=0.0 if is_measured else None,
-            offset_std_s=0.0 if is_measured else None,
-            drift_ppm=0.0 if is_measured else None,
-            drift_std_ppm=0.0 if is_measured else None,
-            n_measurements=n_measurements,
-        )
     n = len(graph.clocks)
     has_drift = graph.drift_group[clock] == graph.drift_group[reference]
     rate_c = 1.0 + 1e-6 * network.drift_ppm[clock] if has_drift else 1.0

@@ -32,32 +32,30 @@ def find_loops(
     is_trusted : callable
         Whether the solution uses the edge.
     """
-    parents, in_tree = _tree(len(clocks), edges, is_trusted)
-    position = {id(edge): k for k, edge in enumerate(edges)}
+    routes, above = _tree(len(clocks), edges, is_trusted)
+    in_tree = {edge.index for edge in above.values()}
     loops: list[LoopClosure] = []
     for edge in edges:
-        if position[id(edge)] in in_tree:
+        if edge.index in in_tree:
             continue
-        up, down = _paths(edge.source, edge.target, parents)
+        ends = routes[edge.source], routes[edge.target]
+        top = sum(a == b for a, b in zip(*ends, strict=False)) - 1
+        behind, ahead = (route[top:][::-1] for route in ends)
         # From the source along the edge to the target, and back through the tree.
         closure_s = misclosure(edge)
         variance = edge.std_s**2
         members = [edge.index]
-        for sign, steps in ((-1.0, up), (1.0, down)):
-            for node, k in steps:
-                forward = 1.0 if edges[k].source == node else -1.0
-                closure_s += sign * forward * misclosure(edges[k])
-                variance += edges[k].std_s ** 2
-                members.append(edges[k].index)
-        ahead = [edge.target, *(_next(edges[k], node) for node, k in down)]
-        behind = [edge.source, *(_next(edges[k], node) for node, k in up)]
+        for sign, path in ((-1.0, behind), (1.0, ahead)):
+            for node in path[:-1]:
+                step = above[node]
+                forward = 1.0 if step.source == node else -1.0
+                closure_s += sign * forward * misclosure(step)
+                variance += step.std_s**2
+                members.append(step.index)
         around = [edge.source, *(i for i in ahead if i != edge.source), *behind[-2:0:-1]]
-        names = tuple(clocks[i] for i in around)
-        if edge.is_loop:
-            names = (clocks[edge.source],)
         loops.append(
             LoopClosure(
-                clocks=names,
+                clocks=tuple(clocks[i] for i in around),
                 closure_s=closure_s,
                 closure_std_s=math.sqrt(variance),
                 measurements=tuple(members),
@@ -77,69 +75,30 @@ def blocks_of(loops: Sequence[LoopClosure]) -> dict[int, int]:
     return {index: block[index] for _, index in pairs}
 
 
-_Parents = list[tuple[int, int, int] | None]  # parent, edge to it, depth
-
-
-def _next(edge: Edge, node: int) -> int:
-    return edge.target if edge.source == node else edge.source
+_Way = tuple[int, list[int], Edge | None]  # a clock, the route to the one before, the edge
 
 
 def _tree(
     n: int, edges: Sequence[Edge], is_trusted: Callable[[Edge], bool]
-) -> tuple[_Parents, set[int]]:
-    adjacent: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for trusted in (True, False):
-        for k, edge in enumerate(edges):
-            if not edge.is_loop and is_trusted(edge) is trusted:
-                adjacent[edge.source].append((edge.target, k))
-                adjacent[edge.target].append((edge.source, k))
-    trusted_edges = {k for k, edge in enumerate(edges) if is_trusted(edge)}
-    parents: _Parents = [None] * n
-    in_tree: set[int] = set()
-    order = sorted(range(n), key=lambda i: -len({there for there, _ in adjacent[i]}))
-    for start in order:
-        if parents[start] is not None:
-            continue
-        parents[start] = (start, -1, 0)
+) -> tuple[dict[int, list[int]], dict[int, Edge]]:
+    """Return the clocks from a root to each clock, and the last edge of that route."""
+    touching: list[list[tuple[int, Edge]]] = [[] for _ in range(n)]
+    for edge in edges:
+        if not edge.is_loop:
+            touching[edge.source].append((edge.target, edge))
+            touching[edge.target].append((edge.source, edge))
+    routes: dict[int, list[int]] = {}
+    above: dict[int, Edge] = {}
+    for root in sorted(range(n), key=lambda i: -len({there for there, _ in touching[i]})):
         # A second queue holds the blamed edges until the trusted ones reach no further.
-        queue, later = deque([start]), deque[tuple[int, int, int]]()
+        queue, later = deque[_Way]([(root, [], None)]), deque[_Way]()
         while queue or later:
-            if not queue:
-                here, there, k = later.popleft()
-                if parents[there] is None:
-                    parents[there] = (here, k, _depth(parents, here) + 1)
-                    in_tree.add(k)
-                    queue.append(there)
+            node, route, last = (queue or later).popleft()
+            if node in routes:
                 continue
-            here = queue.popleft()
-            for there, k in adjacent[here]:
-                if parents[there] is not None:
-                    continue
-                if k not in trusted_edges:
-                    later.append((here, there, k))
-                    continue
-                parents[there] = (here, k, _depth(parents, here) + 1)
-                in_tree.add(k)
-                queue.append(there)
-    return parents, in_tree
-
-
-def _depth(parents: _Parents, node: int) -> int:
-    entry = parents[node]
-    return 0 if entry is None else entry[2]
-
-
-def _paths(
-    source: int, target: int, parents: _Parents
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return (node, edge upwards) from both ends to where their branches meet."""
-    ends = [source, target]
-    paths: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-    while ends[0] != ends[1]:
-        deeper = 0 if _depth(parents, ends[0]) >= _depth(parents, ends[1]) else 1
-        entry = parents[ends[deeper]]
-        if entry is None:
-            break
-        paths[deeper].append((ends[deeper], entry[1]))
-        ends[deeper] = entry[0]
-    return paths
+            routes[node] = [*route, node]
+            if last is not None:
+                above[node] = last
+            for there, edge in touching[node]:
+                (queue if is_trusted(edge) else later).append((there, routes[node], edge))
+    return routes, above

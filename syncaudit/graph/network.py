@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,8 +18,8 @@ from syncaudit.model.arrays import Floats
 
 # Weight reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
-# No oscillator drifts more, and no drift measurement is wrong by more.
-_MAX_DRIFT_PPM = 2e4
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class _Equations:
@@ -34,22 +36,17 @@ class _Equations:
     """
 
     def __init__(self, graph: Graph, edges: Sequence[Edge], stepped: SteppedClocks) -> None:
-        n = len(graph.clocks)
         self.graph = graph
         self.edges = edges
         self.steps, self.suspects = stepped.steps, stepped.suspects
         # The first clock of each component (group) carries no unknown: that is the gauge.
         self.x_column = self._columns(graph.component, 0)
-        self.d_column = self._columns(
-            graph.drift_group, max(self.x_column.values(), default=-1) + 1
-        )
-        k = len(self.x_column) + len(self.d_column)
-        self.n = n
+        self.d_column = self._columns(graph.drift_group, len(self.x_column))
         rows = [(edge, False) for edge in edges]
         rows += [(edge, True) for edge in edges if edge.drift_ppm is not None]
         self.rows = rows
         self.row_of = {(edge.index, is_drift): r for r, (edge, is_drift) in enumerate(rows)}
-        self.A = np.zeros((len(rows), k))
+        self.A = np.zeros((len(rows), len(self.x_column) + len(self.d_column)))
         self.y = np.zeros(len(rows))
         self.variance = np.ones(len(rows))
         for r, (edge, is_drift) in enumerate(rows):
@@ -69,8 +66,8 @@ class _Equations:
 
     @staticmethod
     def _columns(group: Sequence[int], start: int) -> dict[int, int]:
-        free = [i for i, first in enumerate(group) if i != first]
-        return {i: start + k for k, i in enumerate(free)}
+        free = (i for i, first in enumerate(group) if i != first)
+        return {i: k for k, i in enumerate(free, start)}
 
     def _add(self, row: int, columns: Mapping[int, int], clock: int, value: float) -> None:
         if clock in columns:
@@ -100,8 +97,7 @@ class _Equations:
     def adjust(self) -> Adjustment:
         """Solve the equations and blame contradictions."""
         group = np.array([edge.index for edge, _ in self.rows], dtype=np.int64)
-        limit = np.array([_MAX_DRIFT_PPM if is_drift else np.inf for _, is_drift in self.rows])
-        return adjust(self.A, self.y, self.variance, group, limit)
+        return adjust(self.A, self.y, self.variance, group)
 
     def outliers(self, solved: Adjustment) -> set[int]:
         """Return the indices of the measurements that are left out."""
@@ -124,29 +120,17 @@ class _Equations:
     def inflated(self, solved: Adjustment, blocks: Mapping[int, int]) -> Floats:
         """Widen the variances of a block whose residuals are larger than stated."""
         variance = solved.variance.copy()
-        sums: dict[tuple[int, bool], list[float]] = {}
-        keys = [
-            (blocks[edge.index], is_drift) if edge.index in blocks else None
-            for edge, is_drift in self.rows
-        ]
+        keys = [(blocks.get(edge.index), is_drift) for edge, is_drift in self.rows]
+        sums = _sums(solved, keys)
         for r, key in enumerate(keys):
-            if key is not None and not solved.is_outlier[r]:
-                total = sums.setdefault(key, [0.0, 0.0])
-                total[0] += solved.fit.residuals[r] ** 2 / variance[r]
-                total[1] += solved.redundancy[r]
-        for r, key in enumerate(keys):
-            if key is not None and key in sums and sums[key][1] > 0.5:
+            if key[0] is not None and key in sums and sums[key][1] > 0.5:
                 variance[r] *= max(1.0, sums[key][0] / sums[key][1])
         return variance
 
     def full(self, x: Floats, covariance: Floats) -> tuple[Floats, Floats, Floats]:
         """Put back zeros for the unknowns that the gauge removed."""
-        n = self.n
-        place = np.zeros(len(self.x_column) + len(self.d_column), dtype=np.int64)
-        for clock, column in self.x_column.items():
-            place[column] = clock
-        for clock, column in self.d_column.items():
-            place[column] = n + clock
+        n = len(self.graph.clocks)
+        place = np.array([*self.x_column, *(n + clock for clock in self.d_column)], dtype=np.int64)
         values = np.zeros(2 * n)
         values[place] = x
         wide = np.zeros((2 * n, 2 * n))
@@ -175,13 +159,19 @@ class _Equations:
 
     def chi2(self, solved: Adjustment) -> tuple[tuple[int, float, float], ...]:
         """Return component, weighted sum of squares and degrees of freedom of each component."""
-        sums: dict[int, list[float]] = {}
-        for r, (edge, _) in enumerate(self.rows):
-            if not solved.is_outlier[r]:
-                total = sums.setdefault(self.graph.component[edge.source], [0.0, 0.0])
-                total[0] += float(solved.fit.residuals[r] ** 2 / solved.variance[r])
-                total[1] += float(solved.redundancy[r])
+        sums = _sums(solved, [self.graph.component[edge.source] for edge, _ in self.rows])
         return tuple((component, a, b) for component, (a, b) in sums.items())
+
+
+def _sums(solved: Adjustment, keys: Sequence[_Key]) -> dict[_Key, list[float]]:
+    """Return the weighted sum of squares, and the degrees of freedom, of the rows of each key."""
+    sums: dict[_Key, list[float]] = {}
+    for r, key in enumerate(keys):
+        if not solved.is_outlier[r]:
+            total = sums.setdefault(key, [0.0, 0.0])
+            total[0] += float(solved.fit.residuals[r] ** 2 / solved.variance[r])
+            total[1] += float(solved.redundancy[r])
+    return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -204,27 +194,20 @@ class Network:
 def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float = 0.0) -> Network:
     """Return corrections, residuals and loops of a graph.
 
-    Parameters
-    ----------
-    graph : Graph
-        Clocks and edges.
-    trust : sequence of tuple
-        Sort key of each clock; the smallest is the most trusted.
-    span_s : float
-        Length of the clip; 0 if not known.
+    `trust`: sort key of each clock; the smallest is the most trusted. `span_s`: length of the clip;
+    0 if not known.
     """
     between = [edge for edge in graph.edges if not edge.is_loop]
-    stepped = attribute_steps(between, trust.__getitem__, span_s)
-    equations = _Equations(graph, between, stepped)
-    solved = equations.adjust()
-    outliers = equations.outliers(solved)
-    if outliers and stepped.steps:
+    outliers: set[int] = set()
+    for _ in range(2):
         # A step seen only by a blamed measurement is no longer supported.
-        rest = [e for e in between if e.index not in outliers]
+        rest = [edge for edge in between if edge.index not in outliers]
         stepped = attribute_steps(rest, trust.__getitem__, span_s)
         equations = _Equations(graph, between, stepped)
         solved = equations.adjust()
         outliers = equations.outliers(solved)
+        if not outliers or not stepped.steps:
+            break
     loops = find_loops(
         graph.clocks,
         graph.edges,
@@ -235,11 +218,8 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float 
     inflated = equations.inflated(solved, blocks)
     final = fit(equations.A, equations.y, inflated, ~solved.is_outlier)
     x, drift, covariance = equations.full(solved.fit.x, final.covariance)
-    support = [0] * len(graph.clocks)
-    for edge in between:
-        if edge.index not in outliers:
-            support[edge.source] += 1
-            support[edge.target] += 1
+    used = [edge for edge in between if edge.index not in outliers]
+    support = Counter(end for edge in used for end in (edge.source, edge.target))
     return Network(
         x_s=x,
         drift_ppm=drift,
@@ -250,7 +230,7 @@ def solve_network(graph: Graph, trust: Sequence[tuple[int, ...]], span_s: float 
             for edge in graph.edges
         ),
         loops=loops,
-        support=tuple(support),
+        support=tuple(support[clock] for clock in range(len(graph.clocks))),
         chi2=equations.chi2(solved),
     )
 

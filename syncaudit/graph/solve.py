@@ -10,6 +10,7 @@ reference is an exact change of coordinates afterwards (`gauge`).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -86,10 +87,7 @@ def solve_clocks(
     if not measurements:
         return _unmeasured(dict.fromkeys(clock_of_source.values()), stated, at_ns)
     graph = build_graph(measurements, clock_of_source, at_ns)
-    n_used = [0] * len(graph.clocks)
-    for edge in graph.edges:
-        n_used[edge.source] += 1
-        n_used[edge.target] += 1
+    n_used = Counter(end for edge in graph.edges for end in (edge.source, edge.target))
     rank = {name: k for k, name in enumerate(preference)}
     by_name = {name: k for k, name in enumerate(sorted(graph.clocks))}
     trust = [
@@ -178,7 +176,7 @@ def _stated(reference: str | None, clock_of_source: Mapping[str, str]) -> str | 
     )
 
 
-def _components(graph: Graph, n_used: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+def _components(graph: Graph, n_used: Mapping[int, int]) -> tuple[tuple[str, ...], ...]:
     members: dict[int, list[int]] = {}
     for i, component in enumerate(graph.component):
         members.setdefault(component, []).append(i)

@@ -43,14 +43,11 @@ class Belief:
         Posterior probability of each.
     smoothed : Smoothed
         Estimates of each.
-    minus_2ll : float
-        Of all together.
     """
 
     noise: Noise
     share: Floats
     smoothed: Smoothed
-    minus_2ll: float
 
     def mixed(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation over the candidates, the last axis of both."""
@@ -75,21 +72,9 @@ def _product(offsets: Floats, rates: Floats, scales: Floats) -> Noise:
 
 
 def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Belief:
-    """Weight the candidates and smooth with those that count.
-
-    Parameters
-    ----------
-    readings : Readings
-        Of one clock.
-    steps : collection of int
-        Readings that a step follows.
-    among : Noise
-        Candidates.
-    """
+    """Weight candidates and smooth with those that count; parameters as for `weigh`."""
     cost = weigh(readings, among, steps) + _prior_cost(among, readings)
-    lowest = float(cost.min())
-    share = np.exp(-0.5 * (cost - lowest))
-    minus_2ll = lowest - 2.0 * float(np.log(share.sum()))
+    share = np.exp(-0.5 * (cost - cost.min()))
     order = np.argsort(-share)
     sums = np.cumsum(share[order]) / share.sum()
     which = np.sort(order[: int(np.searchsorted(sums, 1.0 - _NEGLIGIBLE)) + 1])
@@ -98,7 +83,6 @@ def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Beli
         noise=noise,
         share=share[which] / share[which].sum(),
         smoothed=smooth(readings, noise, steps),
-        minus_2ll=minus_2ll,
     )
 
 

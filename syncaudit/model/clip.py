@@ -255,6 +255,16 @@ class Clip:
     about: Mapping[str, str] = field(default_factory=dict)
     base_uri: str = ""
 
+    @property
+    def clocks(self) -> dict[str, str]:
+        """Clock of every source."""
+        return {name: clock_of(name, spec) for name, spec in self.sources.items()}
+
+    @property
+    def intended_s(self) -> dict[str, float]:
+        """Intended offset of every source."""
+        return {name: spec.expected_offset_s for name, spec in self.sources.items()}
+
 
 def clock_of(name: str, spec: SourceSpec) -> str:
     """Return the clock that stamps source `name`: the one it states, or its own.

@@ -51,6 +51,19 @@ class ClockEstimate:
     is_step_past: bool = False
     n_measurements: int = 0
 
+    @classmethod
+    def of_reference(cls, clock: str, n_measurements: int) -> ClockEstimate:
+        """Return the estimate of the reference itself."""
+        return cls(
+            clock=clock,
+            is_observable=True,
+            offset_s=0.0,
+            offset_std_s=0.0,
+            drift_ppm=0.0,
+            drift_std_ppm=0.0,
+            n_measurements=n_measurements,
+        )
+
     def clock_map(self, at_ns: int) -> ClockMap:
         """Return the map of the clock's timestamps; the identity if it is not observable.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from syncaudit.model.arrays import Floats, Ints
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
@@ -103,3 +103,14 @@ def stamps_of_seconds(times_s: ArrayLike) -> Ints:
 def spans_too_long(time_ns: Ints) -> bool:
     """Return whether timestamps lie more than 30 days apart: such ones cannot place anything."""
     return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
+
+
+def near_stamps(time_ns: Ints) -> tuple[int, Bools]:
+    """Return the middle timestamp by time, and which are within 30 days of it, shape (n,).
+
+    As an epoch it is safe even if single timestamps are absurd; 0 where there is none.
+    """
+    middle = time_ns.size // 2
+    epoch_ns = int(np.partition(time_ns, middle)[middle]) if time_ns.size else 0
+    distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
+    return epoch_ns, distance_s < MAX_SPAN_S

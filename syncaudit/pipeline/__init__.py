@@ -1,6 +1,5 @@
 """From one clip to its verdict: the only place that knows every step."""
 
-from syncaudit.model import ClipEvidence
 from syncaudit.pipeline.alignment import measure_tier
 from syncaudit.pipeline.camera_evidence import find_flashes, find_flashes_by_scan
 from syncaudit.pipeline.conclude import conclude
@@ -11,7 +10,6 @@ from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
 
 __all__ = [
-    "ClipEvidence",
     "DataSet",
     "Examination",
     "ReadClip",

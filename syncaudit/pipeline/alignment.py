@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -108,26 +109,17 @@ def _judge(
     if isinstance(result, AlignmentError):
         return result
     found = measure_tier(result.phones, _stream(utterance), name="the alignment")
-    judged = _weigh(result, found, utterance)
-    if isinstance(judged, AlignmentError):
-        return judged
-    is_verified, why = judged
-    return JudgedAlignment(alignment=result, measurement=found, is_verified=is_verified, why=why)
-
-
-def _weigh(
-    result: Alignment, found: PairMeasurement, utterance: Utterance
-) -> tuple[bool, str] | AlignmentError:
-    """Return whether anything confirms an alignment, and what, or why nothing can."""
+    judged = partial(JudgedAlignment, alignment=result, measurement=found)
     by = f"{utterance.name}: the alignment by {result.aligner}"
     if found.accepted:
         offset_s, std_s = found.offset_s or 0.0, found.offset_std_s or 0.0
         off = f"{word_measure(offset_s, std_s)} off"
         if abs(offset_s) > _LIMIT_S + 2.0 * std_s or abs(found.step_s or 0.0) > _LIMIT_S:
             return AlignmentError(f"{by} is {off} the audio, more than {1e3 * _LIMIT_S:.0f} ms")
-        return True, f"measured against the audio: {off}"
+        return judged(is_verified=True, why=f"measured against the audio: {off}")
     if result.has_own_score:
-        return True, f"its own score indicates that the text fits (not measured: {found.why})"
+        why = f"its own score indicates that the text fits (not measured: {found.why})"
+        return judged(is_verified=True, why=why)
     if utterance.duration_s >= _TELLING_S:
         return AlignmentError(f"{by} does not fit the audio: {found.why}")
     # A short alignment without a score is compared with that of the aligner that has one.
@@ -141,8 +133,9 @@ def _weigh(
             f"{1e3 * apart_s:.0f} ms apart"
         )
     if apart_s is not None and apart_s <= _SAME_S:
-        return True, f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it"
-    return False, f"nothing confirms it: {found.why}"
+        why = f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it"
+        return judged(is_verified=True, why=why)
+    return judged(is_verified=False, why=f"nothing confirms it: {found.why}")
 
 
 def _apart(first: Alignment, second: Alignment) -> float | None:

@@ -77,8 +77,9 @@ def detect_in_frames(
         with stages.timed("detect"):
             _keep_rotation(rotation, part)
             _keep_flashes(stream, flash.finish(), part)
-            if frame is not None:
-                _keep_frame(frame, part)
+            motion = None if frame is None else frame.finish()
+            if motion is not None and motion.start_s.size >= MIN_INCREMENTS:
+                part.image_motions[motion.source] = motion
     return part, look
 
 
@@ -150,12 +151,6 @@ def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
     rotation = detector.finish()
     if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
         evidence.rotations[rotation.source] = rotation
-
-
-def _keep_frame(detector: ImageMotionDetector, evidence: ClipEvidence) -> None:
-    frame = detector.finish()
-    if frame is not None and frame.start_s.size >= MIN_INCREMENTS:
-        evidence.image_motions[frame.source] = frame
 
 
 def _keep_flashes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 from syncaudit.graph import solve_clocks
@@ -15,7 +14,6 @@ from syncaudit.model import (
     CommonOffsets,
     PairMeasurement,
     TranscriptSpec,
-    clock_of,
 )
 from syncaudit.policy import Case, Policy, judge
 
@@ -55,7 +53,7 @@ def solve_record(
     common: CommonOffsets | None = None,
 ) -> ClockSolution:
     """Return the clocks of a clip, relative to the clip's reference or another one."""
-    clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+    clocks = clip.clocks
     reference = clip.reference if reference is None else reference
     if not record.measurements:  # no clock needs to be preferred
         return solve_clocks((), clocks, at_ns=record.at_ns, tolerance_s={}, reference=reference)
@@ -67,7 +65,7 @@ def solve_record(
         reference=reference,
         preference=_preference(clip, policy, common),
         span_s=record.span_s,
-        expected_offset_s=_expected_offsets(clip),
+        expected_offset_s=clip.intended_s,
         followers=set(clocks.values()) - lasting_clocks(clip),
         usual_offset_s=None if common is None else common.offset_s,
     )
@@ -101,14 +99,11 @@ def mark_baseline_only(record: ClipRecord, policy: Policy) -> tuple[PairMeasurem
     )
 
 
-def _expected_offsets(clip: Clip) -> Mapping[str, float]:
-    return {name: spec.expected_offset_s for name, spec in clip.sources.items()}
-
-
 def lasting_clocks(clip: Clip) -> set[str]:
     """Return the clocks that stamp more than transcripts, which are made for one clip each."""
+    sources = clip.sources
     return {
-        clock_of(name, spec)
-        for name, spec in clip.sources.items()
-        if not isinstance(spec, TranscriptSpec)
+        clock
+        for name, clock in clip.clocks.items()
+        if not isinstance(sources[name], TranscriptSpec)
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -25,7 +25,6 @@ from syncaudit.model import (
     CommonOffsets,
     DataSetClocks,
     PairMeasurement,
-    clock_of,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
 from syncaudit.policy import Policy, is_outside, is_undecided
@@ -36,21 +35,9 @@ MAX_DIFFERING = 1000
 MIN_RECORDINGS = 4
 
 
-@dataclass(slots=True)
-class _PairOffsets:
-    """Measurements by clips, given by number, of two clocks: offsets from first to second."""
-
-    clips: list[int] = field(default_factory=list)
-    offsets_s: list[float] = field(default_factory=list)
-    stds_s: list[float] = field(default_factory=list)
-    systematic_s: list[float] = field(default_factory=list)
-
-    def add(self, clip: int, offset_s: float, std_s: float, systematic_s: float) -> None:
-        """Add one clip's measurement."""
-        self.clips.append(clip)
-        self.offsets_s.append(offset_s)
-        self.stds_s.append(std_s)
-        self.systematic_s.append(systematic_s)
+# Measurements of two clocks: number of the clip, offset from first to second, its standard error,
+# and the systematic part of that.
+_PairOffsets = list[tuple[int, float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +68,7 @@ class DataSet:
         self._lasting: set[str] = set()
         self._tolerance_s: dict[str, float] = {}
         self._preference: dict[str, int] = {}
-        self._pairs: defaultdict[tuple[str, str], _PairOffsets] = defaultdict(_PairOffsets)
+        self._pairs: defaultdict[tuple[str, str], _PairOffsets] = defaultdict(list)
 
     def add(self, clip: Clip, measurements: Sequence[PairMeasurement]) -> None:
         """Add one clip and what was measured on it.
@@ -92,7 +79,7 @@ class DataSet:
         number = len(self._clip_ids)
         self._clip_ids.append(clip.clip_id)
         self._recordings.append(clip.recording_id)
-        clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+        clocks = clip.clocks
         self._references.add(clocks.get(clip.reference or "", clip.reference))
         for clock in set(clocks.values()):
             self._n_clips[clock] += 1
@@ -104,27 +91,24 @@ class DataSet:
             self._tolerance_s[clock] = min(limit_s, self._tolerance_s.get(clock, limit_s))
         for rank, clock in enumerate(self._policy.clock_preference(clip)):
             self._preference[clock] = min(rank, self._preference.get(clock, rank))
-        for ends, (offset_s, std_s, systematic_s) in self._sharpest(
-            clip, clocks, measurements
-        ).items():
-            self._pairs[ends].add(number, offset_s, std_s, systematic_s)
+        for ends, figures in self._sharpest(clip, clocks, measurements).items():
+            self._pairs[ends].append((number, *figures))
 
     def _sharpest(
         self, clip: Clip, clocks: Mapping[str, str], measurements: Sequence[PairMeasurement]
     ) -> dict[tuple[str, str], tuple[float, float, float]]:
         """Return the most precise measurement of each two clocks: offset, error, systematic."""
         found: dict[tuple[str, str], tuple[float, float, float]] = {}
+        intended_s = clip.intended_s
         for pair in measurements:
             source, target = clocks[pair.source], clocks[pair.target]
             is_asked = self._policy.is_baseline_only(pair)
             if not pair.accepted or is_asked or pair.step_s is not None:
                 continue
-            intended_s = (
-                clip.sources[pair.source].expected_offset_s
-                - clip.sources[pair.target].expected_offset_s
-            )
             # An accepted measurement has both.
-            offset_s = cast("float", pair.offset_s) - intended_s
+            offset_s = cast("float", pair.offset_s) - (
+                intended_s[pair.source] - intended_s[pair.target]
+            )
             std_s = cast("float", pair.offset_std_s)
             # Clocks of different epochs have nothing in common.
             if source == target or abs(offset_s) > self._policy.max_offset_s:
@@ -180,7 +164,7 @@ class DataSet:
         """Return whether more recordings measured one of the clocks otherwise and disagreed."""
 
         def n_recordings(of: tuple[str, str]) -> int:
-            return len({self._recordings[clip] for clip in self._pairs[of].clips})
+            return len({self._recordings[clip] for clip, *_ in self._pairs[of]})
 
         others = [each for each in agreements if agreements[each] is None and {*each} & {*ends}]
         return max(map(n_recordings, others), default=0) > n_recordings(ends)
@@ -268,9 +252,10 @@ def _agreement(
     known, so it must neither be reported as scatter between them nor averaged away by users of
     the mean.
     """
-    offsets_s, stds_s = np.array(pair.offsets_s), np.array(pair.stds_s)
+    clips = [clip for clip, *_ in pair]
+    offsets_s, stds_s, systematic_s = np.array([figures for _, *figures in pair]).T
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, clip in enumerate(pair.clips):
+    for place, clip in enumerate(clips):
         places[recordings[clip]].append(place)
     if len(places) < MIN_RECORDINGS:
         return None
@@ -287,7 +272,7 @@ def _agreement(
     share = effects.share_of(offsets_s, stds_s)
     return _Agreement(
         effects=effects,
-        systematic_s=float(np.sqrt(np.mean(np.square(pair.systematic_s)))),
-        share=dict(zip(pair.clips, share.tolist(), strict=True)),
-        offset_s=dict(zip(pair.clips, pair.offsets_s, strict=True)),
+        systematic_s=float(np.sqrt(np.mean(np.square(systematic_s)))),
+        share=dict(zip(clips, share.tolist(), strict=True)),
+        offset_s=dict(zip(clips, offsets_s.tolist(), strict=True)),
     )

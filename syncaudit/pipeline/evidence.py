@@ -92,9 +92,7 @@ def find_evidence(
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
     with stages.timed("detect"):
-        evidence.pictures = audit_images(
-            looks, evidence.motion, evidence.rotations, evidence.image_motions
-        )
+        evidence.pictures = audit_images(looks, evidence)
     return evidence
 
 
@@ -131,7 +129,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
             evidence.add(part)
             if look is not None:
                 with stages.timed("detect"):
-                    evidence.pictures |= audit_images([look], {}, {}, {})
+                    evidence.pictures |= audit_images([look], evidence)
             continue
         with stages.timed("detect"):
             _detect(stream, evidence, leaving_out=("loudness",))

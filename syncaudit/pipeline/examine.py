@@ -195,11 +195,10 @@ def examine(
         extents=covered,
         conditions=conditions_of(evidence),
     )
-    intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:
         with stages.timed("estimate"), at_work_on("comparing sources"):
             measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-        undecided = cameras_to_track(evidence, measured, intended_s)
+        undecided = cameras_to_track(evidence, measured, clip.intended_s)
         if not undecided:
             break
         track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.luma import DecodeTally
 from syncaudit.detectors import ImageAuditor
-from syncaudit.model import (
-    Activity,
-    CameraStream,
-    ImageAudit,
-    ImageMotion,
-    Quantity,
-    RotationIncrements,
-)
+from syncaudit.model import ClipEvidence, ImageAudit, Quantity
 from syncaudit.pipeline.followed_motion import had_to_move
 
 # Motion by this much shifts the image of every camera on board by pixels.
@@ -36,61 +29,42 @@ class ImageAuditPass:
     wanted: NDArray[np.bool_] | None  # shape (n,): frames that were examined, unless all were
 
 
-def audit_images(
-    looks: Iterable[ImageAuditPass],
-    motion: Mapping[str, Mapping[Quantity, Activity]],
-    rotations: Mapping[str, RotationIncrements],
-    image_motions: Mapping[str, ImageMotion],
-) -> dict[str, ImageAudit]:
+def audit_images(looks: Iterable[ImageAuditPass], evidence: ClipEvidence) -> dict[str, ImageAudit]:
     """Return what is wrong with the frames of each camera.
 
     A still that neither begins nor ends within motion of its own is frozen if something else
     moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, or the vehicle
     rolled. A robot's cameras are not fixed to one body: there the joints must have moved so that
     this image had to (`had_to_move`). A camera that shows one image throughout may stand in a
-    laboratory: there only the speed of a vehicle counts. `motion`, `rotations` and `image_motions`
-    are what moved in all sources of the clip.
+    laboratory: there only the speed of a vehicle counts. `evidence` is of all sources of the clip.
     """
-    audits = {}
-    for look in looks:
-        stream = look.auditor.stream
+    return {look.auditor.stream.name: _audited(look, evidence) for look in looks}
 
-        def has_moved(first: int, last: int, is_all: bool, stream: CameraStream = stream) -> bool:
-            away_ns = round(AWAY_S * 1e9)
-            start_ns, stop_ns = (int(stream.time_ns[at]) for at in (first, last))
-            span_ns = (start_ns + away_ns, stop_ns - away_ns)
-            return span_ns[1] > span_ns[0] and any(
-                _movers(
-                    span_ns,
-                    motion,
-                    {name: each for name, each in rotations.items() if name != stream.name},
-                    image_motions.get(stream.name),
-                    is_all=is_all,
-                )
-            )
 
-        n_frames = stream.n_frames_container or stream.time_ns.size
-        audits[stream.name] = look.auditor.finish(
-            n_errors=look.tally.n_errors,
-            first_error=look.tally.first_error,
-            expected=np.arange(n_frames) if look.wanted is None else np.flatnonzero(look.wanted),
-            has_moved=has_moved,
-        )
-    return audits
+def _audited(look: ImageAuditPass, evidence: ClipEvidence) -> ImageAudit:
+    stream = look.auditor.stream
+
+    def has_moved(first: int, last: int, is_all: bool) -> bool:
+        away_ns = round(AWAY_S * 1e9)
+        start_ns, stop_ns = (int(stream.time_ns[at]) for at in (first, last))
+        span_ns = (start_ns + away_ns, stop_ns - away_ns)
+        moved = _movers(span_ns, evidence, stream.name, is_all=is_all)
+        return span_ns[1] > span_ns[0] and any(moved)
+
+    n_frames = stream.n_frames_container or stream.time_ns.size
+    return look.auditor.finish(
+        n_errors=look.tally.n_errors,
+        first_error=look.tally.first_error,
+        expected=np.arange(n_frames) if look.wanted is None else np.flatnonzero(look.wanted),
+        has_moved=has_moved,
+    )
 
 
 def _movers(
-    span_ns: tuple[int, int],
-    motion: Mapping[str, Mapping[Quantity, Activity]],
-    others: Mapping[str, RotationIncrements],
-    seen: ImageMotion | None,
-    *,
-    is_all: bool,
+    span_ns: tuple[int, int], evidence: ClipEvidence, camera: str, *, is_all: bool
 ) -> Iterator[bool]:
-    """Yield, for every other source, whether it moved within a span of timestamps.
-
-    `others`: of other cameras. `seen`: motion in this camera's frames, if a robot's.
-    """
+    """Yield, for every source but a camera, whether it moved within a span of timestamps."""
+    motion = evidence.motion
     for activities in motion.values():
         speed = activities.get(Quantity.SPEED)
         if speed is not None:
@@ -98,7 +72,7 @@ def _movers(
             yield rolled.size > 0 and float(np.median(np.abs(rolled))) >= ROLLING_M_S
     if is_all:
         return
-    if seen is not None:
+    if (seen := evidence.image_motions.get(camera)) is not None:
         joints = [each[Quantity.STATE] for each in motion.values() if Quantity.STATE in each]
         yield had_to_move(seen, joints, span_ns)
         return
@@ -107,9 +81,9 @@ def _movers(
         if rate is not None:
             inside = _within(rate.epoch_ns, rate.times_s, span_ns)
             yield _turned(rate.times_s[inside], rate.values[inside], np.median(rate.values, 0))
-    for turns in others.values():
+    for name, turns in evidence.rotations.items():
         inside = _within(turns.epoch_ns, turns.start_s, span_ns)
-        if inside.any():
+        if name != camera and inside.any():
             angle = np.cumsum(turns.angles_rad[inside], axis=0)
             noise = np.sqrt(np.sum(turns.std_rad[inside] ** 2, axis=0))
             yield bool(np.any(np.ptp(angle, axis=0) >= np.maximum(TURNED_RAD, 5.0 * noise)))

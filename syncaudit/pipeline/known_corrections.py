@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream, clock_of
+from syncaudit.model import Channel, Clip, ClockMap, SignalStream, Stream
 
 # 30 years: from unix time to any recorder's own start. No clock drifts by 1 %.
 _MOST_S = 1e9
@@ -83,8 +83,8 @@ def windows_before(
     found = dict.fromkeys(clip.sources, near_ns)
     if calibration is None:
         return found
-    for name, spec in clip.sources.items():
-        correction = _correction(name, clock_of(name, spec), calibration, clip)
+    for name, clock in clip.clocks.items():
+        correction = _correction(name, clock, calibration, clip)
         if correction is not None:
             found[name] = (correction.before(near_ns[0])[0], correction.before(near_ns[1])[1])
     return found
@@ -98,7 +98,7 @@ def _correction(
     None if the calibration covers neither.
     """
     sources = calibration["sources"]
-    peers = (each for each, spec in clip.sources.items() if clock_of(each, spec) == clock)
+    peers = (each for each, other in clip.clocks.items() if other == clock)
     known = next((sources[each] for each in (name, *peers) if each in sources), None)
     if known is None:
         return None
@@ -111,8 +111,5 @@ def _correction(
 
 def intended_s(clip: Clip, name: str, reference: object) -> float:
     """Return the intended offset of a source relative to a reference, where that is a source."""
-    own_s, reference_s = (
-        next((spec.expected_offset_s for each, spec in clip.sources.items() if each == which), 0.0)
-        for which in (name, reference)
-    )
-    return own_s - reference_s
+    own_s = clip.intended_s.get(name, 0.0)
+    return own_s - clip.intended_s.get(reference, 0.0) if isinstance(reference, str) else own_s

@@ -103,7 +103,8 @@ def _twins(clip: Clip, streams: Mapping[str, Stream]) -> tuple[Finding, ...]:
     by_size: dict[int, list[tuple[str, str]]] = {}
     for name, stream in streams.items():
         path = _main_file(stream)
-        if path is not None and (size := _size_known(stream) or _size_of_file(path)):
+        known = stream.files.n_bytes if isinstance(stream, CameraStream) else None
+        if path is not None and (size := known or _size_of_file(path)):
             by_size.setdefault(size, []).append((name, path))
     findings = []
     for files in by_size.values():
@@ -131,11 +132,6 @@ def _main_file(stream: Stream) -> str | None:
         paths = stream.files.paths
         return paths[len(paths) // 2] if paths else None
     return stream.uri if stream.uri and "://" not in stream.uri else None
-
-
-def _size_known(stream: Stream) -> int | None:
-    """Return the size in bytes of a stream's file if it is known from reading it."""
-    return stream.files.n_bytes if isinstance(stream, CameraStream) else None
 
 
 def _size_of_file(path: str) -> int:

@@ -18,7 +18,6 @@ from syncaudit.model import (
     ClockEstimate,
     ClockSolution,
     CommonOffsets,
-    clock_of,
 )
 from syncaudit.pipeline.conclude import (
     conclude,
@@ -67,7 +66,7 @@ def pool_clips(
     systematic = [
         common_errors(
             mark_baseline_only(records[k], policy),
-            {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
+            clips[k].clocks,
             reference,
         )
         for k in order
@@ -157,15 +156,7 @@ def _at_clip(
         if course.is_bracketed(k)
     }
     if estimates:
-        estimates[reference] = ClockEstimate(
-            clock=reference,
-            is_observable=True,
-            offset_s=0.0,
-            offset_std_s=0.0,
-            drift_ppm=0.0,
-            drift_std_ppm=0.0,
-            n_measurements=len(estimates),
-        )
+        estimates[reference] = ClockEstimate.of_reference(reference, len(estimates))
     return ClockSolution(
         reference=reference,
         is_reference_stated=verdict.reference == reference,

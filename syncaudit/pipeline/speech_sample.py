@@ -13,14 +13,12 @@ from syncaudit.formatting import word_correction
 from syncaudit.model import AudioStream, Clip, Interval, Tier, TranscriptStream
 from syncaudit.readers import read_source
 from syncaudit.report import TierRow, Utterance
+from syncaudit.speech.phonetics import is_silence
 
 MAX_UTTERANCE_S = 4.0
 MARGIN_S = 0.25
 # Pauses this long separate utterances.
 PAUSE_S = 0.25
-_PAUSE_LABELS = frozenset(
-    {"", "sil", "sp", "spn", "<sil>", "<eps>", "silence", "pau", "#", "h#", "_"}
-)
 
 
 def draw_utterances(
@@ -131,7 +129,7 @@ def _speaker(name: str) -> str:
 
 
 def _is_pause(interval: Interval) -> bool:
-    return interval.label.strip().lower() in _PAUSE_LABELS
+    return is_silence(interval.label) or interval.label.strip().lower() == "spn"  # spoken noise
 
 
 def _spans(tier: Tier) -> list[tuple[float, float]]:

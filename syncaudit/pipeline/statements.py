@@ -25,14 +25,8 @@ def contradicted_statements(
 ) -> Iterator[Finding]:
     """Yield a finding for every camera whose flashes contradict its exposure and line delay.
 
-    Only flashes are evidence: those that another source saw too, or that left bands of one height.
-
-    Parameters
-    ----------
-    evidence : ClipEvidence
-        With the flashes of the cameras.
-    measured : iterable of PairMeasurement
-        An accepted one of flashes has matched those of both sources, beyond chance.
+    Only flashes are evidence: those that another source saw too (an accepted measurement has
+    matched those of both, beyond chance), or that left bands of one height.
     """
     confirmed = {
         name

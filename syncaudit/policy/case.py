@@ -16,7 +16,6 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
     Verdict,
-    clock_of,
 )
 from syncaudit.policy.equivalence import QUARTZ_PPM, quantile
 from syncaudit.policy.limits import Limits, Policy
@@ -57,7 +56,7 @@ class Case:
         """Look up the manifest and policy entries of every source."""
         sources = self.clip.sources.items()
         derived = {
-            "clocks": {name: clock_of(name, spec) for name, spec in sources},
+            "clocks": self.clip.clocks,
             "kinds": {name: str(spec.kind) for name, spec in sources},
             "limits": {name: self.policy.limits(name, spec.kind) for name, spec in sources},
             "z": quantile(self.policy.confidence),

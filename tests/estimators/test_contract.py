@@ -13,7 +13,8 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from syncaudit.detectors import find_band_energies, find_clicks, find_loudness, spoken_tier
+from syncaudit.detectors import find_band_energies, spoken_tier
+from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.errors import UsageError
 from syncaudit.estimators import Estimator, all_estimators
 from syncaudit.model import (

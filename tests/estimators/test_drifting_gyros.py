@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_imu_imu
+from syncaudit.estimators.inertial import measure_imu_imu
 from testkit.moving_body import EPOCH_NS, Clock, Motion, imu, resting, shaking, z_of
 
 REACH_S = 0.3

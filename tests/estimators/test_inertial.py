@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_imu_imu
+from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.model import Quantity
 from testkit.moving_body import EPOCH_NS, TILTED, Bursts, Clock, Motion, imu, resting, shaking, z_of
 

@@ -52,7 +52,7 @@ def knocks(
 
 
 def measure(mic, imu, **options):
-    return estimate_knocks(find_loudness(mic), imu, source_clicks=find_clicks(mic), **options)
+    return estimate_knocks(find_loudness(mic), imu, clicks=find_clicks(mic), **options)
 
 
 # 0.3 m of sound path and a tenth of a 5 ms interval are claimed as systematic: 0.7 ms.
@@ -77,7 +77,7 @@ def test_works_without_picked_clicks():
 def test_swapping_negates():
     mic, imu = knocks(2, offset_s=0.3)
     one = measure(mic, imu)
-    two = estimate_knocks(imu, find_loudness(mic), target_clicks=find_clicks(mic))
+    two = estimate_knocks(imu, find_loudness(mic), clicks=find_clicks(mic))
     assert two.accepted
     assert two.offset_s == pytest.approx(-one.offset_s, abs=2e-4)
     assert (two.source, two.target) == ("imu", "mic")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.delay.null_test import (
+from syncaudit.estimators.delay.search import (
     ALLOWED,
     N_CHANCE,
     chance_height,

@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.detectors import find_band_energies, find_clicks, find_loudness, spoken_tier
-from syncaudit.estimators import (
-    estimate_knocks,
-    estimate_microphones,
-    measure_camera_state,
-    measure_can_imu,
-    measure_flashes,
-    measure_imu_imu,
-    measure_speech,
-    measure_states,
-)
+from syncaudit.detectors import find_band_energies, spoken_tier
+from syncaudit.detectors.sound import find_clicks, find_loudness
+from syncaudit.estimators import measure_speech
+from syncaudit.estimators.events import measure_flashes
+from syncaudit.estimators.inertial import measure_imu_imu
+from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.knocks.envelopes import correlate_envelopes
+from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import (
     Activity,
     AgreementCurve,
@@ -97,7 +95,7 @@ def test_knocks_correlate_at_their_offset(is_clear):
     )
     loudness, clicks = find_loudness(mic), find_clicks(mic)
     if is_clear:
-        pair = estimate_knocks(loudness, felt, source_clicks=clicks, max_offset_s=2.0)
+        pair = estimate_knocks(loudness, felt, clicks=clicks, max_offset_s=2.0)
     else:  # as on a bad road
         first = PairMeasurement.refused("mic", "imu", "knocks", EPOCH, "for a test")
         pair = correlate_envelopes(first, loudness, felt, 0.0, 2.0)

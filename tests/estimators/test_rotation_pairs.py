@@ -5,7 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, measure_yaw_camera
+from syncaudit.estimators.rotation.measure import (
+    measure_camera_camera,
+    measure_camera_gyro,
+    measure_yaw_camera,
+)
 from syncaudit.model import Activity, Quantity
 from testkit.measured_rotation import REACH_S
 from testkit.moving_body import Clock, camera, imu, shaking

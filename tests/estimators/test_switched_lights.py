@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_flashes
-from syncaudit.estimators.events import instants_of, match_events, period_of
+from syncaudit.estimators.events import instants_of, match_events, measure_flashes, period_of
 from testkit.event_rig import SPAN_S, Clock, switches
 
 CLOCK = Clock(offset_s=1.37, drift=3e-5)

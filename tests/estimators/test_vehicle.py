@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_can_imu, vehicle
+from syncaudit.estimators import vehicle
 from syncaudit.estimators.delay.fit import fit_delay
-from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
+from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S, measure_can_imu
 from syncaudit.model import Quantity
 from testkit.moving_body import EPOCH_NS, Clock, Drive
 from testkit.streams import activity

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syncaudit.model import Activity, PairMeasurement, Quantity
-from syncaudit.pipeline import ClipEvidence
+from syncaudit.model import Activity, ClipEvidence, PairMeasurement, Quantity
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.policy import load_policy
 from testkit.streams import activity

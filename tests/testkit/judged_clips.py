@@ -17,7 +17,6 @@ from syncaudit.model import (
     PairMeasurement,
     SourceSpec,
     StampAudit,
-    clock_of,
 )
 from syncaudit.policy import Case, Policy, judge, load_policy
 from testkit.measured_pairs import AT_NS, pair
@@ -54,7 +53,7 @@ def judge_measured(
     if solution is None:
         solution = solve_clocks(
             measurements,
-            {name: clock_of(name, spec) for name, spec in sources.items()},
+            clip.clocks,
             at_ns=AT_NS,
             tolerance_s=policy.clock_tolerances(clip),
             reference=reference,

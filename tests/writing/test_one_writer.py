@@ -18,7 +18,7 @@ SPARED = {
     "syncaudit/datasets/images.py": "in the folder of an import, which is claimed",
     "syncaudit/datasets/bags/unpacking.py": "unpacked bags, in a private temporary folder",
     "syncaudit/datasets/bags/recording.py": "in the folder of an import, which is claimed",
-    "syncaudit/speech/aligners/mfa/aligner.py": "input of a program, in a private temporary folder",
+    "syncaudit/speech/aligners/mfa.py": "input of a program, in a private temporary folder",
     "syncaudit/simulate/packet_faults.py": "a video within a folder of 'simulate', claimed",
     "syncaudit/cli/app.py": "the trace of a defect, beside the temporary files",
     "gui/syncaudit_gui/viewmodel/labels.py": "labels, appended to and never replaced",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from syncaudit.model import Clip, ClockMap, clock_of
+from syncaudit.model import Clip, ClockMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def shared_by_clock(
     `clip`: names the sources and their clocks. `known`: corrections by source, or by clock.
     `missing`: reasons why sources have no correction, where known.
     """
-    clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+    clocks = clip.clocks
     found: dict[str, SourceCorrection] = {}
     for name, clock in clocks.items():
         if name in known:

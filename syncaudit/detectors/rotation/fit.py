@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from syncaudit.detectors.rotation.heading import Heading
 from syncaudit.detectors.rotation.step import Gains, Step, Views
@@ -146,8 +147,13 @@ class Rays:
         return Rays(self.before[index], self.after[index], self.is_point[index], scale)
 
     def turned_by(self, angles: Floats) -> Views:
-        """Return both frames as seen from halfway through the given rotations."""
-        return Views.between(self.before, self.after, self.is_point, angles, self.scale)
+        """Return both frames as seen from exactly halfway through the given rotations, (m, 3)."""
+        half = Rotation.from_rotvec(0.5 * angles).as_matrix()
+        p, q = half.transpose(0, 2, 1) @ self.before, half @ self.after
+        px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
+        qx, qy = q[:, 0] / q[:, 2], q[:, 1] / q[:, 2]
+        x, y = 0.5 * (px + qx), 0.5 * (py + qy)
+        return Views(x, y, qx - px, qy - py, self.is_point, self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

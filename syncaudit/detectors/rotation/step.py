@@ -173,24 +173,7 @@ class Views:
     dx: Floats
     dy: Floats
     is_point: Bools
-    scale: Floats | None = None
-
-    @classmethod
-    def between(
-        cls,
-        before: Floats,
-        after: Floats,
-        is_point: Bools,
-        angles: Floats,
-        scale: Floats | None = None,
-    ) -> Views:
-        """Rotate the rays of both frames, shape (m, 3, n), into the halfway orientation."""
-        half = _rotation_matrices(0.5 * angles)
-        p, q = half.transpose(0, 2, 1) @ before, half @ after
-        px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
-        qx, qy = q[:, 0] / q[:, 2], q[:, 1] / q[:, 2]
-        x, y = 0.5 * (px + qx), 0.5 * (py + qy)
-        return cls(x=x, y=y, dx=qx - px, dy=qy - py, is_point=is_point, scale=scale)
+    scale: Floats | None
 
     def lines(self) -> Floats:
         """Return the normal of each point's epipolar plane, shape (m, 3, n)."""
@@ -280,19 +263,6 @@ class Views:
             along_weight=along_weight,
             mean_parallax=mean,
         )
-
-
-def _rotation_matrices(angles: Floats) -> Floats:
-    """Return the matrices of rotation vectors of shape (m, 3) (Rodrigues), shape (m, 3, 3)."""
-    angle = np.sqrt(np.sum(angles * angles, axis=1))[:, None, None]
-    cross = np.zeros((angles.shape[0], 3, 3))
-    cross[:, 0, 1], cross[:, 0, 2] = -angles[:, 2], angles[:, 1]
-    cross[:, 1, 0], cross[:, 1, 2] = angles[:, 2], -angles[:, 0]
-    cross[:, 2, 0], cross[:, 2, 1] = -angles[:, 1], angles[:, 0]
-    # sin(a)/a and (1 - cos(a))/a^2 = sinc(a/2)^2/2 without a division by zero
-    sine = np.sinc(angle / np.pi)
-    cosine = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
-    return np.asarray(np.eye(3) + sine * cross + cosine * (cross @ cross))
 
 
 def _gram(rows: Floats, weight: Floats) -> Floats:

@@ -28,18 +28,9 @@ def find_band_energies(stream: AudioStream) -> BandEnergies | None:
 
     A Hann window of 16 ms is centred on each frame's time, so nothing is delayed. The bands are
     evenly spaced in mel (O'Shaughnessy's formula) from 100 Hz to 7.6 kHz, or to the end of the
-    spectrum if that is lower. Each band's energy gets a floor 45 dB below its loud frames.
-
-    Parameters
-    ----------
-    stream : AudioStream
-        Sound with a sampling rate of at least 6 kHz; non-finite samples count as silence.
-
-    Returns
-    -------
-    BandEnergies or None
-        In the file's own seconds (sample over rate from the header); None if the sound is silent,
-        shorter than 0.1 s, or sampled too slowly.
+    spectrum if that is lower. Each band's energy gets a floor 45 dB below its loud frames. Times
+    are the file's own seconds (sample over rate from the header); non-finite samples count as
+    silence. None if the sound is silent, shorter than 0.1 s, or sampled below 6 kHz.
     """
     rate = stream.rate_hz
     if rate < MIN_RATE_HZ or stream.samples.size < 0.1 * rate:

@@ -39,10 +39,7 @@ _Sound = tuple[float, float, PhoneClass, bool]
 def find_spoken_tier(stream: TranscriptStream) -> SpokenTier | None:
     """Return what a transcript lists as spoken and when, or None if it has no times.
 
-    Parameters
-    ----------
-    stream : TranscriptStream
-        Transcript. If its manifest selects no tier, phones take precedence over words.
+    If its manifest selects no tier, phones take precedence over words.
     """
     tier = pick_tier(stream)
     return None if tier is None else spoken_tier(tier, source=stream.name, audio=stream.audio)
@@ -71,14 +68,8 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
     its pronunciation (from the dictionary if it contains nearly all words), of its spelling (Latin
     script), or just speech; they share its time according to their typical durations. Sentences
     (subtitles) are just speech. Gaps are silence.
-    Disorder, overlaps and empty intervals are dropped here: `audit_tier` reports them.
-
-    Parameters
-    ----------
-    tier : Tier
-        Tier as read.
-    source, audio : str
-        Names of the transcript and of its microphone.
+    Disorder, overlaps and empty intervals are dropped here: `audit_tier` reports them. `source` and
+    `audio` are the names of the transcript and of its microphone.
     """
     intervals = _in_order(tier.intervals)
     labels = [i.label for i in intervals if not is_silence(i.label)]

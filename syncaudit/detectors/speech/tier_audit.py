@@ -29,14 +29,8 @@ def audit_tier(stream: TranscriptStream, audio: AudioStream | None) -> list[Find
 
     Intervals that end before they start reject the transcript (``backwards``), as do many labels
     after the end of the audio (``length_mismatch``). Overlaps, empty and long intervals, runs of
-    the shortest phones and unknown symbols are warnings (``bad_text``).
-
-    Parameters
-    ----------
-    stream : TranscriptStream
-        Transcript as read.
-    audio : AudioStream, optional
-        Its sound, if readable.
+    the shortest phones and unknown symbols are warnings (``bad_text``). `audio` is its sound, if
+    readable.
     """
     tier = pick_tier(stream)
     if tier is None:

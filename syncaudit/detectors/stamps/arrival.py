@@ -29,8 +29,6 @@ REACH = 64
 # Steps are searched for in the means of at most this many runs of samples.
 MOST_POINTS = 20_000
 
-_Floats = Floats
-
 
 def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     """Compare the capture stamps of a source with the recorder's clock.
@@ -43,12 +41,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     error from the scatter of the runs (Student's t). Sudden steps of the delay are found first
     and removed.
 
-    Arrivals are in file order.
-
-    Returns
-    -------
-    ArrivalAudit or None
-        None with fewer than 24 samples.
+    Arrivals are in file order. None with fewer than 24 samples.
 
     Notes
     -----
@@ -96,7 +89,7 @@ class _Floor:
     wander_s: float
 
 
-def _floor(at_s: _Floats, delay_s: _Floats) -> _Floor:
+def _floor(at_s: Floats, delay_s: Floats) -> _Floor:
     """Fit a line to the lower edge (or the middle) of the delays, with its errors."""
     slope, level = robust_line(at_s, delay_s)
     is_one_sided = has_floor(delay_s - slope * at_s - level)
@@ -132,7 +125,7 @@ def _floor(at_s: _Floats, delay_s: _Floats) -> _Floor:
     )
 
 
-def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
+def _steps(delay_s: Floats) -> list[tuple[int, float]]:
     """Return (first sample, size) of sudden, lasting changes of the delay."""
     size = -(-delay_s.size // MOST_POINTS)
     n = delay_s.size // size
@@ -142,7 +135,7 @@ def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
     return [(place, jump) for place, jump in places if _is_of_floor(delay_s, place, jump)]
 
 
-def _is_of_floor(delay_s: _Floats, place: int, jump: float) -> bool:
+def _is_of_floor(delay_s: Floats, place: int, jump: float) -> bool:
     """Return whether the minimum delay steps too; bursts of long delays leave it unchanged."""
     before = float(np.min(delay_s[max(0, place - REACH) : place]))
     after = float(np.min(delay_s[place : place + REACH]))

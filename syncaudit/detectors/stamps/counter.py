@@ -73,7 +73,6 @@ def nominal_rate(
     also lie on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is 20 us,
     which only rounding to milliseconds would hide.
 
-    `since_ns`, shape (n,): stamps minus the first one, in ns. `rate_hz`: measured rate. `tick_ns`:
     `since_ns`, shape (n,): stamps after the first, in ns. `rate_hz`: rate found. `tick_ns`:
     resolution of the stamps. `float_tick_ns`: from `float32_tick_ns`.
     """
@@ -100,28 +99,13 @@ def _fits(since_ns: Ints, close: float, tick_ns: int, float_tick_ns: int) -> boo
     ticks = period_ns / tick_ns
     tick = 0.0 if abs(ticks - round(ticks)) < 1e-9 else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
-    others = _TICKS_S if tick_ns == 1 else ()
-    if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
-        return False
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
     width = float(residual.max()) - float(residual.min())
     if width <= widest_ns:
         return True
+    others = _TICKS_S if tick_ns == 1 else ()
     return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
-
-
-def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
-    """Return whether the last stamp alone rules out the multiples, as it nearly always does."""
-    off_ns = abs(last_ns - due_ns)
-    if off_ns <= widest_ns:
-        return False
-    near = [other for other in others if off_ns <= other * 1e9 + 2.0]
-    return not near or not any(_is_whole(last_ns / (other * 1e9), other) for other in near)
-
-
-def _is_whole(ticks: float, tick_s: float) -> bool:
-    return abs(ticks - round(ticks)) * tick_s * 1e9 <= 1.0
 
 
 def _is_on(since_ns: Ints, tick_s: float) -> bool:

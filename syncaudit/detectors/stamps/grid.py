@@ -120,12 +120,8 @@ def number_samples(intervals_s: Floats) -> Grid | None:
     (medians over up to 15 samples each, so that one late stamp changes nothing) is rounded to whole
     periods. Intervals inside the disturbance then receive the missing periods, the longest first.
 
-    `intervals_s`, shape (n - 1,): differences of neighbouring stamps in file order, any sign.
-
-    Returns
-    -------
-    Grid or None
-        None if there is no positive interval.
+    `intervals_s`, shape (n - 1,): differences of neighbouring stamps in file order, any sign. None
+    if none is positive.
     """
     least, most = float(intervals_s.min()), float(intervals_s.max())
     if most - least < EQUAL_INTERVALS * least:

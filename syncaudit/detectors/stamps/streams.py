@@ -44,18 +44,10 @@ def audit_streams(streams: Mapping[str, Stream]) -> dict[str, StampAudit]:
 def audit_stream(stream: Stream) -> StampAudit:
     """Audit a stream as its kind requires.
 
-    Parameters
-    ----------
-    stream : Stream
-        Any stream. Cameras are compared with their container; the channels of a CAN bus or a
-        robot state are audited individually and merged (worst figures, rate of the fastest);
-        audio is judged by its anchors; events and transcripts have no rate, only order. If
-        arrival times are known, all stamps are compared with them.
-
-    Returns
-    -------
-    StampAudit
-        `samples` counts all stamps of the stream.
+    Cameras are compared with their container; the channels of a CAN bus or a robot state are
+    audited individually and merged (worst figures, rate of the fastest); audio is judged by its
+    anchors; events and transcripts have no rate, only order. If arrival times are known, all stamps
+    are compared with them. `samples` counts all stamps of the stream.
     """
     audit = _audit_stamps(stream)
     if not isinstance(stream, AudioStream | EventStream | TranscriptStream):

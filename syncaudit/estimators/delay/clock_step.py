@@ -64,21 +64,9 @@ def find_step(
     best of all places between two pieces, a step plus drift must describe their delays far better
     than the drift alone (`MIN_CHI2_GAIN` bounds the false alarms). The instant is then the one that
     leaves the smallest residuals. A step nearer to an end than a piece is long is found by what the
-    rows at that end prefer.
+    rows at that end prefer. None where the pieces agree, drift steadily, or cannot be measured.
 
-    Parameters
-    ----------
-    increments, driver
-        As for `fit_delay`.
-    fit : DelayFit
-        Of the whole clip.
-    end : DeviantEnd, optional
-        From `find_deviant_end`.
-
-    Returns
-    -------
-    ClockStep or None
-        None where the pieces agree, drift steadily, or cannot be measured.
+    `fit`: of the whole clip. `end`: from `find_deviant_end`.
     """
     step, n_pieces = None, _n_pieces(increments)
     if n_pieces >= MIN_PIECES:
@@ -263,13 +251,7 @@ def _best_split(times: Floats, delays: Floats, std: Floats, min_gain: float) -> 
 
 
 def is_unlike_quartz(figures: dict[str, float]) -> bool:
-    """Return whether the delay drifts significantly more than quartz does.
-
-    Parameters
-    ----------
-    figures : dict of str to float
-        With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
-    """
+    """Return whether a delay with these figures drifts significantly more than quartz does."""
     std_ppm = figures.get("drift_std_ppm", 0.0)
     return abs(figures.get("drift_ppm", 0.0)) > DRIFT_Z * max(USUAL_DRIFT_PPM, std_ppm)
 
@@ -279,21 +261,8 @@ def step_for_drift(
 ) -> tuple[ClockStep | None, str | None]:
     """Return the step that is likelier than a drift, or why neither can be reported.
 
-    Parameters
-    ----------
-    increments, driver
-        As for `fit_delay`.
-    fit : DelayFit
-        One delay for the whole clip.
-    figures : dict of str to float
-        With the drift, which is removed if a step is returned.
-
-    Returns
-    -------
-    ClockStep or None
-        The step, if it is likelier.
-    str or None
-        Why neither can be reported. If both are None, the drift stands.
+    If both are None, the drift stands. `fit`: one delay for the whole clip. `figures`: with the
+    drift, which is removed if a step is returned.
     """
     start_s = fit.offset_s - fit.row_shift_s
     drifting = fit_delay(increments, driver, start_s=start_s, with_drift=True, known=fit)

@@ -67,12 +67,7 @@ def find_deviant_end(fit: DelayFit, delays_s: Floats | None = None) -> DeviantEn
     The bound holds if the noise is that of the fit; noise of the driver, or flexing, add to the
     sums. What they may add is seen in the rest of the clip, in any run of rows.
 
-    Parameters
-    ----------
-    fit : DelayFit
-        Of the whole clip.
-    delays_s : ndarray, shape (n,), optional
-        Delay of the whole at each increment; None: that of the fit.
+    `delays_s`, shape (n,): delay of the whole clip at each increment; None: that of the fit.
     """
     rows, driver, linear = fit.model.rows, fit.model.driver, fit.linear
     mid_s, n = rows.mid_s, rows.mid_s.size

@@ -27,8 +27,7 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay.errors import covariance_of
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.model import DelayModel, Linearised
-from syncaudit.estimators.delay.slope import followed_share, with_slope
+from syncaudit.estimators.delay.model import DelayModel, Linearised, with_slope
 from syncaudit.estimators.delay.unknowns import Unknowns
 from syncaudit.model.arrays import Floats
 
@@ -73,7 +72,8 @@ class DelayFit:
     correlation_factor : float
         Variance of the delay over that of independent residuals (>= 1).
     followed : float
-        Share of the nominal information on the delay that the score shows (see `slope`).
+        Share of the nominal information on the delay that the score shows (see
+        `DelayModel.followed_share`).
     n_rows : int
         Increments used.
     span_s : float
@@ -152,6 +152,8 @@ def fit_delay(
 ) -> DelayFit | None:
     """Fit the delay near `start_s`.
 
+    None where fewer than 20 increments overlap, nothing varies, or the fit runs away.
+
     Parameters
     ----------
     increments : Increments
@@ -164,11 +166,6 @@ def fit_delay(
         Whether to fit drift as well.
     known : DelayFit, optional
         Of the same increments without drift: its weights and line delay are starting values too.
-
-    Returns
-    -------
-    DelayFit or None
-        None where fewer than 20 increments overlap, nothing varies, or the fit runs away.
     """
     margin_s = 0.05
     covered = driver.covers(
@@ -249,12 +246,8 @@ def _found(unknowns: Unknowns, settled: _Settled) -> DelayFit:
     model, linear, columns = settled.model, settled.linear, settled.columns
     robust, shutter, since_s = settled.robust, unknowns.rows.shutter, unknowns.since_s
     with_drift, is_line_free = unknowns.with_drift, unknowns.is_line_free
-    share = followed_share(
-        model,
-        linear,
-        lambda change_s: model.at(unknowns.delays_s + change_s, robust, unknowns.disturbed, linear),
-        [np.ones_like(since_s), *[since_s] * with_drift],
-    )
+    terms = np.stack([np.ones_like(since_s), *[since_s] * with_drift])
+    share = model.followed_share(linear, unknowns.delays_s, robust, unknowns.disturbed, terms)
     found_s, anchor_s = unknowns.offset_s, unknowns.anchor_s
     row_shift_s = 0.0
     if is_line_free and shutter is not None:

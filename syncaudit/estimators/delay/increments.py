@@ -132,7 +132,7 @@ class Increments:
 def from_integral(
     signal: RunningIntegral, *, width_s: float, stride_s: float | None = None
 ) -> Increments:
-    """Cut a running integral into increments of equal width.
+    """Cut a running integral into increments of equal width, those that touch no gap.
 
     Parameters
     ----------
@@ -144,11 +144,6 @@ def from_integral(
     stride_s : float, optional
         Distance of neighbouring increments; by default they adjoin. Overlapping increments even out
         the steps of coarsely quantised signals, but their errors are correlated.
-
-    Returns
-    -------
-    Increments
-        Those that touch no gap.
     """
     stride_s = width_s if stride_s is None else stride_s
     n = max(0, math.floor((signal.stop_s - signal.start_s - width_s) / stride_s) + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +20,6 @@ from syncaudit.estimators.delay.clock_step import (
 from syncaudit.estimators.delay.ends import find_deviant_end
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
-from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
 from syncaudit.estimators.delay.parts import (
     parts_of_equal_information,
     why_delay_wanders,
@@ -33,7 +33,14 @@ from syncaudit.estimators.delay.refusals import (
     why_no_clock,
     why_too_weak,
 )
-from syncaudit.estimators.delay.search import CHANCE_STEP_S, FAR_S, DelayCurve, DelaySearch
+from syncaudit.estimators.delay.search import (
+    CHANCE_STEP_S,
+    FAR_S,
+    DelayCurve,
+    DelaySearch,
+    chance_height,
+    why_by_chance,
+)
 from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
 from syncaudit.model import PairMeasurement
 
@@ -47,21 +54,10 @@ UNCORRELATED_FACTOR = 1.1
 def measure_delay(
     task: DelayTask, increments: Increments, driver: RunningIntegral
 ) -> PairMeasurement:
-    """Measure by how much the target's clock is ahead of the source's.
+    """Measure by how much the target's clock is ahead of the source's, or refuse with the reason.
 
-    Parameters
-    ----------
-    task : DelayTask
-        Names, epochs, range, expectations.
-    increments : Increments
-        Of the source, seconds since `task.source_epoch_ns`.
-    driver : RunningIntegral
-        Of the target, seconds since `task.target_epoch_ns`.
-
-    Returns
-    -------
-    PairMeasurement
-        Accepted, or refused with the reason; never raises for lack of evidence.
+    Times of `increments` are seconds since `task.source_epoch_ns`, those of the target's `driver`
+    since `task.target_epoch_ns`. Lack of evidence never raises.
     """
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s) if n else 0.0
@@ -69,20 +65,30 @@ def measure_delay(
         return refuse(
             task, middle_s, f"only {n} usable increments; at least {MIN_ROWS} are needed", rows=n
         )
-    lowest_s, highest_s = search_range(task, increments, driver)
-    n_steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
-    search = DelaySearch.of(
-        increments,
-        driver,
-        lowest_s=lowest_s - task.step_s,
-        highest_s=highest_s + task.step_s,
-        step_s=task.step_s / n_steps,
-    )
-    curve = search.curve(lowest_s, highest_s, task.step_s)
+    range_s = search_range(task, increments, driver)
+    search = _search(task, increments, driver, range_s)
+    curve = search.curve(*range_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
-    measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s), n_steps)
+    measured = _refine(task, increments, driver, search, curve, range_s)
     return replace(measured, evidence=curve.agreement(search.values.size, task.epochs_s))
+
+
+def _fine_step_s(task: DelayTask) -> float:
+    """Return a part of a search step that is fine enough for the fit to start from."""
+    return task.step_s / math.ceil(task.step_s / START_STEP_S - 1e-6)
+
+
+def _search(
+    task: DelayTask, increments: Increments, driver: RunningIntegral, range_s: tuple[float, float]
+) -> DelaySearch:
+    return DelaySearch.of(
+        increments,
+        driver,
+        lowest_s=range_s[0] - task.step_s,
+        highest_s=range_s[1] + task.step_s,
+        step_s=_fine_step_s(task),
+    )
 
 
 def _refine(
@@ -92,19 +98,14 @@ def _refine(
     search: DelaySearch,
     curve: DelayCurve,
     range_s: tuple[float, float],
-    n_steps: int,
 ) -> PairMeasurement:
-    """Fit the best delay of a search, test it, and return its record or the reason of refusal.
-
-    `n_steps`: steps of the fit's start into which a search step is divided.
-    """
+    """Fit the best delay of a search, test it, and return its record or the reason of refusal."""
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s)
-    lowest_s, highest_s = range_s
     best = curve.best()
     start_s = float(curve.delays_s[best])
-    if n_steps > 1:
-        step_s = task.step_s / n_steps
+    step_s = _fine_step_s(task)
+    if step_s < task.step_s:
         near = search.curve(start_s - task.step_s, start_s + task.step_s, step_s)
         start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
@@ -117,18 +118,13 @@ def _refine(
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit, end))
-    why = _why_not(task, search, curve, best, fit, has_step=step is not None)
+    reasons = _reasons(task, search, curve, best, fit, has_step=step is not None)
+    why = next((reason for reason in reasons if reason is not None), None)
     if why is None:
         if step is not None:
             # The step splits the evidence: the longer part alone must stand out from chance.
-            search = DelaySearch.of(
-                step.longer_part(increments),
-                driver,
-                lowest_s=lowest_s - task.step_s,
-                highest_s=highest_s + task.step_s,
-                step_s=task.step_s / n_steps,
-            )
-            curve = search.curve(lowest_s, highest_s, task.step_s)
+            search = _search(task, step.longer_part(increments), driver, range_s)
+            curve = search.curve(*range_s, task.step_s)
         why, figures["by_chance"] = _why_by_chance(task, search, curve)
     if why is None and task.why_not_fixed is not None:
         part: DelayFit | None = fit
@@ -232,7 +228,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
     )
 
 
-def _why_not(
+def _reasons(
     task: DelayTask,
     search: DelaySearch,
     curve: DelayCurve,
@@ -240,28 +236,21 @@ def _why_not(
     fit: DelayFit,
     *,
     has_step: bool,
-) -> str | None:
-    if (why := curve.why_at_edge(task.epochs_s)) is not None:
-        return why
+) -> Iterator[str | None]:
+    """Yield why a fit is refused, or None, test by test."""
+    yield curve.why_at_edge(task.epochs_s)
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:
-        likelihood = float(curve.log_likelihood[best])
-        why = why_ambiguous(
-            likelihood,
+        yield why_ambiguous(
+            float(curve.log_likelihood[best]),
             curve.runner_up(best, apart_s=task.lobe_s),
             fit.correlation_factor,
             search.values.size,
         )
-        if why is not None:
-            return why
-    why = why_too_weak(fit)
-    if why is not None:
-        return why
+    yield why_too_weak(fit)
     if task.expected_gain:
         lowest, highest = task.gain_range
         why = why_gain_is_off(fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest)
-        if why is not None:
-            return f"{why}; {task.expected_unit}" if task.expected_unit else why
+        yield f"{why}; {task.expected_unit}" if why and task.expected_unit else why
     if not has_step:
-        return band_disagreement(fit, systematic_std_s=task.systematic_std_s)
-    return None
+        yield band_disagreement(fit, systematic_std_s=task.systematic_std_s)

@@ -31,6 +31,11 @@ MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
 # The quietest increments, one in this many, bound the effect of noise on a change of rate.
 QUIET_PART = 3
+# The slope is measured over this part of an increment to either side: far more than the scale of
+# vibration, far less than a lobe (for shaking bodies, the slope is then 1 % too small).
+SLOPE_SHARE = 0.1
+# Smallest followed share of the sensitivity; it is lower only where there is nothing to measure.
+MIN_FOLLOWED = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,6 +173,54 @@ class DelayModel:
         ]
         return max(gains), explained
 
+    def followed_share(
+        self, found: Linearised, delays_s: Floats, robust: Floats, known: Floats, terms: Floats
+    ) -> Floats:
+        """Return which part of the nominal information on a delay the score shows, shape (p, p).
+
+        Gauss-Newton approximates the slope of the score by the weighted sum of squared
+        sensitivities. That includes motion that only the driver senses (vibration, noise, also at
+        rest), which shifts with the delay like everything else but does not reduce the residuals
+        anywhere. This does not affect the estimate, but its reported error: the bread of the
+        sandwich (Huber, "Robust statistics", 1981) is the slope of the score, which is measured
+        from the score itself a little to either side.
+
+        Parameters
+        ----------
+        found : Linearised
+            The model at the fitted delays.
+        delays_s, robust, known
+            As for `at`.
+        terms : ndarray, shape (p, n)
+            Change of the delays per unit of each of their p parameters.
+
+        Returns
+        -------
+        ndarray
+            ``N^-1/2 A N^-1/2`` with A the slope and N the weighted squares of sensitivities;
+            symmetric, eigenvalues from `MIN_FOLLOWED` to 1.
+        """
+        weighted = found.weights * found.sensitivity
+        promised = np.einsum("pn,nm,qn->pq", terms, weighted * found.sensitivity, terms)
+        apart_s = SLOPE_SHARE * median(self.rows.width_s)
+        slope = np.empty_like(promised)
+        for k, term in enumerate(terms):
+            step = apart_s / float(np.max(np.abs(term)))
+            scores = []
+            for sign in (-1.0, 1.0):
+                there = self.at(delays_s + sign * step * term, robust, known, found)
+                if there is None:
+                    return np.eye(len(terms))
+                scores.append(
+                    terms @ np.sum(found.weights * there.sensitivity * there.residuals, axis=1)
+                )
+            slope[k] = (scores[0] - scores[1]) / (2.0 * step)
+        inverse = _power(promised, -0.5)
+        share = inverse @ (0.5 * (slope + slope.T)) @ inverse
+        values, vectors = np.linalg.eigh(share)
+        limited: Floats = (vectors * np.clip(values, MIN_FOLLOWED, 1.0)) @ vectors.T
+        return limited
+
     def fast(self, found: Linearised) -> tuple[Floats, Floats]:
         """Return both sides without slow terms: the driver's, (n, k), and the source's, (n, m)."""
         k = found.mixing.shape[1]
@@ -265,3 +318,22 @@ def _shrunken_norm(target: Floats, design: Floats, noise: float) -> float:
     """
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
     return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))
+
+
+def with_slope(normal: Floats, share: Floats) -> Floats:
+    """Return normal equations, shape (q, q), with the slope of the score for the first p.
+
+    Their coupling to the others is scaled consistently, so that the equations stay positive
+    definite.
+    """
+    p = share.shape[0]
+    root, inverse = _power(normal[:p, :p], 0.5), _power(normal[:p, :p], -0.5)
+    scale = np.eye(normal.shape[0])
+    scale[:p, :p] = inverse @ _power(share, 0.5) @ root
+    return scale.T @ normal @ scale
+
+
+def _power(matrix: Floats, exponent: float) -> Floats:
+    values, vectors = np.linalg.eigh(matrix)
+    powered: Floats = (vectors * np.maximum(values, 1e-300) ** exponent) @ vectors.T
+    return powered

@@ -52,9 +52,8 @@ def measure_near(increments: Increments, driver: RunningIntegral, near_s: float)
     if not np.isfinite(curve.log_likelihood).any():
         return None
     best = curve.best()
-    if curve.is_at_edge(best):
-        return None
-    if curve.log_likelihood[best] - curve.runner_up(best) < MIN_GAP:
+    gap = curve.log_likelihood[best] - curve.runner_up(best)
+    if curve.is_at_edge(best) or gap < MIN_GAP:
         return None
     return fit_delay(increments, driver, start_s=float(curve.delays_s[best]))
 
@@ -78,17 +77,11 @@ def why_parts_disagree(
 ) -> str | None:
     """Return which part of a clip has another delay than the answer, or None.
 
-    A fit with robust weights may describe most of a clip and ignore the rest.
+    A fit with robust weights may describe most of a clip and ignore the rest. The residual
+    correlation of the whole applies to the parts too, whose few rows estimate it badly.
 
-    Parameters
-    ----------
-    parts : list of DelayFit
-        As returned by `parts_of_equal_information`.
-    fit : DelayFit
-        Of the whole clip: its residual correlation applies to the parts too, whose few rows
-        estimate it badly.
-    answer : callable
-        Returns the answered delay at an instant, with its drift, and its standard error.
+    `parts`: from `parts_of_equal_information`. `answer`: returns the answered delay at an instant,
+    with its drift, and its standard error.
     """
     for part in parts:
         answer_s, answer_std_s = answer(part.anchor_s)

@@ -49,10 +49,8 @@ def record_delay(
     ----------
     task, increments, driver
         As for `measure_delay`.
-    fit : DelayFit
-        The delay.
-    step : ClockStep or None
-        Step of the clock inside the clip.
+    fit, step
+        The delay, and the step of the clock inside the clip.
     figures : dict of str to float
         Diagnostics; those of the drift are added.
     seen : Increments, optional

@@ -104,14 +104,9 @@ def _unit_hint(gain: float) -> str:
 
 
 def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None:
-    """Return why the fitted drift cannot be that of a clock, or None.
+    """Return why the drift in `figures`, if fitted, cannot be that of a clock, or None.
 
-    Parameters
-    ----------
-    figures : mapping of str to float
-        With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
-    most_ppm : float
-        Rate error of the worst clocks of this kind.
+    `most_ppm`: rate error of the worst clocks of this kind.
     """
     drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
     if abs(drift_ppm) <= max(most_ppm, DRIFT_Z * std_ppm):
@@ -127,14 +122,8 @@ def band_disagreement(fit: DelayFit, *, systematic_std_s: float = 0.0) -> str | 
 
     The residuals are split along time into a moving average over six increments and the rest;
     each part alone corrects the delay by a linear step. A true delay is the same in both; that of a
-    filter or of a different physical quantity is not.
-
-    Parameters
-    ----------
-    fit : DelayFit
-        The delay.
-    systematic_std_s : float
-        Known effect of filters inside a sensor on the delay.
+    filter or of a different physical quantity is not. `systematic_std_s`: known effect of filters
+    inside a sensor.
     """
     parts = []
     weights = fit.weights

@@ -4,10 +4,21 @@ For every lag the increments are regressed on those of the driving signal (free 
 that mounting and scale need not be known), and the log-likelihood ratio against "no relation" is
 computed. Normalising each lag by its own energy makes the curve comparable over lags (Lewis, "Fast
 normalized cross-correlation", 1995).
+
+How high a search peaks by chance is estimated from the same search on unrelated evidence. Reversed
+in time, a signal keeps its spectrum, its bursts and its rests, and loses what it has in common with
+another. The best delay must explain clearly more than the best of as many delays then does. Motion
+that looks the same both ways (a pure oscillation, a single swing) has a shape that is not evidence
+of one delay, and cannot be distinguished from chance either.
+
+Nor have the two anything in common at delays far from the true one, unless their motion never ends
+repeating itself: an engine shakes every camera at the same few frequencies, each with a phase of
+its own, and some delay always comes close to all of these phases. There, others far away do too.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +26,9 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
-from syncaudit.estimators.delay.null_test import chance_orders
 from syncaudit.model import AgreementCurve
 from syncaudit.model.arrays import Floats
 
@@ -46,6 +57,13 @@ MIN_OVERLAP = 0.4
 MIN_VALLEY = 4.0
 # Half the range of delays around the best that is shown: the duration of a body's movement.
 NEAR_S = 0.5
+# Chance searches: more estimate the height better, and each costs as much as the search itself.
+N_CHANCE = 3
+# Share of unrelated evidence that may peak this high; other tests refuse most of it (gap to the
+# next delay, gain, bands), and together they accept less than one in a thousand.
+ALLOWED = 0.005
+# Smallest number of peaks that the slope is computed with.
+MIN_PEAKS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,14 +108,8 @@ class DelayCurve:
     def agreement(self, n_values: float, epochs_s: float) -> AgreementCurve | None:
         """Return the multiple correlation at every delay near the best.
 
-        The log-likelihood of n values is ``-n / 2 log(1 - R^2)``.
-
-        Parameters
-        ----------
-        n_values : float
-            Number of values that the log-likelihood was summed over.
-        epochs_s : float
-            Target epoch after source epoch.
+        The log-likelihood of the `n_values` that it was summed over is ``-n / 2 log(1 - R^2)``.
+        `epochs_s`: target epoch after source epoch.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             share = 1.0 - np.exp(-2.0 * self.log_likelihood / n_values)
@@ -113,10 +125,7 @@ class DelayCurve:
     def why_at_edge(self, epochs_s: float) -> str | None:
         """Return why the best delay is refused if it lies at the edge of the search, or None.
 
-        Parameters
-        ----------
-        epochs_s : float
-            Target epoch after source epoch.
+        `epochs_s`: target epoch after source epoch.
         """
         if not self.is_at_edge(self.best()):
             return None
@@ -223,9 +232,8 @@ class DelaySearch:
         curve[::stride] = rough
         is_wanted = np.arange(delays_s.size) > n_strides
         is_wanted[:n_strides] = np.repeat(is_near[:-1] | is_near[1:], stride)
-        borders = np.flatnonzero(np.diff(is_wanted, prepend=False, append=False))
-        for first, last in borders.reshape(-1, 2):
-            curve[first:last] = self._likelihood(delays_s[first:last], step_s)
+        for first, stop in zip(*runs_of(is_wanted), strict=True):
+            curve[first:stop] = self._likelihood(delays_s[first:stop], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
     def held_at(self, delay_s: float) -> float:
@@ -317,3 +325,53 @@ def _without_spikes(values: Floats) -> Floats:
     around = np.max([padded[k : k + n] for k in (0, 1, 3, 4)], axis=0)
     most = np.maximum(2.0 * around, 6.0 * mad_std_of_columns(size)) + 1e-15
     return np.asarray(np.clip(values, -most, most))
+
+
+def chance_orders(n_rows: int) -> list[NDArray[np.intp]]:
+    """Return orders of evenly spaced rows that have nothing in common with the original one.
+
+    They run backwards in time, with parts exchanged: different pieces of the two signals meet each
+    time.
+    """
+    backwards = np.arange(n_rows)[::-1]
+    return [np.roll(backwards, k * n_rows // N_CHANCE) for k in range(N_CHANCE)]
+
+
+def chance_height(by_chance: list[Floats], *, n_searches: float) -> tuple[float, float]:
+    """Return the highest log-likelihood found by chance, and the height that rules chance out.
+
+    For unrelated values, the probability that the log-likelihood exceeds a height falls off
+    exponentially (in a normal regression of n values on k, exactly so for great heights, as
+    ``exp(-L (n - k) / n)``). The highest of n peaks lies where one of them is expected, which gives
+    the slope.
+
+    Parameters
+    ----------
+    by_chance : list of ndarray
+        Curves of searches on unrelated evidence; -inf where nothing overlaps.
+    n_searches : float
+        How many searches of the same range they make together.
+    """
+    n_peaks, highest = 0, 0.0
+    for curve in by_chance:
+        height = np.where(np.isfinite(curve), curve, 0.0)
+        inner = height[1:-1]
+        n_peaks += int(np.count_nonzero((inner > height[:-2]) & (inner >= height[2:])))
+        highest = max(highest, float(height.max(initial=0.0)))
+    n_peaks = max(n_peaks, MIN_PEAKS)
+    scale = max(1.0, highest / math.log(n_peaks))
+    return highest, scale * math.log(max(1.0, n_peaks / n_searches) / ALLOWED)
+
+
+def why_by_chance(best: float, highest: float, needed: float, *, where: str) -> str | None:
+    """Return why a peak may be due to chance, or None.
+
+    `where` describes the unrelated evidence that reached the log-likelihood `highest`.
+    """
+    if best >= needed:
+        return None
+    return (
+        f"no better than chance: {where} the same search reaches a log-likelihood of "
+        f"{highest:.0f}, so {needed:.0f} is needed, and the best delay has {best:.0f}; use longer "
+        "or more varied motion"
+    )

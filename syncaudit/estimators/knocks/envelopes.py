@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d, maximum_filter1d, percentile_filter
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from syncaudit.dsp.nearest import nearest
-from syncaudit.dsp.robust import spread, student_widening
+from syncaudit.dsp.robust import jackknife_std, spread, student_widening
+from syncaudit.dsp.sound import rise_above_past
 from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 from syncaudit.model.arrays import Bools, Floats, Ints
 
@@ -56,12 +57,11 @@ class Onsets:
 
     def moved(self, by_s: float) -> Onsets:
         """Return the same onsets on a time axis that begins `by_s` earlier."""
-        return Onsets(
+        return replace(
+            self,
             times_s=self.times_s + by_s,
-            weights=self.weights,
             start_s=self.start_s + by_s,
             stop_s=self.stop_s + by_s,
-            interval_s=self.interval_s,
         )
 
 
@@ -143,8 +143,8 @@ def _offset_of_energies(
     levels = np.array(
         [_averaged((whole - parts[:, k]) / share, share * n_values)[0] for k in range(n_parts)]
     )
-    random = float(np.sqrt(share * np.sum((levels - np.mean(levels)) ** 2)))
-    random = max(random, ENVELOPE_GRID_S / 12.0**0.5) * student_widening(n_parts - 1)
+    random = max(jackknife_std(levels), ENVELOPE_GRID_S / 12.0**0.5)
+    random *= student_widening(n_parts - 1)
     return level, float(np.hypot(random, spread_s)), ringing_s
 
 
@@ -258,7 +258,8 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     """Return the rises of the log energy above its recent level, or why there are none."""
     times, values = activity.times_s, activity.values
     interval = float(np.median(np.diff(times)))
-    if activity.quantity == "loudness":
+    is_sound = activity.quantity == "loudness"
+    if is_sound:
         level = values[:, 0]
     else:
         # Differences at the middle of their samples, less their mean latency; the floor is the
@@ -271,10 +272,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
         level = np.log(energy + 0.5 * floor + 1e-12 * float(np.max(energy)))
         times = 0.5 * (times[1:] + times[:-1]) - LATE_SAMPLES * interval
     back = max(3, round(LOOK_BACK_S / interval))
-    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
-    rise = np.zeros(level.size)
-    gap = 2 if activity.quantity == "loudness" else 1
-    rise[back + gap :] = level[back + gap :] - before[back : level.size - gap]
+    rise = rise_above_past(level, back, gap=2 if is_sound else 1)
     centre = float(np.median(rise))
     scatter = spread(rise, centre) or float(np.std(rise)) + 1e-12
     size = 2 * max(1, round(0.5 * LOOK_BACK_S / interval)) + 1
@@ -285,7 +283,7 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     found = times[_onsets(rise, is_peak, size // 2 + 1)]
     # The square root keeps a single crash from dominating.
     weights = np.sqrt((rise[is_peak] - centre) / scatter)
-    if clicks is not None and clicks.times_s.size:
+    if is_sound and clicks is not None and clicks.times_s.size:
         found = _sharpened(found, clicks, activity.epoch_ns)
     return Onsets(
         times_s=found,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.nearest import nearest
-from syncaudit.dsp.robust import spread, student_widening
+from syncaudit.dsp.robust import jackknife_std, spread, student_widening
 from syncaudit.estimators.knocks.envelopes import (
     LATE_SAMPLES,
     LOBE_S,
@@ -38,11 +38,10 @@ def estimate_knocks(
     source: Activity,
     target: Activity,
     *,
-    source_clicks: EventTrain | None = None,
-    target_clicks: EventTrain | None = None,
+    clicks: EventTrain | None = None,
     max_offset_s: float = 5.0,
 ) -> PairMeasurement:
-    """Measure the offset between a sound and an acceleration, given in either order.
+    """Measure the offset between a sound and an acceleration, given in either order, or refuse.
 
     Both signals become trains of onsets: rises of the log energy above the loudest of the 40 ms
     before (the acceleration is differentiated first, which removes gravity and driving; a
@@ -73,15 +72,10 @@ def estimate_knocks(
     source, target : Activity
         One `Quantity.LOUDNESS` (log energy, about every millisecond) and one
         `Quantity.SPECIFIC_FORCE` (m/s^2, any number of axes).
-    source_clicks, target_clicks : EventTrain, optional
-        Onsets of the sound on the same side, which sharpen its times.
+    clicks : EventTrain, optional
+        Onsets of the sound, which sharpen its times.
     max_offset_s : float
         Largest offset searched for, either sign.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``knocks``; refused, with a reason, without enough distinct knocks.
     """
     refuse = partial(PairMeasurement.refused, source.source, target.source, METHOD)
     for activity in (source, target):
@@ -95,71 +89,46 @@ def estimate_knocks(
         why = f"the timestamps have only {max(0.0, stop - start):.2f} s in common"
         return refuse(source.epoch_ns, why)
     at_ns = source.epoch_ns + round(0.5 * (start + stop) * 1e9)
-    a, b = find_onsets(source, source_clicks), find_onsets(target, target_clicks)
+    a, b = find_onsets(source, clicks), find_onsets(target, clicks)
     if isinstance(a, str) or isinstance(b, str):
         reason = f"{source.source}: {a}" if isinstance(a, str) else f"{target.source}: {b}"
         first = refuse(at_ns, reason)
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     b = b.moved(epochs_s)
-    lobe = _correlate(a, b, _blur_of(a, b), max_offset_s)
-    if isinstance(lobe, str):
-        return refuse(at_ns, lobe)
-    figures = {"height": lobe.height, "runner_up": lobe.runner_up}
-    if lobe.why is not None:
-        first = refuse(at_ns, lobe.why, figures, evidence=lobe.agreement)
-        if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve fixes that
-            return first
-        return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
-    measured = _matched(source, target, at_ns, (a, b), lobe.offset_s, figures)
-    return replace(measured, evidence=lobe.agreement)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lobe:
-    offset_s: float
-    height: float
-    runner_up: float
-    why: str | None
-    agreement: AgreementCurve | None
-
-
-def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | str:
-    found = _correlate_trains(a, b, blur, max_offset)
+    # The resolution of the slower side.
+    blur_s = max(MIN_BLUR_S, 0.6 * max(a.interval_s, b.interval_s))
+    found = _correlate_trains(a, b, blur_s, max_offset_s)
     if isinstance(found, str):
-        return found
+        return refuse(at_ns, found)
     lags, curve, most = found
-    n_lags = lags.size // 2
-    centre, scatter = float(np.mean(curve)), float(np.std(curve))
     best = int(np.argmax(curve))
-    outside = np.abs(lags - lags[best]) > LOBE_S
-    scatter = float(np.std(curve[outside])) if np.any(outside) else scatter
+    outside = curve[np.abs(lags - lags[best]) > LOBE_S]
+    centre, scatter = float(np.mean(outside)), float(np.std(outside))
     if scatter <= 0.0:
-        return "no two knocks coincide"
-    centre = float(np.mean(curve[outside]))
+        return refuse(at_ns, "no two knocks coincide")
     height = (float(curve[best]) - centre) / scatter
-    runner = (float(np.max(curve[outside])) - centre) / scatter
+    runner = (float(np.max(outside)) - centre) / scatter
     offset = float(lags[best])
-    why = None
+    seen = AgreementCurve.around(lags, np.clip(curve / most, 0.0, 1.0), offset, near_s=NEAR_S)
+    figures = {"height": height, "runner_up": runner / max(height, 1e-9)}
     if height < MIN_HEIGHT:
         why = (
             f"the knocks of both agree at no offset: the best is {height:.1f} deviations high; "
             f"at least {MIN_HEIGHT:g} are needed"
         )
-    elif min(best, 2 * n_lags - best) * GRID_S <= 2.0 * blur:
-        why = f"the best offset, {offset:.3f} s, is at the edge of the search (±{max_offset:g} s)"
-    elif runner > MAX_RUNNER_UP * height:
+        first = refuse(at_ns, why, figures, evidence=seen)
+        return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
+    if min(best, lags.size - 1 - best) * GRID_S <= 2.0 * blur_s:
+        why = f"the best offset, {offset:.3f} s, is at the edge of the search (±{max_offset_s:g} s)"
+        return refuse(at_ns, why, figures, evidence=seen)
+    if runner > MAX_RUNNER_UP * height:
         why = (
             f"ambiguous: a second offset fits {100.0 * runner / height:.0f} % as well as the "
             f"best ({offset:.3f} s); the knocks repeat"
         )
-    likeness = np.clip(curve / most, 0.0, 1.0)
-    return _Lobe(
-        offset_s=offset,
-        height=height,
-        runner_up=runner / max(height, 1e-9),
-        why=why,
-        agreement=AgreementCurve.around(lags, likeness, offset, near_s=NEAR_S),
-    )
+        return refuse(at_ns, why, figures, evidence=seen)
+    measured = _matched(source, target, at_ns, (a, b), offset, figures)
+    return replace(measured, evidence=seen)
 
 
 def _matched(
@@ -219,8 +188,6 @@ def _matched(
 def _pairs(a: Onsets, b: Onsets, offset: float, reach: float) -> tuple[Floats, Floats]:
     """Return times (on the source) and differences of mutually nearest onsets."""
     shifted = b.times_s - offset
-    if shifted.size == 0 or a.times_s.size == 0:
-        return np.zeros(0), np.zeros(0)
     nearest_b = nearest(shifted, a.times_s)
     nearest_a = nearest(a.times_s, shifted)
     index = np.arange(a.times_s.size)
@@ -248,14 +215,7 @@ def _robust_mean(values: Floats) -> float:
 def _jackknife(times: Floats, values: Floats) -> float:
     """Return the standard error by leaving out blocks of neighbouring knocks in turn."""
     blocks = np.array_split(np.argsort(times, kind="stable"), min(N_BLOCKS, values.size))
-    means = np.array([_robust_mean(np.delete(values, block)) for block in blocks])
-    n = means.size
-    return float(np.sqrt((n - 1) / n * np.sum((means - np.mean(means)) ** 2)))
-
-
-def _blur_of(a: Onsets, b: Onsets) -> float:
-    """Return the width by which onsets are blurred: the resolution of the slower side."""
-    return max(MIN_BLUR_S, 0.6 * max(a.interval_s, b.interval_s))
+    return jackknife_std(np.array([_robust_mean(np.delete(values, block)) for block in blocks]))
 
 
 def _correlate_trains(

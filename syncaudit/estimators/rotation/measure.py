@@ -47,21 +47,9 @@ def measure_camera_gyro(
     max_offset_s: float = 5.0,
     is_one_clock: bool = False,
 ) -> PairMeasurement:
-    """Measure a camera's clock against a gyroscope's by their rotation.
+    """Measure a camera's clock (source) against a gyroscope's of three axes by their rotation.
 
-    Parameters
-    ----------
-    camera : RotationIncrements
-        Source.
-    gyro : Activity
-        Target, three axes in rad/s.
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``rotation``.
+    Options as in `DelayTask`; method ``rotation``.
     """
     task = DelayTask.between(
         camera,
@@ -145,19 +133,7 @@ def measure_camera_camera(
     """Measure two cameras on one rigid body against each other by their rotation.
 
     The target's rotation is summed up and smoothed, which loses motion faster than half its frame
-    rate.
-
-    Parameters
-    ----------
-    source, target : RotationIncrements
-        The two cameras.
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``rotation``.
+    rate. Options as in `DelayTask`; method ``rotation``.
     """
     driver = _summed(target)
     period_s = float(np.median(target.stop_s - target.start_s))
@@ -187,21 +163,9 @@ def measure_yaw_camera(
     max_offset_s: float = 5.0,
     is_one_clock: bool = False,
 ) -> PairMeasurement:
-    """Measure a CAN yaw rate against a camera's rotation, where there is no gyroscope.
+    """Measure a CAN yaw rate (source, one channel) against a camera's rotation, without gyroscope.
 
-    Parameters
-    ----------
-    yaw : Activity
-        Source, one channel.
-    camera : RotationIncrements
-        Target.
-    max_offset_s, is_one_clock
-        As in `DelayTask`.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``yaw_rotation``.
+    Options as in `DelayTask`; method ``yaw_rotation``.
     """
     period_s = float(np.median(camera.stop_s - camera.start_s))
     task = DelayTask.between(
@@ -232,20 +196,13 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
     if camera.angles_rad.shape[0] < MIN_INCREMENTS:
         return None
     period_s = float(np.median(camera.stop_s - camera.start_s))
-    increments = _at_middle_row(camera)
-    nodes, angles = [camera.start_s[0]], [np.zeros(3)]
-    gap_start_s, gap_stop_s = [], []
-    last = increments.shape[0] - 1
-    for k in range(last + 1):
-        angle = angles[-1] + increments[k]
-        nodes.append(camera.stop_s[k])
-        angles.append(angle)
-        if k < last and camera.start_s[k + 1] - camera.stop_s[k] > 0.1 * period_s:
-            nodes.append(camera.start_s[k + 1])
-            angles.append(angle)
-            gap_start_s.append(camera.stop_s[k])
-            gap_stop_s.append(camera.start_s[k + 1])
-    times_s = np.array(nodes)
+    stop_s, next_s = camera.stop_s[:-1], camera.start_s[1:]
+    is_gap = next_s - stop_s > 0.1 * period_s
+    times_s = np.concatenate([camera.start_s[:1], camera.stop_s])
+    angles = np.cumsum(np.concatenate([np.zeros((1, 3)), _at_middle_row(camera)]), axis=0)
+    before = np.flatnonzero(is_gap) + 1
+    times_s = np.insert(times_s, before + 1, next_s[is_gap])
+    angles = np.insert(angles, before + 1, angles[before], axis=0)
     later = np.concatenate([[True], times_s[1:] > np.maximum.accumulate(times_s)[:-1]])
     if int(later.sum()) < MIN_INCREMENTS:
         return None
@@ -254,9 +211,9 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
         return None
     return smooth_angle(
         times_s[later],
-        np.stack(angles)[later],
+        angles[later],
         width_s=width_s,
-        gaps_s=(np.array(gap_start_s), np.array(gap_stop_s)),
+        gaps_s=(stop_s[is_gap], next_s[is_gap]),
     )
 
 

@@ -49,10 +49,7 @@ LIVE_SHARE = 0.01
 def why_not_fixed(fit: DelayFit) -> str | None:
     """Return why the camera cannot be fixed to the gyroscope, or None.
 
-    Parameters
-    ----------
-    fit : DelayFit
-        Fit of a camera's three angles against a gyroscope's three rates.
+    `fit`: of a camera's three angles against a gyroscope's three rates.
     """
     mixing, weight = fit.linear.mixing, _weights(fit)
     scale, turned = _nearest_mount(mixing, weight)

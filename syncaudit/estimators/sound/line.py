@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.dsp.robust import spread
+from syncaudit.dsp.robust import spread, student_widening
 from syncaudit.estimators.sound.blocks import MIN_BLOCKS
 from syncaudit.model.arrays import Bools, Floats
 
@@ -30,21 +30,17 @@ class BlockLine:
     level_s, slope : float
         Offset at zero, and its change.
     level_std_s, slope_std : float
-        Standard errors for scatter 1, to be multiplied.
+        Standard errors.
     scatter_s : float
         Scatter of the kept blocks about the line.
-    kinship : float
-        Factor by which errors grow because neighbouring residuals are correlated.
     unsteady_s : float
         Half of a jump too small to be reported as a step.
     is_kept : ndarray of bool, shape (n,)
         Blocks that are not outliers.
     is_near : ndarray of bool, shape (n,)
         Those, and blocks whose error is less than a lobe.
-    n_free : int
-        Parameters fitted.
-    step_s, step_std : float, optional
-        Change of the offset, and its error for scatter 1.
+    step_s, step_std_s : float, optional
+        Change of the offset, and its standard error.
     split : int, optional
         First block after the step.
     """
@@ -54,17 +50,15 @@ class BlockLine:
     level_std_s: float
     slope_std: float
     scatter_s: float
-    kinship: float
     unsteady_s: float
     is_kept: Bools
     is_near: Bools
-    n_free: int
     step_s: float | None = None
-    step_std: float | None = None
+    step_std_s: float | None = None
     split: int | None = None
 
 
-def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
+def fit_blocks(x: Floats, y: Floats, *, bound_s: float, with_drift: bool) -> BlockLine:
     """Fit offset, drift and at most one step by least squares without outliers.
 
     Parameters
@@ -73,6 +67,8 @@ def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
         Times in order, zero where the offset is wanted.
     y : ndarray, shape (n,)
         Offsets in seconds.
+    bound_s : float
+        Smallest error of a block: their scatter may be small by luck.
     with_drift : bool
         Whether a drift is wanted; shorter spans with many blocks get a slope all the same, since
         the drift is real there too.
@@ -91,19 +87,19 @@ def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
     n = int(np.count_nonzero(is_kept))
     free = max(1, n - design.shape[1])
     scatter = float(np.sqrt(np.sum(residual[is_kept] ** 2) / free))
+    wide = _kinship(residual[is_kept]) * student_widening(free)
+    stds = wide * max(scatter, bound_s, 1e-12) * np.sqrt(np.diag(inverse))
     return BlockLine(
         level_s=float(beta[0]),
         slope=float(beta[1]) if slopes else 0.0,
-        level_std_s=float(np.sqrt(inverse[0, 0])),
-        slope_std=float(np.sqrt(inverse[1, 1])) if slopes else 0.0,
+        level_std_s=float(stds[0]),
+        slope_std=float(stds[1]) if slopes else 0.0,
         scatter_s=scatter,
-        kinship=_kinship(residual[is_kept]),
         unsteady_s=0.5 * abs(jump) if split is not None and not is_step else 0.0,
         is_kept=is_kept,
         is_near=is_kept | (np.abs(residual) < NEAR_S),
-        n_free=int(design.shape[1]),
         step_s=float(beta[-1]) if is_step else None,
-        step_std=float(np.sqrt(inverse[-1, -1])) if is_step else None,
+        step_std_s=float(stds[-1]) if is_step else None,
         split=split if is_step else None,
     )
 

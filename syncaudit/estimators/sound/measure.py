@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from syncaudit.dsp.nearest import nearest
-from syncaudit.dsp.robust import student_widening
+from syncaudit.dsp.runs import runs_of
 from syncaudit.estimators.sound.blocks import (
     MIN_BLOCKS,
     TRACK_DRIFT,
@@ -21,7 +21,6 @@ from syncaudit.estimators.sound.line import BlockLine, fit_blocks
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
 from syncaudit.estimators.sound.search import CoarseOffset, search_coarsely, search_widely
 from syncaudit.model import AudioStream, PairMeasurement
-from syncaudit.model.arrays import Bools, Floats
 
 METHOD = "gcc_phat"
 # Runner-up lobe of the pooled correlation within 20 ms: a pure tone reaches 1.
@@ -29,8 +28,6 @@ MAX_SIDE_LOBE = 0.85
 MIN_DRIFT_SPAN_S = 25.0
 # Half a sample at 48 kHz: clock of the codec.
 SYSTEMATIC_S = 1e-5
-# Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
-FILTER_SHARE = 1.0
 # If offsets of blocks scatter more than this, one offset and one drift do not describe them.
 MAX_SCATTER_S = 2e-3
 # Blocks that scatter by more than this received the sound along different paths.
@@ -74,19 +71,9 @@ def estimate_microphones(
     the origin of the sound than the source microphone is. Encoder delay that the container does not
     state is part of the file and so of the offset.
 
-    Parameters
-    ----------
-    source, target : AudioStream
-        Sounds at any sampling rates, with any epochs.
-    max_offset_s : float
-        Largest offset searched for, either sign; if no common sound is found within, all offsets at
-        which the sounds overlap are tried, up to six minutes.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``gcc_phat``; refused, with a reason, without enough overlap, coherence or
-        uniqueness.
+    Sampling rates and epochs may be any. If no common sound is found within `max_offset_s`, either
+    sign, all offsets at which the sounds overlap are tried, up to six minutes. Without enough
+    overlap, coherence or uniqueness the measurement is refused, with a reason.
     """
     pair = SoundPair.of(source, target, max_offset_s)
     if isinstance(pair, str):
@@ -111,21 +98,17 @@ def _answer(
 ) -> PairMeasurement:
     x = blocks.times_s - pair.middle_s
     with_drift = float(np.ptp(x)) >= MIN_DRIFT_SPAN_S and x.size >= 6
-    line = fit_blocks(x, blocks.offsets_s, with_drift=with_drift)
-    n = int(np.count_nonzero(line.is_kept))
-    wide = line.kinship * student_widening(max(1, n - line.n_free))
     bound = float(np.median(blocks.bound_s))
-    # At least the bound, in the same way for each parameter: scatter may be small by luck.
-    share = wide * max(line.scatter_s, bound, 1e-12)
-    random = share * line.level_std_s
+    line = fit_blocks(x, blocks.offsets_s, bound_s=bound, with_drift=with_drift)
+    random = line.level_std_s
     # Sound paths that come and go do not average out.
     lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
     systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
     # A jump that is not reported as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
-    drift_std = float(np.hypot(share * line.slope_std, bend)) * 1e6
+    drift_std = float(np.hypot(line.slope_std, bend)) * 1e6
     figures = coarse.figures | {
-        "blocks": float(n),
+        "blocks": float(np.count_nonzero(line.is_kept)),
         "blocks_tried": float(blocks.tried_s.size),
         "coherence": blocks.coherence,
         "side_lobe": blocks.side_lobe,
@@ -135,7 +118,7 @@ def _answer(
         "unsteady_s": line.unsteady_s,
         "unclear_s": unclear_s,
     }
-    offset_s, step = _step(pair, blocks, line, share)
+    offset_s, step = _step(pair, blocks, line)
     return PairMeasurement(
         source=pair.a.name,
         target=pair.b.name,
@@ -155,16 +138,17 @@ def _answer(
 
 
 def _filter_std_s(pair: SoundPair) -> float:
-    """Return the offset error due to filters that differ between microphones."""
+    """Return the offset error due to filters that differ between microphones.
+
+    Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
+    """
     edge_hz = 0.45 * min(pair.a.rate_hz, pair.b.rate_hz)
-    return float(np.hypot(SYSTEMATIC_S, FILTER_SHARE / (2.0 * np.pi * edge_hz)))
+    return float(np.hypot(SYSTEMATIC_S, 1.0 / (2.0 * np.pi * edge_hz)))
 
 
-def _step(
-    pair: SoundPair, blocks: Blocks, line: BlockLine, share: float
-) -> tuple[float, dict[str, Any]]:
+def _step(pair: SoundPair, blocks: Blocks, line: BlockLine) -> tuple[float, dict[str, Any]]:
     """Return the offset in the middle, and the fields of the step where there is one."""
-    if line.step_s is None or line.step_std is None or line.split is None:
+    if line.step_s is None or line.step_std_s is None or line.split is None:
         return line.level_s, {}
     x = blocks.times_s - pair.middle_s
     k = line.split
@@ -177,7 +161,7 @@ def _step(
     # The reported instant decides which of the two offsets holds in the middle.
     return level_s + (line.step_s if at_s <= pair.middle_s else 0.0), {
         "step_s": line.step_s,
-        "step_std_s": float(np.hypot(share * line.step_std, SYSTEMATIC_S)),
+        "step_std_s": float(np.hypot(line.step_std_s, SYSTEMATIC_S)),
         "step_at_ns": pair.clock_a.epoch_ns + round(at_s * 1e9),
     }
 
@@ -260,12 +244,12 @@ def _locate_step(
 def _stretches(blocks: Blocks) -> list[tuple[float, float]]:
     """Return the longest runs of tried blocks of which none was measured."""
     tried = blocks.tried_s
-    pitch = float(np.median(np.diff(tried))) if tried.size > 1 else 1.0
-    is_empty = ~_any_near(tried, blocks.times_s, 0.75 * pitch)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_empty.astype(np.int8), [0]))))
+    pitch = float(np.median(np.diff(tried)))
+    closest = blocks.times_s[nearest(blocks.times_s, tried)]
+    is_empty = np.abs(tried - closest) > 0.75 * pitch
     runs = [
         (float(tried[first]) - 0.5, float(tried[stop - 1]) + 0.5)
-        for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        for first, stop in zip(*runs_of(is_empty), strict=True)
         if stop - first >= MIN_BLOCKS
     ]
     runs = [run for run in runs if run[1] - run[0] >= MIN_STRETCH_S]
@@ -274,12 +258,6 @@ def _stretches(blocks: Blocks) -> list[tuple[float, float]]:
 
 def _is_on_track(blocks: Blocks, at_s: float, offset_s: float) -> bool:
     """Return whether an offset is that of the nearest block, within drift and blur."""
-    nearest = int(np.argmin(np.abs(blocks.times_s - at_s)))
-    reach = TRACK_S + TRACK_DRIFT * abs(float(blocks.times_s[nearest]) - at_s)
-    return abs(offset_s - float(blocks.offsets_s[nearest])) < reach
-
-
-def _any_near(times: Floats, others: Floats, reach: float) -> Bools:
-    if not others.size:
-        return np.zeros(times.size, dtype=np.bool_)
-    return np.asarray(np.abs(times - others[nearest(others, times)]) <= reach)
+    k = int(np.argmin(np.abs(blocks.times_s - at_s)))
+    reach = TRACK_S + TRACK_DRIFT * abs(float(blocks.times_s[k]) - at_s)
+    return abs(offset_s - float(blocks.offsets_s[k])) < reach

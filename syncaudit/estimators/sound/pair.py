@@ -52,12 +52,9 @@ class SoundPair:
         return self.part(self.start_s, self.middle_s), self.part(self.middle_s, self.stop_s)
 
     def widened(self, limit_s: float) -> SoundPair | None:
-        """Return the pair with all offsets at which a second overlaps; None if it has them.
+        """Return the pair with all offsets, up to a limit, at which a second overlaps.
 
-        Parameters
-        ----------
-        limit_s : float
-            Largest offset in any case.
+        None if it has them.
         """
         lengths = (s.samples.size / s.rate_hz for s in (self.a, self.b))
         reach_s = min(limit_s, max(lengths) + abs(self.epochs_s) - 1.0)

@@ -68,15 +68,8 @@ def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
 def search_widely(pair: SoundPair) -> tuple[SoundPair, CoarseOffset] | None:
     """Search all offsets at which the sounds overlap, for recordings that start at other times.
 
-    Parameters
-    ----------
-    pair : SoundPair
-        Pair in whose own range nothing was found.
-
-    Returns
-    -------
-    tuple or None
-        The part that both hold at the offset found, and that offset; None where none stands out.
+    Returns the part that both hold at the offset found, and that offset; None where none stands
+    out. In the pair's own range nothing was found.
     """
     wide = pair.widened(WIDE_S)
     if wide is None:
@@ -184,32 +177,25 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     figures = {"coarse_height": height, "runner_up": runner, "coarse_offset_s": offset}
     agreement = found.agreement(offset)
     if height < MIN_COARSE:
-        return Refusal(
-            why=f"no common sound within ± {pair.max_offset_s:g} s: the best peak of the "
-            f"correlation is {height:.1f} deviations high; at least {MIN_COARSE:g} are needed",
-            figures=figures,
-            agreement=agreement,
+        why = (
+            f"no common sound within ± {pair.max_offset_s:g} s: the best peak of the correlation "
+            f"is {height:.1f} deviations high; at least {MIN_COARSE:g} are needed"
         )
-    if runner > MAX_RUNNER_UP:
-        return Refusal(
-            why=f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the best "
-            f"({offset:.3f} s); the sound repeats, or a clock steps",
-            figures=figures | {"is_ambiguous": 1.0},
-            agreement=agreement,
+    elif runner > MAX_RUNNER_UP:
+        figures["is_ambiguous"] = 1.0
+        why = (
+            f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the best "
+            f"({offset:.3f} s); the sound repeats, or a clock steps"
         )
-    if min(best, 2 * n_lags - best) <= 0.002 * rate:
-        return Refusal(
-            why=f"the best offset, {offset:.3f} s, is at the edge of the search "
-            f"(±{pair.max_offset_s:g} s)",
-            figures=figures,
-            agreement=agreement,
+    elif min(best, 2 * n_lags - best) <= 0.002 * rate:
+        why = (
+            f"the best offset, {offset:.3f} s, is at the edge of the search "
+            f"(±{pair.max_offset_s:g} s)"
         )
-    return CoarseOffset(
-        at_s=float(np.mean(starts)) + block_s / 2.0,
-        offset_s=offset,
-        figures=figures,
-        agreement=agreement,
-    )
+    else:
+        at_s = float(np.mean(starts)) + block_s / 2.0
+        return CoarseOffset(at_s=at_s, offset_s=offset, figures=figures, agreement=agreement)
+    return Refusal(why=why, figures=figures, agreement=agreement)
 
 
 def _loud_starts(pair: SoundPair, block_s: float) -> Iterator[list[float]]:

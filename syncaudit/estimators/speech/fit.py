@@ -79,21 +79,11 @@ def fit_course(
     over all boundaries is a smooth hill whose top Newton's method finds. The classes are relearnt
     at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977). Errors come from the
     scatter of the slopes of disjoint pieces of the tier (a cluster sandwich estimate), with
-    Student's t for few pieces.
+    Student's t for few pieces. None where too few boundaries lie in the sound, or they form no
+    hill.
 
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    start : Course
-        From `find_match`, within about 30 ms.
-    with_drift : bool
-        Whether the tier is long enough for a drift to be fitted.
-
-    Returns
-    -------
-    CourseFit or None
-        None where too few boundaries lie in the sound, or they form no hill.
+    `start`: a course within about 30 ms. `with_drift`: whether the tier is long enough for a drift
+    to be fitted.
     """
     course = start if with_drift else replace(start, drift=0.0)
     fit: CourseFit | None = None
@@ -118,8 +108,6 @@ def _newton(
     piece_s = max(PIECE_S, span_s / MAX_PIECES)
     piece = np.unique(np.floor(times_s / piece_s), return_inverse=True)[1]
     n_pieces = int(piece.max()) + 1 if piece.size else 0
-    columns = [np.ones(times_s.size)]
-    names = [0]
     if n_pieces < MIN_PIECES:
         return None
     anchor_s = float(times_s.mean())
@@ -128,13 +116,10 @@ def _newton(
         anchor_s=anchor_s,
         offset_s=course.offset_s + course.drift * (anchor_s - course.anchor_s),
     )
-    if with_drift:
-        columns.append(times_s - anchor_s)
-        names.append(1)
-    if course.has_step:
-        columns.append((times_s >= course.step_at_s).astype(np.float64))
-        names.append(2)
-    design = np.column_stack(columns)
+    # Columns: offset, drift and step, of which the latter two may not be fitted.
+    names = np.flatnonzero([True, with_drift, course.has_step])
+    is_after = (times_s >= course.step_at_s).astype(np.float64)
+    design = np.column_stack((np.ones(times_s.size), times_s - anchor_s, is_after))[:, names]
     slope, bend, scatter_s = _hills(borders, course, reach_s)
     information = -(design.T * bend) @ design
     widths = np.linalg.eigvalsh(information)

@@ -104,14 +104,8 @@ def follow(spoken: SpokenTier, sound: BandEnergies, start: Course, *, with_drift
     for each other offset exceed exp(c) at any label with a probability of at most exp(-c) (Ville,
     "Étude critique de la notion de collectif", 1939).
 
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    start : Course
-        From `find_match`.
-    with_drift : bool
-        Whether the tier is long enough for a drift, and a step, to be found.
+    `start`: from `find_match`. `with_drift`: whether the tier is long enough for a drift, and a
+    step, to be found.
     """
     centre = start.without_step()
     reach_s = REACH_S + 0.5 * abs(start.step_s)

@@ -61,23 +61,12 @@ def measure_speech(
 
     No language model is needed: the tier gives the broad class of sound (vowel, sibilant,
     silence ...) at each time, and where it fits, the classes explain the band energies of the sound
-    best. The classes are learnt from the clip itself.
+    best. The classes are learnt from the clip itself. Offsets up to `max_offset_s` are searched
+    for, either sign.
 
-    Parameters
-    ----------
-    spoken : SpokenTier
-        Tier of the transcript.
-    sound : BandEnergies
-        Sound of the microphone.
-    max_offset_s : float
-        Largest offset searched for, either sign.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``speech``, from the transcript to its audio: `offset_s` is added to the tier's
-        times. Refused, with a reason, where the tier is too short or no lag stands out; the
-        diagnostics contain ``margin``, ``height``, ``gain`` and ``seconds``.
+    The measurement is from the transcript to its audio: `offset_s` is added to the tier's times.
+    It is refused, with a reason, where the tier is too short or no lag stands out; the diagnostics
+    contain ``margin``, ``height``, ``gain`` and ``seconds``.
     """
     refuse = partial(PairMeasurement.refused, spoken.source, spoken.audio, METHOD, sound.epoch_ns)
     if not spoken.classes:
@@ -219,12 +208,7 @@ def why_not_one_line(courses: Courses) -> str | None:
 def why_not_followed(spoken: SpokenTier, settled: float) -> str | None:
     """Return why the fit of a tier is refused, or None.
 
-    Parameters
-    ----------
-    spoken : SpokenTier
-        Tier.
-    settled : float
-        Share of its boundaries that fit best between their neighbours.
+    `settled`: share of its boundaries that fit best between their neighbours.
     """
     needed = MIN_SETTLED_WORDS if spoken.is_words else MIN_SETTLED_PHONES
     if settled >= needed:

@@ -69,13 +69,8 @@ class Match:
     def agreement(self, course: Course, n_bands: int) -> AgreementCurve | None:
         """Return how much of the sound the classes explain near the best offset, as R.
 
-        Parameters
-        ----------
-        course : Course
-            What was found: windows were summed along the drift and the step, and the offset is
-            that at the anchor.
-        n_bands : int
-            Bands of the sound: the mean of their shares counts.
+        Windows were summed along the drift and the step of the course found, and the offset is that
+        at its anchor. Of the `n_bands` of the sound the mean of their shares counts.
         """
         share = 1.0 - np.exp(-2.0 * np.maximum(self.gains, 0.0) / n_bands)
         course_s = float(course.at(np.array([course.anchor_s]))[0])

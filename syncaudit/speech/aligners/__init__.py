@@ -12,7 +12,7 @@ from syncaudit.speech.aligners.alignment import (
     phones_of_text,
     words_of_text,
 )
-from syncaudit.speech.aligners.mfa.aligner import MfaAligner
+from syncaudit.speech.aligners.mfa import MfaAligner
 from syncaudit.speech.aligners.pocketsphinx.aligner import PocketsphinxAligner
 from syncaudit.speech.aligners.viter import ViterAligner
 

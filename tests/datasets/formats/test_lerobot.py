@@ -10,7 +10,7 @@ import pytest
 
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
-from syncaudit.detectors import audit_stream
+from syncaudit.detectors.stamps.streams import audit_stream
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import CameraStream, Clip, SignalStream
 from syncaudit.readers import read_source

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.estimators import measure_camera_state, measure_states
-from syncaudit.estimators.state import measure
+from syncaudit.estimators.state import measure, measure_camera_state, measure_states
 from syncaudit.model import ImageMotion
 from testkit.working_arm import arm, joints, pictures
 

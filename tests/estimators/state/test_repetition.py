@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.dsp.integral import interpolate_angle
-from syncaudit.estimators import measure_camera_state
+from syncaudit.estimators.state import measure_camera_state
 from syncaudit.estimators.state.repetition import find_repetition
 from testkit.repeating_arm import watched
 

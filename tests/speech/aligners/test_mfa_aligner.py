@@ -9,7 +9,7 @@ import pytest
 
 from syncaudit.errors import AlignmentError, UsageError
 from syncaudit.speech.aligners import Alignment, Utterance
-from syncaudit.speech.aligners.mfa.aligner import MfaAligner
+from syncaudit.speech.aligners.mfa import MfaAligner
 
 Make = Callable[..., Utterance]
 
@@ -115,8 +115,8 @@ def test_exit_codes_are_told_in_words(
 
 
 def test_endless_run_is_ended(mfa: Any, utterance: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("syncaudit.speech.aligners.mfa.aligner._PATIENCE_S", 0.5)
-    monkeypatch.setattr("syncaudit.speech.aligners.mfa.aligner._PATIENCE_PER_S", 0.0)
+    monkeypatch.setattr("syncaudit.speech.aligners.mfa._PATIENCE_S", 0.5)
+    monkeypatch.setattr("syncaudit.speech.aligners.mfa._PATIENCE_PER_S", 0.0)
     mfa.set(sleep_s=60)
     (found,) = MfaAligner().align([utterance()])
     assert "did not finish within 0 s and was stopped" in refusal(found)

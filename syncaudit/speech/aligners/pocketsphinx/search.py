@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-
-from syncaudit.model.arrays import Floats
+from scipy.ndimage import uniform_filter1d
 
 # Measured (benchmarks/aligners.py): right texts score -6 to -23 in clean audio and down to -32 at
 # 10 dB SNR, texts of other recordings -35 and below.
@@ -96,19 +95,11 @@ def fit_of(placed: Sequence[Placed]) -> Fit:
         is_noise[frames] = one.is_noise  # a noise model fits speech well enough to hide it
     typical = float(np.median([one.score / max(one.length, 1) for one in placed if one.phone]))
     limit = min(_BAD, typical - _WORSE)
+    smooth = uniform_filter1d(ratio, min(_WINDOW_FRAMES, n_frames), mode="nearest")
     return Fit(
         score=float(ratio[is_spoken].mean()),
-        unexplained=float(np.mean((_smooth(ratio, _WINDOW_FRAMES) < limit) | is_noise)),
+        unexplained=float(np.mean((smooth < limit) | is_noise)),
     )
-
-
-def _smooth(values: Floats, width: int) -> Floats:
-    """Return the running mean, with the ends held."""
-    width = min(width, values.size)
-    held = np.pad(values, (width // 2, width - 1 - width // 2), mode="edge")
-    total = np.cumsum(np.concatenate(([0.0], held)))
-    smooth: Floats = (total[width:] - total[:-width]) / width
-    return smooth
 
 
 # A pronunciation, or "" for a filler, and its phones.

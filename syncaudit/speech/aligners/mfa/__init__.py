@@ -1,1 +1,0 @@
-"""Run the Montreal Forced Aligner, an external program, and read its output."""
