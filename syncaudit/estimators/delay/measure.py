@@ -161,16 +161,16 @@ def _why_by_chance(
     """Return why the best delay may be due to chance, or None, and what chance reaches."""
     lowest_s, highest_s = float(curve.delays_s[0]), float(curve.delays_s[-1])
     best = curve.best()
-    best_s, height = float(curve.delays_s[best]), float(curve.log_likelihood[best])
+    best_s = float(curve.delays_s[best])
+    # The curve counts every delay as if all rows overlapped; scale it to those that do.
+    height = search.held_at(best_s) * float(curve.log_likelihood[best])
     reversed_curves = search.by_chance(lowest_s, highest_s, task.step_s)
     highest, needed = chance_height(reversed_curves, n_searches=len(reversed_curves))
-    # The curve counts every delay as if all rows overlapped; scale it to those that do.
-    why = why_by_chance(
-        search.held_at(best_s) * height, highest, needed, where="with one side reversed in time"
-    )
+    why = why_by_chance(height, highest, needed, where="with one side reversed in time")
     far = search.far_from(best_s)
-    if why is None and far:
-        n_searches = CHANCE_STEP_S * sum(each.size for each in far) / (highest_s - lowest_s)
+    n_searches = CHANCE_STEP_S * sum(each.size for each in far) / (highest_s - lowest_s)
+    # A smaller range says little about a larger one.
+    if why is None and n_searches >= 1.0:
         at_far, needed = chance_height(far, n_searches=n_searches)
         highest = max(highest, at_far)
         where = f"more than {FAR_S[0]:g} s away from the best delay"

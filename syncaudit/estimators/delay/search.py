@@ -258,7 +258,8 @@ class DelaySearch:
     def far_from(self, delay_s: float) -> list[Floats]:
         """Return the likelihood curves before and after a delay, at delays unrelated to it.
 
-        Empty where the two are too short to overlap there.
+        Scaled to the rows that overlap: the fewer, the more chance explains of them. Empty where
+        the two are too short to overlap there.
         """
         driver, rows = self.driver, self.increments
         nearest, farthest = (round(far_s / CHANCE_STEP_S) for far_s in FAR_S)
@@ -266,11 +267,14 @@ class DelaySearch:
         lowest_s, highest_s = delay_s - away_s[-1], delay_s + away_s[-1]
         start_s, stop_s = float(rows.start_s.min()) + lowest_s, float(rows.stop_s.max()) + highest_s
         far = replace(self, table=tabulated(driver, start_s, stop_s, CHANCE_STEP_S))
-        curves = [
-            far._likelihood(delays_s, CHANCE_STEP_S)
-            for delays_s in (delay_s - away_s[::-1], delay_s + away_s)
-        ]
-        return [curve[np.isfinite(curve)] for curve in curves if np.isfinite(curve).any()]
+        curves = []
+        for delays_s in (delay_s - away_s[::-1], delay_s + away_s):
+            curve = far._likelihood(delays_s, CHANCE_STEP_S)
+            is_held = np.isfinite(curve)
+            if is_held.any():
+                held = [self.held_at(each) for each in delays_s[is_held].tolist()]
+                curves.append(curve[is_held] * held)
+        return curves
 
     def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
         """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""
