@@ -167,15 +167,15 @@ def _why_by_chance(
     reversed_curves = search.by_chance(lowest_s, highest_s, task.step_s)
     highest, needed = chance_height(reversed_curves, n_searches=len(reversed_curves))
     why = why_by_chance(height, highest, needed, where="with one side reversed in time")
+    if why is not None:
+        return why, highest
     far = search.far_from(best_s)
     n_searches = CHANCE_STEP_S * sum(each.size for each in far) / (highest_s - lowest_s)
-    # A smaller range says little about a larger one.
-    if why is None and n_searches >= 1.0:
-        at_far, needed = chance_height(far, n_searches=n_searches)
-        highest = max(highest, at_far)
-        where = f"more than {FAR_S[0]:g} s away from the best delay"
-        why = why_by_chance(height, at_far, needed, where=where)
-    return why, highest
+    if n_searches < 1.0:  # a smaller range says little about a larger one
+        return None, highest
+    at_far, needed = chance_height(far, n_searches=n_searches)
+    where = f"more than {FAR_S[0]:g} s away from the best delay"
+    return why_by_chance(height, at_far, needed, where=where), max(highest, at_far)
 
 
 def answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:
