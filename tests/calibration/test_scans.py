@@ -13,32 +13,11 @@ from syncaudit.datasets import load_manifest
 from syncaudit.estimators.events import find_scans
 from syncaudit.estimators.events import scans as scans_module
 from syncaudit.pipeline import evidence, find_flashes
-from testkit.event_rig import Clock, camera, irregular_onsets, trigger
+from testkit.event_rig import camera, irregular_onsets, turned_rig
 from testkit.flash_footage import footage, onsets, stored
 from testkit.videos import exact_frame, write_video
 
 EPOCH_NS = 1_767_225_600_000_000_000
-
-
-def _rig(seed=1, *, turned=(), rates=(12.0, 12.0, 12.0), with_trigger=False):
-    """Return cameras by name, some of them upside down, and maybe a trigger."""
-    rng = np.random.default_rng(seed)
-    onsets_s = irregular_onsets(rng, 90)
-    seen = [
-        camera(
-            rng,
-            onsets_s,
-            name=f"cam_{k}",
-            rate_hz=rate,
-            phase_s=0.004 * k,
-            clock=Clock(offset_s=0.007 * k),
-        )
-        for k, rate in enumerate(rates)
-    ]
-    items = [item.mirrored() if item.source in turned else item for item in seen]
-    if with_trigger:
-        items.append(trigger(rng, onsets_s))
-    return {item.source: item for item in items}
 
 
 def _scans(evidence, others=()):
@@ -50,27 +29,27 @@ def _scans(evidence, others=()):
     "turned", [(), ("cam_1",), ("cam_0", "cam_2"), ("cam_0", "cam_1", "cam_2")]
 )
 def test_a_trigger_shows_which_cameras_are_upside_down(seed, turned):
-    scans = _scans(_rig(seed, turned=turned, with_trigger=True))
+    scans = _scans(turned_rig(seed, turned=turned, with_trigger=True))
     assert scans.found == dict.fromkeys(turned, "up")
     assert scans.unknown == scans.apart == ()
 
 
 @pytest.mark.parametrize("turned", [(), ("cam_0", "cam_1", "cam_2")])
 def test_equal_cameras_do_not_show_whether_they_all_are_upside_down(turned):
-    scans = _scans(_rig(turned=turned))
+    scans = _scans(turned_rig(turned=turned))
     assert scans.found == {}
     assert set(scans.unknown) == {"cam_0", "cam_1", "cam_2"}
 
 
 def test_one_camera_that_is_upside_down_contradicts_the_others():
-    scans = _scans(_rig(turned=("cam_1",)))
+    scans = _scans(turned_rig(turned=("cam_1",)))
     assert scans.found == {}
     assert scans.undecided == {"cam_1": "up"}
     assert set(scans.unknown) == {"cam_0", "cam_2"}
 
 
 def test_one_statement_is_enough():
-    rig = _rig(turned=("cam_1",))
+    rig = turned_rig(turned=("cam_1",))
     scans = _scans({**rig, "cam_0": replace(rig["cam_0"], scan="down")})
     assert scans.found == {"cam_1": "up"}
     assert scans.unknown == ()
@@ -78,7 +57,7 @@ def test_one_statement_is_enough():
 
 
 def test_cameras_of_different_rates_show_that_they_are_upside_down():
-    scans = _scans(_rig(turned=("cam_0", "cam_1"), rates=(12.0, 25.0)))
+    scans = _scans(turned_rig(turned=("cam_0", "cam_1"), rates_hz=(12.0, 25.0)))
     assert scans.found == {"cam_0": "up", "cam_1": "up"}
 
 
@@ -92,13 +71,13 @@ def test_directions_are_not_decided_by_matches_that_are_just_significant(monkeyp
         for pair, weight in matched.items()
     }
     monkeypatch.setattr(scans_module, "_weights", lambda *_: weights)
-    scans = _scans(_rig(rates=(10.0,) * 4))
+    scans = _scans(turned_rig(rates_hz=(10.0,) * 4))
     assert scans.found == scans.undecided == {}
     assert len(scans.unknown) == 4
 
 
 def test_what_the_manifest_states_is_not_tried():
-    rig = _rig(turned=("cam_0", "cam_1", "cam_2"))
+    rig = turned_rig(turned=("cam_0", "cam_1", "cam_2"))
     stated = {name: replace(item, scan="down") for name, item in rig.items()}
     scans = _scans(stated)
     assert scans.found == {}
@@ -107,7 +86,7 @@ def test_what_the_manifest_states_is_not_tried():
 
 def test_sources_that_nothing_matches_are_apart_however_they_are_read():
     rng = np.random.default_rng(5)
-    rig = _rig(with_trigger=True)
+    rig = turned_rig(with_trigger=True)
     alone = camera(rng, irregular_onsets(rng, 90), name="alone")
     scans = _scans({**rig, "alone": alone}, [replace(alone, scan="right")])
     assert scans.apart == ("alone",)
@@ -115,7 +94,7 @@ def test_sources_that_nothing_matches_are_apart_however_they_are_read():
 
 
 def test_columns_are_lines_if_only_they_match():
-    rig = _rig(with_trigger=True)
+    rig = turned_rig(with_trigger=True)
     portrait = replace(rig.pop("cam_1"), scan="left")
     wrong = [replace(portrait.mirrored(), scan="right"), replace(portrait.mirrored(), scan="up")]
     assert _scans(rig, [*wrong, portrait]).found == {"cam_1": "left"}

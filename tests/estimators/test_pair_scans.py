@@ -1,22 +1,14 @@
 """Audits of cameras whose images were rotated after readout."""
 
-import numpy as np
-
 from syncaudit.estimators.pairs import measure_light
 from syncaudit.model import ClipEvidence
 from syncaudit.pipeline.statements import cameras_read_upwards
-from testkit.event_rig import Clock, camera, irregular_onsets, trigger
+from testkit.event_rig import turned_rig
 
 
-def _measured(turned, *, with_trigger, rates_hz=(12.0, 12.0, 12.0)):
-    rng = np.random.default_rng(1)
-    onsets_s = irregular_onsets(rng, 90)
-    seen = {}
-    for k, rate_hz in enumerate(rates_hz):
-        name, clock = f"cam_{k}", Clock(offset_s=0.007 * k)
-        item = camera(rng, onsets_s, name=name, rate_hz=rate_hz, phase_s=0.004 * k, clock=clock)
-        seen[name] = item.mirrored() if name in turned else item
-    triggers = {"trigger": trigger(rng, onsets_s)} if with_trigger else {}
+def _measured(turned, **rig):
+    seen = turned_rig(turned=turned, **rig)
+    triggers = {name: seen.pop(name) for name in [*seen] if name == "trigger"}
     return measure_light(ClipEvidence(flashes=seen, triggers=triggers), {}, 2.0)
 
 

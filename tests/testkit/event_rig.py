@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -252,6 +253,24 @@ def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
         name: Clock(offset_s=rng.uniform(-3.0, 3.0), drift=rng.normal(0.0, 3e-5)) for name in names
     }
     return clocks | {"cam_0": Clock()}
+
+
+def turned_rig(
+    seed: int = 1,
+    *,
+    turned: Collection[str] = (),
+    rates_hz: Sequence[float] = (12.0, 12.0, 12.0),
+    with_trigger: bool = False,
+) -> dict[str, EventEvidence]:
+    """Return cameras by name, 7 ms apart, some of them upside down, and maybe a trigger."""
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 90)
+    rig: dict[str, EventEvidence] = {}
+    for k, rate_hz in enumerate(rates_hz):
+        name, clock = f"cam_{k}", Clock(offset_s=0.007 * k)
+        item = camera(rng, onsets_s, name=name, rate_hz=rate_hz, phase_s=0.004 * k, clock=clock)
+        rig[name] = item.mirrored() if name in turned else item
+    return rig | ({"trigger": trigger(rng, onsets_s)} if with_trigger else {})
 
 
 def full_rig(
