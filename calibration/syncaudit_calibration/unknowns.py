@@ -219,7 +219,8 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     weights = std**-2.0
     mean = float(np.average(values, weights=weights))
     scatter = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
-    own = float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known))))
+    # What one camera leaves open about the light, others mostly do as well.
+    own = float(np.hypot(std.min(), scatter / np.sqrt(len(known))))
     return Unknown(
         kind="half_light",
         source="",

@@ -1,14 +1,16 @@
 """Exposures that are not stated, from the light that several cameras share."""
 
 import dataclasses
+import itertools
+import math
 
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
 
-from syncaudit.estimators.events import settle_exposures
 from syncaudit.estimators.pairs import measure_light
 from syncaudit.model import ClipEvidence
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
 from testkit.event_rig import (
     WIDTH_S,
     camera,
@@ -103,10 +105,83 @@ def test_logged_onsets_of_lights_that_stay_allow_for_their_rise(seed):
     assert abs(sources["trigger"].offset_s - 4e-4) < 2e-4
 
 
-def test_one_camera_alone_does_not_show_its_exposure():
+LENGTHS_S = [0.0022, 0.009]
+EXPOSURE_S = 0.0045
+
+
+def unsettled(rng, onsets_s, *, length_s, stated, name="a", exposure_s=EXPOSURE_S, **timing):
+    """Return pulses of a camera that states some of its timing, as a detector dates them."""
+    pulses = {"exposure_s": exposure_s, "length_s": length_s, "stamp_part": 0.0}
+    seen = trapezoids(rng, onsets_s, name=name, line_delay_s=3e-5, **pulses, **timing)
+    if "exposure_s" in stated:
+        seen = dataclasses.replace(seen, exposure_s=exposure_s)
+    if "line_delay_s" in stated:
+        return seen
+    half_s = UNSTATED_READOUT_S / seen.height_px / 3e-5 * seen.half_light_s
+    std_s = math.hypot(1e-4, UNSTATED_READOUT_SHARE * half_s)
+    unstated = {"line_delay_s": None, "half_light_s": half_s, "half_light_std_s": std_s}
+    return dataclasses.replace(seen, **unstated)
+
+
+def measured_both_ways(seen, log):
+    """Yield errors of the log's clock and their standard errors: of an audit, a calibration."""
+    flashes = {item.source: item for item in seen}
+    for pair in measure_light(ClipEvidence(flashes=flashes, triggers={"trigger": log}), {}, 30.0):
+        assert pair.accepted
+        if "trigger" in (pair.source, pair.target):
+            yield pair.offset_s, pair.offset_std_s
+    found = calibrate_events([*seen, log], reference=seen[0].source).sources["trigger"]
+    yield found.offset_s, found.offset_std_s
+
+
+@pytest.mark.parametrize(
+    ("n_cameras", "stated"),
+    [(1, ("line_delay_s",)), (1, ("exposure_s",)), (1, ()), (2, ("line_delay_s",))],
+    ids=str,
+)
+@pytest.mark.parametrize("length_s", LENGTHS_S)
+def test_equal_exposures_leave_open_whether_the_light_is_longer(n_cameras, length_s, stated):
     rng = np.random.default_rng(1)
     onsets_s = irregular_onsets(rng, 60)
-    seen = trapezoids(rng, onsets_s, name="a", exposure_s=0.002, length_s=0.006)
-    assert settle_exposures([seen, trigger(rng, onsets_s)])[0] is seen
-    same = [dataclasses.replace(seen, source=name) for name in "ab"]
-    assert all(own.exposure_s is None for own in settle_exposures(same))
+    seen = [
+        unsettled(rng, onsets_s, length_s=length_s, stated=stated, name=name, rate_hz=rate_hz)
+        for name, rate_hz in [("a", 20.0), ("b", 25.0)][:n_cameras]
+    ]
+    for error_s, std_s in measured_both_ways(seen, trigger(rng, onsets_s)):
+        assert abs(error_s) < 1.96 * std_s
+        assert 4e-4 < std_s < 5e-3
+
+
+@pytest.mark.parametrize("length_s", LENGTHS_S)
+@pytest.mark.parametrize(
+    ("other", "stated"),
+    [
+        ("another exposure", ("line_delay_s",)),
+        *itertools.product(("all stated", "both ends"), (("line_delay_s",), ("exposure_s",), ())),
+    ],
+    ids=str,
+)
+def test_one_camera_shows_the_light_to_all(other, length_s, stated):
+    rng = np.random.default_rng(2)
+    onsets_s = irregular_onsets(rng, 60)
+    seen = unsettled(rng, onsets_s, length_s=length_s, stated=stated, rate_hz=20.0)
+    timing = {"name": "b", "rate_hz": 25.0, "length_s": length_s}
+    match other:
+        case "another exposure":
+            more = unsettled(rng, onsets_s, stated=stated, exposure_s=0.001, **timing)
+        case "all stated":
+            everything = ("line_delay_s", "exposure_s")
+            more = unsettled(rng, onsets_s, stated=everything, exposure_s=0.0095, **timing)
+        case _:
+            ends_s = np.sort(np.concatenate((onsets_s, onsets_s + length_s)))
+            more = switches(rng, ends_s, name="b", rate_hz=25.0)
+    for error_s, std_s in measured_both_ways([seen, more], trigger(rng, onsets_s)):
+        assert abs(error_s) < 1.96 * std_s < 0.0016
+
+
+def test_ramps_shorter_than_any_exposure_are_the_light():
+    rng = np.random.default_rng(3)
+    onsets_s = irregular_onsets(rng, 60)
+    seen = unsettled(rng, onsets_s, length_s=3e-4, stated=("line_delay_s",))
+    for error_s, std_s in measured_both_ways([seen], trigger(rng, onsets_s)):
+        assert abs(error_s) < 1.96 * std_s < 4e-4

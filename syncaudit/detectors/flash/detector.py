@@ -28,8 +28,6 @@ from syncaudit.detectors.flash.watched_frames import (
     MAX_RISE_S,
     ONSET_STD_S,
     RISE_SHARE,
-    UNSTATED_READOUT_S,
-    UNSTATED_READOUT_SHARE,
     WatchedFrames,
     watched_neighbours,
 )
@@ -39,6 +37,7 @@ from syncaudit.detectors.stamps.rhythm import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
 from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply

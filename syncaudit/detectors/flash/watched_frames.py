@@ -18,6 +18,7 @@ from syncaudit.detectors.stamps.rhythm import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashIntervals
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,9 +34,6 @@ RISE_SHARE = 0.05
 REFRESH_S = 1.0 / 60.0
 RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
 CUT_SHARE = 0.25
-# Readout where not stated: 3 to 33 ms.
-UNSTATED_READOUT_S = 0.018
-UNSTATED_READOUT_SHARE = 0.45
 # Flashes that clip more than this share of what they light are reported even if none can be timed.
 CLIPPED_SHARE = 0.25
 # Error of the share of a change that a frame shows: local tone curves brighten rows by what lies

@@ -375,15 +375,17 @@ def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[
 
 
 def usual_line_delay(edges: FlashEdges) -> tuple[float, float]:
-    """Return mean and standard deviation of a line delay that is not stated, in seconds.
-
-    A sensor reads every row once per frame: the readout lasts at most one frame period.
-    """
-    period_s = float(np.median(np.diff(edges.watched_s))) if edges.watched_s.size else np.inf
-    longest_s = min(READOUT_S[1], period_s)
+    """Return mean and standard deviation of a line delay that is not stated, in seconds."""
+    longest_s = longest_readout_s(edges)
     shortest_s = min(READOUT_S[0], LEAST_READOUT * longest_s)
     n_rows = max(1, edges.height_px)
     return (
         0.5 * (shortest_s + longest_s) / n_rows,
         (longest_s - shortest_s) / math.sqrt(12.0) / n_rows,
     )
+
+
+def longest_readout_s(edges: FlashEdges) -> float:
+    """Return how long a readout takes at most: every row is read once per frame period."""
+    period_s = float(np.median(np.diff(edges.watched_s))) if edges.watched_s.size else np.inf
+    return min(READOUT_S[1], period_s)

@@ -15,6 +15,9 @@ from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 # Half of a light's rise delays half-light. Up to a quarter of a ramp, no rise is noticed: rms of
 # half of it, as a part of the ramp.
 UNSEEN_RISE_PART = 0.07
+# Readout where no line delay is stated: 3 to 33 ms.
+UNSTATED_READOUT_S = 0.018
+UNSTATED_READOUT_SHARE = 0.45
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +64,9 @@ class FlashEdges:
     scan : str, optional
         Direction of reading, if stated or shown by the light; None: assumed to be downwards.
     half_light_s, half_light_std_s : float, optional
-        From the onset of a pulse to its half-light instant, by the shape of the edges.
+        From the onset of a pulse to its half-light instant, by the shape of the edges: as if their
+        ramps were as long as the light. Where no line delay is stated, it assumes that a frame is
+        read within `UNSTATED_READOUT_S`.
     stamp_part, from_stamp_s : float
         `frame_s` is the timestamp plus `from_stamp_s`, and should be the timestamp plus this part
         of exposure and readout together: +0.5 if the start of a frame is stamped, -0.5 its end.
