@@ -52,6 +52,9 @@ def main() -> int:
     parser.add_argument(
         "--stamps", default="middle", choices=("middle", "mixed"), help="what timestamps mark"
     )
+    parser.add_argument(
+        "--stated", default="drawn", choices=("drawn", "mixed"), help="which timing is stated"
+    )
     parser.add_argument("--by", default="calibrate,audit", help="commands that measure")
     parser.add_argument("--out", type=Path, default=OUT / "any_flash.json")
     options = parser.parse_args()
@@ -66,6 +69,8 @@ def main() -> int:
         }
     if options.stamps == "mixed":
         worlds = {f"{name}-stamps": _stamped(world) for name, world in worlds.items()}
+    if options.stated == "mixed":
+        worlds = {f"{name}-stated": _stating(world) for name, world in worlds.items()}
     rows = []
     for name, world in worlds.items():
         begun = time.process_time()
@@ -102,6 +107,18 @@ def _stamped(world: World) -> World:
     return replace(world, cameras=tuple(cameras))
 
 
+def _stating(world: World) -> World:
+    """Return a recording whose cameras state either line delay or exposure, both or nothing."""
+    rng = np.random.default_rng([world.seed, 79])
+    kinds = [(True, ""), (True, "line_delay_s"), (True, "exposure_s"), (False, "")]
+    drawn = [kinds[k] for k in rng.integers(len(kinds), size=len(world.cameras))]
+    cameras = [
+        replace(camera, is_stated=is_stated, leaves_out=left)
+        for camera, (is_stated, left) in zip(world.cameras, drawn, strict=True)
+    ]
+    return replace(world, cameras=tuple(cameras))
+
+
 def _numbers(text: str) -> list[int]:
     numbers: list[int] = []
     for part in filter(None, text.split(",")):
@@ -116,7 +133,7 @@ def _summary(rows: list[Row]) -> str:
         needed = [row for row in rows if row["by"] == by and row["is_needed"]]
         measured = sum(row["error_s"] is not None for row in needed)
         worst = max((abs(_z(row)) for row in rows if row["by"] == by), default=0.0)
-        texts.append(f"{by} {measured}/{len(needed)} cameras, largest z {worst:.1f}")
+        texts.append(f"{by} {measured}/{len(needed)} sources, largest z {worst:.1f}")
     return "; ".join(texts)
 
 
@@ -124,48 +141,57 @@ def _z(row: Row) -> float:
     return 0.0 if row["error_s"] is None else float(row["error_s"] / row["std_s"])
 
 
-def _measured(name: str, world: World, by: str) -> list[Row]:
-    """Return a row per camera: what the command measured, and the truth."""
-    folder = _rendered(name, world)
+def _measured(world_name: str, world: World, by: str) -> list[Row]:
+    """Return a row per camera and log: what the command measured, and the truth."""
+    folder = _rendered(world_name, world)
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))
     found = (_calibrated if by == "calibrate" else _audited)(clip)
+    cameras = {camera.name: camera for camera in world.cameras}
+    seen = {name: len(own) for name, own in truth["seen"].items()}
+    if world.has_trigger:
+        seen["trigger"] = len(set().union(*truth["seen"].values()))
     true_s = {
-        camera.name: _true_offset_s(world, truth, camera.name, found.reference, found.at_ns)
-        for camera in world.cameras
+        name: _true_offset_s(world, truth, name, found.reference, found.at_ns)
+        for name in seen
         if found.reference is not None
     }
     tied = _tied(world, truth["seen"])
     limits_s = load_policy().clock_tolerances(clip)
-    is_off = any(abs(offset_s) > limits_s[name] for name, offset_s in true_s.items())
+    is_off = any(abs(true_s[name]) > limits_s[name] for name in cameras if name in true_s)
     rows = []
-    for camera in world.cameras:
+    for name, n_seen in seen.items():
         error_s = std_s = None
-        if camera.name in found.offsets and camera.name != found.reference:
-            offset_s, std_s = found.offsets[camera.name]
-            error_s = offset_s - true_s[camera.name]
+        if name in found.offsets and name != found.reference:
+            offset_s, std_s = found.offsets[name]
+            error_s = offset_s - true_s[name]
         rows.append(
             {
                 "by": by,
-                "world": name,
+                "world": world_name,
                 "light": world.light.kind,
-                "camera": camera.name,
-                "is_global": camera.line_delay_s == 0.0,
-                "scan": camera.scan,
-                "scan_found": found.scans.get(camera.name),
-                "seen": len(truth["seen"][camera.name]),
-                "shared": _shared(world, truth["seen"], camera.name),
-                "is_tied": camera.name in tied,
-                "is_needed": len(truth["seen"][camera.name]) >= MIN_SEEN
-                and camera.name != found.reference,
+                "source": name,
+                "shutter": _shutter(cameras.get(name)),
+                "scan": cameras[name].scan if name in cameras else "down",
+                "scan_found": found.scans.get(name),
+                "seen": n_seen,
+                "shared": _shared(world, truth["seen"], name),
+                "is_tied": name in tied,
+                "is_needed": n_seen >= MIN_SEEN and name != found.reference,
                 "is_false_pass": found.is_passed and is_off,
                 "error_s": error_s,
                 "std_s": std_s,
-                "drift_z": _drift_z(world, camera, found),
-                "why": found.why.get(camera.name, found.why.get("", "")) if error_s is None else "",
+                "drift_z": _drift_z(world, name, found),
+                "why": found.why.get(name, found.why.get("", "")) if error_s is None else "",
             }
         )
     return rows
+
+
+def _shutter(camera: SceneCamera | None) -> str:
+    if camera is None:
+        return "log"
+    return "rolling" if camera.line_delay_s else "global"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,16 +243,18 @@ def _estimates(sources: dict[str, Row], name: str, unit: str) -> Estimates:
     }
 
 
-def _drift_z(world: World, camera: SceneCamera, found: _Found) -> float | None:
-    if camera.name not in found.drifts or camera.name == found.reference:
+def _drift_z(world: World, name: str, found: _Found) -> float | None:
+    if name not in found.drifts or name == found.reference:
         return None
     true_ppm = {c.name: c.drift_ppm for c in world.cameras} | {"trigger": 0.0}
-    drift_ppm, std_ppm = found.drifts[camera.name]
-    return (drift_ppm - true_ppm[camera.name] + true_ppm[found.reference or ""]) / std_ppm
+    drift_ppm, std_ppm = found.drifts[name]
+    return (drift_ppm - true_ppm[name] + true_ppm[found.reference or ""]) / std_ppm
 
 
 def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
-    """Return how many of a camera's flashes another source saw: only these tie clocks together."""
+    """Return how many of a source's flashes another source saw: only these tie clocks together."""
+    if name == "trigger":
+        return len(set().union(*seen.values()))
     if world.has_trigger:
         return len(seen[name])
     others = {k for other, numbers in seen.items() if other != name for k in numbers}
@@ -282,11 +310,9 @@ def _print(by: str, rows: list[Row]) -> None:
     table = []
     lights = list(dict.fromkeys(row["light"] for row in rows))
     for light in [*lights, "all"]:
-        for is_global in (False, True):
+        for shutter in ("rolling", "global", "log"):
             some = [
-                row
-                for row in rows
-                if light in (row["light"], "all") and row["is_global"] == is_global
+                row for row in rows if light in (row["light"], "all") and row["shutter"] == shutter
             ]
             if not some:
                 continue
@@ -299,7 +325,7 @@ def _print(by: str, rows: list[Row]) -> None:
             table.append(
                 (
                     light,
-                    "global" if is_global else "rolling",
+                    shutter,
                     f"{sum(row['error_s'] is not None for row in needed)}/{len(needed)}",
                     f"{sum(row['error_s'] is not None for row in tied)}/{len(tied)}",
                     f"{1e6 * np.sqrt(np.mean(error**2)):.0f}" if done else None,
@@ -310,8 +336,8 @@ def _print(by: str, rows: list[Row]) -> None:
                 )
             )
     print_table(
-        f"{by}: cameras that show five flashes or more",
-        ("light", "shutter", "calibrated", "of those tied", "rmse us", "median us", "claimed us",
+        f"{by}: sources that show five flashes or more",
+        ("light", "shutter", "measured", "of those tied", "rmse us", "median us", "claimed us",
          "|z|<1.96", "|z|>5"),
         table,
     )  # fmt: skip
@@ -325,7 +351,7 @@ def _print(by: str, rows: list[Row]) -> None:
         for row in rows
         if row["scan_found"]
         and row["scan"] != "down"
-        and not row["is_global"]
+        and row["shutter"] == "rolling"
         and row["error_s"] is not None
     ]
     if turned:
@@ -335,12 +361,12 @@ def _print(by: str, rows: list[Row]) -> None:
     for row in rows:
         if row["is_needed"] and row["error_s"] is None:
             print(
-                f"  {row['world']} {row['camera']} ({row['seen']} seen, {row['shared']} shared): "
+                f"  {row['world']} {row['source']} ({row['seen']} seen, {row['shared']} shared): "
                 f"{row['why'][:200]}"
             )
         elif row["error_s"] is not None and abs(row["error_s"]) > 3 * row["std_s"]:
             print(
-                f"  {row['world']} {row['camera']}: off by {1e6 * row['error_s']:.0f} us, "
+                f"  {row['world']} {row['source']}: off by {1e6 * row['error_s']:.0f} us, "
                 f"{1e6 * row['std_s']:.0f} claimed"
             )
 

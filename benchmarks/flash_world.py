@@ -86,7 +86,7 @@ class SceneCamera:
     offset_s: float  # what its stamps lack of true time
     drift_ppm: float
     stamp_jitter_s: float
-    is_stated: bool  # whether the manifest states exposure and line delay
+    is_stated: bool  # whether the manifest states exposure and line delay, but for `leaves_out`
     ambient: float  # linear level of the scene, of full well
     flash: float  # linear level a full exposure to the light adds, of full well
     noise: float  # read noise in grey levels
@@ -103,6 +103,7 @@ class SceneCamera:
     # Where the line that is read next lies in the stored images.
     scan: str = "down"
     stamp_at: str = "mid_exposure_mid_row"
+    leaves_out: str = ""
     # What it sees is lit by the top of a screen more than by its bottom (below 0), by this share.
     tilt: float = 0.0
 
@@ -283,14 +284,41 @@ def screen_filmed(seed: int) -> World:
     return _screen_world(seed, n_filming=4)
 
 
+RATES_HZ = (5, 8, 10, 15, 24, 30, 60, 90, 120)
+SIZES = ((320, 240), (640, 480), (1280, 720), (1920, 1080), (3840, 2160))
+MAX_PIXELS_S = 4.5e7
+
+
+def many_kinds_of_cameras(seed: int) -> World:
+    """Return cameras of rates, sizes and shutters of their own, as in rigs of several makers."""
+    rng = np.random.default_rng([seed, 81])
+    kind = LIGHTS[seed % len(LIGHTS)]
+    light = _draw_light(rng, kind, 30.0)
+    cameras = []
+    for k in range(int(rng.integers(2, 5))):
+        fps, size = float(rng.choice(RATES_HZ)), SIZES[rng.integers(len(SIZES))]
+        while fps * size[0] * size[1] > MAX_PIXELS_S:
+            size = SIZES[SIZES.index(size) - 1]
+        cameras.append(_draw_camera(rng, k, size, fps, bool(rng.random() < 0.25)))
+    return World(
+        seed=seed,
+        duration_s=30.0,
+        light=light,
+        cameras=tuple(cameras),
+        has_trigger=bool(rng.random() < 0.6),
+        trigger_offset_s=float(rng.uniform(-0.3, 0.3)),
+    )
+
+
 ISSUE_WORLDS = {
     "4ms": pulses_of_4_ms,
     "30ms": pulses_of_30_ms,
     "wall": screen_on_a_wall,
     "one": screen_filmed_by_one,
     "filmed": screen_filmed,
+    "kinds": many_kinds_of_cameras,
 }
-"""The recordings on which no camera was calibrated before, and those of a sync video."""
+"""The recordings on which no camera was calibrated before, those of a sync video, mixed rigs."""
 
 
 def _draw_light(rng: np.random.Generator, kind: str, duration_s: float) -> LightSource:
@@ -382,7 +410,8 @@ def render_world(world: World, folder: Path) -> Path:
         }
         if camera.is_stated:
             row |= {"line_delay_s": camera.line_delay_s, "exposure_s": camera.exposure_s}
-        elif camera.line_delay_s == 0.0:
+        row.pop(camera.leaves_out, None)
+        if camera.line_delay_s == 0.0:
             row |= {"line_delay_s": 0.0}
         sources[camera.name] = row
         truth["seen"][camera.name] = _seen(camera, world.light, start_s)
