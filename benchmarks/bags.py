@@ -70,7 +70,7 @@ def sent(messages: Messages, frame: bytes):
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pictures", action="store_true", help="keep the images")
+    parser.add_argument("--images", action="store_true", help="keep the images")
     parser.add_argument("--storage", default="mcap", choices=["mcap", "sqlite3", "ros1"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -82,10 +82,10 @@ def main() -> None:
         size = sum(f.stat().st_size for f in [place, *place.rglob("*")] if f.is_file())
         out = Path(folder) / "out" / "m.jsonl"
         start = time.process_time()
-        import_dataset(str(place), out, rules={"stamps_only": not options.pictures})
+        import_dataset(str(place), out, rules={"stamps_only": not options.images})
         imported = time.process_time()
         clip = load_manifest(str(out))[0]
-        if options.pictures:
+        if options.images:
             print(f"{options.storage}, {size / 1e6:.0f} MB: {imported - start:.2f} s CPU import")
             return
         verdict = audit(clip)

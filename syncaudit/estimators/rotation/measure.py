@@ -28,8 +28,8 @@ GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
 SEARCH_STEP_S = 0.01
 # A camera's rotation is interpolated between at least this many instants.
 MIN_INCREMENTS = 8
-# Remaining bias from images, one sigma: offsets of the simulator's cameras come out 0.2 ms too
-# small on average, those of front cameras 0.35 ms, and half as much at higher H.264 quality.
+# Remaining bias from images, one sigma: vehicles ahead make offsets of the simulator's front
+# cameras 0.11 ms too small on average (docs/benchmarks.md).
 PICTURES_STD_S = 2e-4
 # Part of the readout by which the correction of a rolling shutter may be wrong, one sigma: in
 # simulation -0.14 ms remained at 9 ms, and nothing with global shutters.
