@@ -16,8 +16,10 @@ from syncaudit.estimators.events import (
     limit_light,
     sent_at_flashes,
     settle_exposures,
+    states_nothing,
 )
-from syncaudit_calibration.adjustment import Adjustment
+from syncaudit.estimators.events.flashes import KNOWN_SHARE
+from syncaudit_calibration.adjustment import Adjustment, value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
@@ -84,8 +86,11 @@ def calibrate_events(
         for item in evidence
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
-    left = settle_exposures([read.get(item.source, item) for item in evidence])
-    left = allow_for_rise(limit_light(left))
+    dated = [read.get(item.source, item) for item in evidence]
+    left = allow_for_rise(limit_light(settle_exposures(dated)))
+    if any(states_nothing(item) for item in dated):
+        line_delays_s = _line_delays_s(left, reference=reference, max_offset_s=max_offset_s)
+        left = allow_for_rise(limit_light(settle_exposures(dated, line_delays_s)))
     light = find_light_length(left, max_offset_s=max_offset_s)
     warnings: list[str] = []
     while True:
@@ -112,6 +117,28 @@ def calibrate_events(
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
     return calibration_of(narrow, seed, observations, adjustment, refused, set(read), warnings)
+
+
+def _line_delays_s(
+    evidence: Sequence[EventEvidence], *, reference: str | None, max_offset_s: float
+) -> dict[str, float]:
+    """Return line delays of cameras that state nothing, where a first solution shows them."""
+    light = find_light_length(evidence, max_offset_s=max_offset_s)
+    seed = find_seed(
+        evidence, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
+    )
+    if not isinstance(seed, Seed):
+        return {}
+    narrow = [light.narrowed(item) for item in evidence]
+    _, observations, adjustment = solve_with_steps(seed, partial(_solve, narrow))
+    found = {}
+    for name in [item.source for item in evidence if states_nothing(item)]:
+        column = observations.column("line_delay", name)
+        if column is not None:
+            line_delay_s, std_s = value_of(observations, adjustment, column)
+            if std_s < KNOWN_SHARE * line_delay_s:
+                found[name] = line_delay_s
+    return found
 
 
 def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:

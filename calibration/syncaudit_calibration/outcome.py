@@ -99,7 +99,11 @@ def calibration_of(
             0.0 if light_lasts(items.values()) else latency_s,
         ),
         refused=dict(refused),
-        warnings=(*find_warnings(items, seed, sources), *warnings, *_played_words(played)),
+        warnings=(
+            *find_warnings(items, seed, sources, latency_std_s),
+            *warnings,
+            *_played_words(played),
+        ),
         closures=seed.closures,
         half_light_s=latency_s,
         half_light_std_s=latency_std_s,

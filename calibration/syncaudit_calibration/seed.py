@@ -101,7 +101,7 @@ def find_seed(
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}
     vague: dict[str, Instants] = {}
-    cameras = {item.source for item in evidence if _is_camera(item)}
+    cameras = {item.source for item in evidence if is_camera(item)}
     for item in sorted(evidence, key=lambda item: item.source):
         wide = instants_of(item, with_intervals=True)
         sharp = instants_of(item)
@@ -167,7 +167,8 @@ def find_seed(
     )
 
 
-def _is_camera(item: EventEvidence) -> bool:
+def is_camera(item: EventEvidence) -> bool:
+    """Return whether a source is a camera that shows flashes."""
     return isinstance(item, FlashEdges) or getattr(item, "quantity", None) is Quantity.FLASH
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
+from syncaudit.model.evidence.flashes import UNSTATED_READOUT_S, UNSTATED_READOUT_SHARE
 from testkit.streams import event_train
 
 Floats = NDArray[np.float64]
@@ -77,6 +79,8 @@ def camera(
             rows += seen
             band += bool(seen)
     table = np.array(rows).reshape(-1, 5)
+    assumed_s = line_delay_s if is_stated else UNSTATED_READOUT_S / height_px
+    half_light_s = 0.5 * WIDTH_S * assumed_s / line_delay_s
     noise_px = noise_s / line_delay_s
     return FlashEdges(
         source=name,
@@ -91,8 +95,10 @@ def camera(
         watched_s=np.stack([frames[:-1], frames[1:]], axis=1),
         line_delay_s=line_delay_s if is_stated else None,
         exposure_s=exposure_s if is_stated else None,
-        half_light_s=0.5 * WIDTH_S,
-        half_light_std_s=2e-5,
+        half_light_s=half_light_s,
+        half_light_std_s=math.hypot(
+            2e-5, 0.0 if is_stated else UNSTATED_READOUT_SHARE * half_light_s
+        ),
     )
 
 

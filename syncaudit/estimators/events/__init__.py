@@ -1,6 +1,10 @@
 """Match flashes, strobes, triggers and clicks between sources, and compare their clocks."""
 
-from syncaudit.estimators.events.exposures import allow_for_rise, settle_exposures
+from syncaudit.estimators.events.exposures import (
+    allow_for_rise,
+    settle_exposures,
+    states_nothing,
+)
 from syncaudit.estimators.events.flash_bands import (
     are_equally_high,
     band_height_px,
@@ -55,6 +59,7 @@ __all__ = [
     "sent_at_flashes",
     "settle_exposures",
     "shortened",
+    "states_nothing",
     "why_bands_contradict",
     "word_scans",
     "word_undecided_scan",

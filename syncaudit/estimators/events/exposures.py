@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,7 +56,9 @@ class _Light:
         return abs(self.length_s - other.length_s) < MAX_APART * std_s
 
 
-def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
+def settle_exposures(
+    evidence: Sequence[EventEvidence], line_delays_s: Mapping[str, float] | None = None
+) -> list[EventEvidence]:
     """Return the evidence with what the light shows about timing that is not stated.
 
     A light of length L under an exposure E draws bands of max(L, E) with ramps of min(L, E). Unless
@@ -69,7 +71,16 @@ def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     ----------
     evidence : sequence of FlashEdges, FlashIntervals or EventTrain
         One per source, of one light.
+    line_delays_s : mapping of str to float, optional
+        Line delays of cameras that state nothing, where they are known nevertheless.
     """
+    found = line_delays_s or {}
+    evidence = [
+        _with_line_delay(item, found[item.source])
+        if isinstance(item, FlashEdges) and item.source in found
+        else item
+        for item in evidence
+    ]
     seen = [(item, own) for item in evidence if (own := _lights(item))]
     certain = [own[0] for item, own in seen if len(own) == 1 and not _may_outlast(item)]
     tried = certain or sorted((light for _, own in seen for light in own), key=_length_s)
@@ -77,10 +88,31 @@ def settle_exposures(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     best = [light for light, n in zip(tried, votes, strict=True) if n == max(votes)]
     is_known = bool(certain) or (bool(best) and all(best[0].is_like(light) for light in best))
     light = best[0] if is_known else None
-    return [
+    settled = [
         _settled(item, light) if isinstance(item, FlashEdges) and _shows_ramps(item) else item
         for item in evidence
     ]
+    return [
+        replace(item, line_delay_s=None)
+        if isinstance(item, FlashEdges) and item.source in found
+        else item
+        for item in settled
+    ]
+
+
+def _with_line_delay(item: FlashEdges, line_delay_s: float) -> FlashEdges:
+    length_px, std_px = _ramp_px(item)
+    return replace(
+        item,
+        line_delay_s=line_delay_s,
+        half_light_s=0.5 * length_px * line_delay_s,
+        half_light_std_s=0.5 * std_px * line_delay_s,
+    )
+
+
+def states_nothing(item: EventEvidence) -> bool:
+    """Return whether a camera that shows pulses states neither line delay nor exposure."""
+    return _may_outlast(item) and isinstance(item, FlashEdges) and item.line_delay_s is None
 
 
 def _may_outlast(item: EventEvidence) -> bool:
