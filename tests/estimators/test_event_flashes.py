@@ -101,7 +101,9 @@ def test_an_unstated_line_delay_is_found_where_it_shows(onsets):
     found = measure_flashes(a, trigger(rng, onsets, clock=MOVED))
     assert found.diagnostics["source_line_delay_s"] == pytest.approx(5e-5, rel=2e-3)
     assert found.diagnostics["source_line_delay_known"] == 1.0
-    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 60e-6
+    # Half-light of the pulse is known no better than the usual line delay.
+    error_s = found.offset_s - _true_offset_s(found, Clock(), MOVED)
+    assert abs(error_s) < 1.96 * found.offset_std_s < 5e-4
 
 
 def test_an_unstated_exposure_is_found_where_no_band_shows_both_edges(onsets):
