@@ -17,6 +17,7 @@ from syncaudit.estimators.events import (
     sent_at_flashes,
     settle_exposures,
     states_nothing,
+    without_ends,
 )
 from syncaudit.estimators.events.flashes import KNOWN_SHARE
 from syncaudit_calibration.adjustment import Adjustment, value_of
@@ -80,6 +81,12 @@ def calibrate_events(
             f"the reference '{reference}' is not one of the sources",
             hint=nearest_name(reference, names),
         )
+    recorded, evidence = evidence, without_ends(evidence)
+    warnings = [
+        f"{item.source} logs both edges of pulses of constant length: their onsets were used"
+        for before, item in zip(recorded, evidence, strict=True)
+        if item is not before
+    ]
     refused: dict[str, str] = {}
     read = {
         item.source: train
@@ -92,7 +99,6 @@ def calibrate_events(
         line_delays_s = _line_delays_s(left, reference=reference, max_offset_s=max_offset_s)
         left = allow_for_rise(limit_light(settle_exposures(dated, line_delays_s)))
     light = find_light_length(left, max_offset_s=max_offset_s)
-    warnings: list[str] = []
     while True:
         seed = find_seed(
             left, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s

@@ -11,8 +11,8 @@ import numpy as np
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.instants import EventEvidence
 from syncaudit.estimators.events.light_length import find_light_length, limit_light
+from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.scans import READ_UP, find_scans, word_undecided_scan
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.protocol import Estimator
@@ -199,7 +199,8 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     """
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
-    found: dict[str, EventEvidence] = {**evidence.triggers, **evidence.flashes}
+    recorded = without_ends([*evidence.triggers.values(), *evidence.flashes.values()])
+    found = {item.source: item for item in recorded}
     scans = find_scans(found, max_offset_s=max_offset_s)
     as_read = [
         item.mirrored() if isinstance(item, FlashEdges) and name in scans.found else item

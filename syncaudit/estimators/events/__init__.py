@@ -24,6 +24,7 @@ from syncaudit.estimators.events.instants import (
     sensed_beside,
 )
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
+from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import EventMatch, OffsetStep, PairFit
 from syncaudit.estimators.events.scans import (
@@ -61,6 +62,7 @@ __all__ = [
     "shortened",
     "states_nothing",
     "why_bands_contradict",
+    "without_ends",
     "word_scans",
     "word_undecided_scan",
 ]
