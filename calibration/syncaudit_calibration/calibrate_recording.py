@@ -23,6 +23,7 @@ from syncaudit_calibration.errors import CalibrationError
 
 # Directions of reading that are tried where nothing matches what a camera shows if read downwards.
 OTHER_SCANS: Sequence[Scan] = ("up", "right", "left")
+OR_ROLLING = '; or its rows are read one after the other: "line_delay_s": 0 states a global shutter'
 STATE_SCAN = "State how the images of one of these cameras are read, or record a trigger as well."
 
 
@@ -105,7 +106,7 @@ def calibrate_recording(
     broken = {finding.source: finding.message for finding in findings if finding.source}
     unused = {
         name: f"no flash was found in {name}: light its view well above its noise, and hold it "
-        "still"
+        "still" + (OR_ROLLING if stream.line_delay_s == 0.0 else "")
         for name, stream in streams.items()
         if isinstance(stream, CameraStream) and name not in evidence
     } | undecided
