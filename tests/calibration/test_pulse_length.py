@@ -5,7 +5,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
-from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
+from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
 from syncaudit.estimators.events import Instants, instants_of, measure_flashes
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import (

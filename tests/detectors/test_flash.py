@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.decode import Frame, iter_luma
 from syncaudit.detectors.flash import FlashDetector
-from syncaudit.detectors.flash.whole_frames import lit_frames
+from syncaudit.detectors.flash.whole_frames import date_pulses
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import (
@@ -312,7 +312,7 @@ def test_recovering_gain_is_not_the_onset_of_the_next_light():
     course = [*dark, 108.8, 42.2, 44.2, 45.8, 47.1, 48.2, 48.7, 65.0, 46.4, 47.7, 48.4, 49.1, *dark]
     cells = np.repeat(np.array(course)[:, None], 32, axis=1)
     frame_s, nowhere = np.arange(len(course)) / 15.0, np.empty(0, dtype=np.int64)
-    found = lit_frames(frame_s, cells, exposure_s=0.003, readout_s=0.0, switched=nowhere)
+    found = date_pulses(frame_s, cells, exposure_s=0.003, readout_s=0.0, switched=nowhere)
     strong, weak = frame_s[len(dark)], frame_s[len(dark) + 7]
     assert np.all(found.start_s < (strong, weak))
     assert np.all(found.stop_s > (strong, weak))

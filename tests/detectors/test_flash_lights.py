@@ -8,8 +8,8 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.detectors.flash.bands import date_rows
-from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence import FlashEdges

@@ -91,24 +91,10 @@ def time_edges(
     shape: RampShape,
     shape_row_std: Floats,
 ) -> list[Edge]:
-    """Return the edges that pass.
+    """Return the edges that pass, each frame fitted with the pattern estimated from the others.
 
-    Each frame is fitted with the pattern estimated from the other frames.
-
-    Parameters
-    ----------
-    lit : LitFrames
-        Frames.
-    pattern : Pattern
-        From `find_pattern`.
-    rough : sequence of FrameEdges
-        First guesses for each frame.
-    fit : RampFit
-        Fit of these, with the pattern of all frames.
-    shape : RampShape
-        Shape of all ramps.
-    shape_row_std : ndarray, shape (f, e)
-        Error of each edge from the uncertainty of the shape.
+    `rough` are first guesses for each frame, `fit` the fit of these with the pattern of all frames,
+    and `shape_row_std`, shape (f, e), their errors from the uncertainty of the shape.
     """
     found: list[Edge] = []
     for i, edges in enumerate(rough):
@@ -161,10 +147,7 @@ class _FrameFit:
     def edges(self, shape_row_std: Floats) -> list[Edge]:
         """Return the edges that the blocks agree on.
 
-        Parameters
-        ----------
-        shape_row_std : ndarray, shape (e,)
-            The shape's contribution to their errors.
+        `shape_row_std`, shape (e,): the shape's contribution to their errors.
         """
         if self.misfit > MAX_MISFIT:
             return []

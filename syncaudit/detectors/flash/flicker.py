@@ -66,14 +66,8 @@ class Flicker:
     def removed(self, levels: Singles, usual: Singles, frames: slice | int) -> Singles:
         """Return images without the ripple.
 
-        Parameters
-        ----------
-        levels : ndarray of float32, shape (..., h, b)
-            Brightness.
-        usual : ndarray of float32, shape (h, b)
-            Median brightness of the images.
-        frames : slice or int
-            Their positions.
+        `levels`, shape (..., h, b), are those of `frames`, and `usual`, shape (h, b), the median of
+        all images.
         """
         height, n_rows = usual.shape[0], self.depth.shape[0]
         depth = self.depth[np.minimum(np.arange(height) * n_rows // height, n_rows - 1)]
@@ -87,14 +81,8 @@ def find_flicker(rows: Singles, frame_s: Floats) -> Flicker | None:
     Light of lamps on the mains ripples twice per period: at 100 or 120 Hz, a sine along the rows
     that advances by the same phase from frame to frame. It is the peak of the periodogram along the
     rows, of the median over the frames, which flashes do not affect. The phase in a frame follows
-    from the frames around it.
-
-    Parameters
-    ----------
-    rows : ndarray of float32, shape (n, r, b)
-        Brightness of r rows in column blocks of n frames.
-    frame_s : ndarray, shape (n,)
-        Times of the frames.
+    from the frames around it. `rows`, shape (n, r, b): brightness of r rows in column blocks of n
+    frames at the times `frame_s`.
     """
     n, n_rows, _ = rows.shape
     if n < MIN_FRAMES:

@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from syncaudit.detectors.flash.between_frames import is_no_gain
+from syncaudit.detectors.flash.blinking import MAX_ANSWER
 from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
+from syncaudit.detectors.flash.lighting import is_no_gain
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import (
     DARK_SHARE,
     brightness_ratio,
     find_exposures,
     find_pattern,
+    first_light,
+    full_scale,
     row_light,
 )
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
-from syncaudit.detectors.flash.reached_part import first_light, full_scale
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.detectors.flash.shape_fit import (
     Sample,
@@ -31,7 +33,6 @@ from syncaudit.detectors.flash.shape_fit import (
     fit_shape,
     tailed,
 )
-from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -108,14 +109,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
 
     What full light adds to each cell, the shape of the ramps and the rows of the edges are
     estimated in turn until the shape settles. The shape is fitted with the rows free (variable
-    projection, by a few Gauss-Newton steps inside each evaluation).
-
-    Parameters
-    ----------
-    lit : LitFrames
-        From `gather_lit`.
-    exposure_px : float, optional
-        Exposure in rows, where stated: a light with longer ramps rises while rows are exposed.
+    projection, by a few Gauss-Newton steps inside each evaluation). A light with ramps longer than
+    the stated exposure (in rows) rises while rows are exposed.
     """
     light = first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)

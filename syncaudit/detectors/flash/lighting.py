@@ -44,6 +44,17 @@ REACH = 6
 GUARD_ROWS = 2
 # Minimum variance of a cell: the encoder's rounding.
 LEAST_VARIANCE = 0.1
+# Light falls unevenly on an image: by at least this share, and by at least this many times the
+# difference between two halves of the frames (an F test: with thirty cells, one in 8,000 images
+# brightened by gain would pass). Gain acts on all cells equally.
+MIN_UNEVEN = 0.02
+MIN_OVER_NOISE = 2.0
+# Largest increase of grey levels by a change of exposure, as a share: 1.3 stops, through a tone
+# curve with an exponent of 1 / 2.2.
+MAX_GAIN_SHARE = 0.5
+# Width of the middle 90 % of a normal distribution, rather than the middle half: a light may affect
+# less than half of the image.
+NINETY_PERCENT_SIGMAS = 3.29
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,12 +85,7 @@ class Lighting:
 def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
     """Return which rows are lit in consecutive frames.
 
-    Parameters
-    ----------
-    levels : ndarray of float32, shape (n, r, b)
-        Mean brightness of r rows in b column blocks of n frames.
-    rate_hz : float
-        Frames per second.
+    `levels`, shape (n, r, b): mean brightness of r rows in b column blocks of n frames.
     """
     rows = levels.mean(axis=2)
     dark, noise = _dark_level(rows, rate_hz)
@@ -163,3 +169,32 @@ def _background(levels: Singles, is_dark: Bools) -> tuple[Singles, Bools]:
     total = weights.sum(axis=0)
     background = (weights[..., None] * sides).sum(axis=0) / np.maximum(total, 1e-9)[..., None]
     return background.astype(np.float32), total > 0.0
+
+
+def is_no_gain(excess: Singles, background: Singles) -> bool:
+    """Return whether a light changed rather than the exposure.
+
+    Light adds to each cell according to where it falls. A gain brightens each cell according to its
+    brightness, whatever the tone curve and wherever the cell lies. And an exposure changes by no
+    more than a stop or so from one frame to the next. `excess` and `background`, shape (f, h, b):
+    light, and brightness without it, of at least two frames that show the complete change, in
+    levels.
+    """
+    shares = excess / (background + BLACK_LEVELS)
+    if np.median(shares) > MAX_GAIN_SHARE:
+        return True
+    shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
+    # Lights go on and off in turn: split by pairs, so that both halves have as many of each.
+    n = shares.shape[0]
+    is_first = np.arange(n) // min(2, n - 1) % 2 == 0
+    halves = np.median(shares[is_first], axis=0), np.median(shares[~is_first], axis=0)
+    share, noise = 0.5 * (halves[0] + halves[1]), 0.5 * (halves[0] - halves[1])
+    brightness = np.median(background, axis=0)
+    by_gain = np.polynomial.Polynomial.fit(brightness.ravel(), share.ravel(), 2)(brightness)
+    return _spread(share - by_gain) > max(MIN_UNEVEN, MIN_OVER_NOISE * _spread(noise))
+
+
+def _spread(values: Singles) -> float:
+    """Return a standard deviation that ignores 5 % of the values at either end."""
+    low, high = np.percentile(values, (5.0, 95.0))
+    return float(high - low) / NINETY_PERCENT_SIGMAS

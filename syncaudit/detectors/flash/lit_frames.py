@@ -132,27 +132,17 @@ def gather_lit(
     *,
     pauses: bool,
 ) -> LitFrames | None:
-    """Return the light in all rows of some frames, relative to the dark rows of nearby frames.
+    """Return the frames with light, each relative to the dark rows of nearby frames.
 
     Where a lasting light goes on, the frames before are dark; where one goes off, those after:
     whatever their brightness, which auto-exposure may have brought back to what it was. Excess and
     background are scaled to one exposure, that of the usual background.
 
-    Parameters
-    ----------
-    frames : sequence of int
-        Positions in file order.
-    levels, clean : mapping of int to ndarray, shape (h, b)
-        Brightness, and where it is not clipped, of these frames and of those near them.
-    lighting : Lighting
-        Which rows are lit, in fewer rows.
-    places : mapping of int to int
-        Where a frame is in `lighting`.
-    steps : mapping of int to int
-        Frames in which a lasting light goes on (+1) or off (-1).
-    pauses : bool
-        Whether each exposure begins after the previous one ended: the frame after a step then shows
-        such a light completely, otherwise the next one does.
+    `levels` and `clean`, shape (h, b) each, are the brightness of `frames` and of those near them,
+    and where it is not clipped; `lighting` is that of fewer rows of the frames at `places`. `steps`
+    are the frames in which a lasting light goes on (+1) or off (-1). `pauses`: whether each
+    exposure begins after the previous one ended. The frame after a step then shows such a light
+    completely, otherwise the next one does.
     """
     black = _black_level(steps, levels)
     if black:
@@ -167,30 +157,26 @@ def gather_lit(
     for at in sorted({*frames, *late}):
         if at not in levels or at not in places:
             continue
+        seen = None
         if at in steps or at in late:
             seen = _step(at, late.get(at, at), steps, levels)
-        elif at in stays:
-            continue
-        elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
+        elif at not in stays and lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
             near = [j for j in _near(at) if j in levels and j in places]
             rows = [is_dark[places[j]] for j in near]
             # The first frame of all is never tested for light.
             is_first = at - 1 not in candidates and at - 2 in places
             seen = _pulse(at, near, rows, levels, gain_std, is_first=is_first)
-        else:
-            continue
         if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
             found.append(seen)
     if not found:
         return None
-    index = np.array([seen.index for seen in found], dtype=np.int64)
-    sense = np.array([seen.sense for seen in found], dtype=np.int64)
-    background = np.stack([seen.background for seen in found])
-    dark = np.stack([seen.dark for seen in found])
-    is_known = np.stack([seen.is_known for seen in found])
-    gain, gain_std, scale, scale_std = np.array([seen.exposure for seen in found]).T
+    seen_of = {
+        own.name: np.array([getattr(one, own.name) for one in found]) for own in fields(_Seen)
+    }
+    background, dark, sense = seen_of["background"], seen_of.pop("dark"), seen_of["sense"]
+    index, is_known, scale = seen_of["index"], seen_of["is_known"], seen_of["scale"]
     height = background.shape[1]
-    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(gain) * background
+    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(seen_of["gain"]) * background
     excess[sense < 0] *= -1.0
     is_free = np.stack([clean[k] for k in index.tolist()])
     share = np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()])
@@ -207,40 +193,34 @@ def gather_lit(
     share *= (brighter ** (1.0 - power))[:, None]
     brighter **= power
     excess /= _wide(brighter * scale)
+    seen_of |= {
+        "excess": np.where(is_known[..., None], excess, np.float32(0.0)),
+        "background": (background / _wide(brighter)).astype(np.float32),
+    }
     return LitFrames(
-        index=index,
-        excess=np.where(is_known[..., None], excess, np.float32(0.0)),
-        background=(background / _wide(brighter)).astype(np.float32),
+        **seen_of,
         is_clean=is_free & is_known[..., None],
-        is_known=is_known,
         share=share,
         variance=_all_rows(lighting.variance, height),
         clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
-        sense=sense,
-        is_late=np.array([seen.is_late for seen in found]),
         rise=_brighter_than(index - 1, index, levels),
         fall=_brighter_than(index + 1, index, levels),
-        gain=gain,
-        gain_std=gain_std,
-        scale=scale,
-        scale_std=scale_std,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """A frame with what it would show had the light not changed, and without light.
-
-    `exposure` is its gain over the background and that of its light over the dark, each followed by
-    its error.
-    """
+    """A frame with what it would show had the light not changed, and without light (`dark`)."""
 
     index: int
     sense: int
     background: Singles
     dark: Singles
     is_known: Bools
-    exposure: tuple[float, float, float, float]
+    gain: float
+    gain_std: float
+    scale: float
+    scale_std: float
     is_late: bool = False
 
 
@@ -296,7 +276,10 @@ def _step(
         dark=background if sense > 0 else after,
         is_known=np.ones(background.shape[0], dtype=np.bool_),
         is_late=n_late > 0,
-        exposure=(gain, gain_std, scale, math.hypot(scale_std, UNLIKE_LIGHTS)),
+        gain=gain,
+        gain_std=gain_std,
+        scale=scale,
+        scale_std=math.hypot(scale_std, UNLIKE_LIGHTS),
     )
 
 
@@ -407,7 +390,10 @@ def _pulse(
         background=background,
         dark=background,
         is_known=total > 0.0,
-        exposure=(gain, gain_std, gain, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
+        gain=gain,
+        gain_std=gain_std,
+        scale=gain,
+        scale_std=math.hypot(gain_std, UNLIKE_LIGHTS),
     )
 
 

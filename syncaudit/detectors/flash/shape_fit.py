@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, band_heights_px, fit_rows
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.tone_curve import usual_bend
+from syncaudit.detectors.flash.shape import RampShape, usual_bend
 from syncaudit.dsp.robust import mad_std
 
 Floats = NDArray[np.float64]
@@ -215,25 +214,9 @@ def edge_errors(
 ) -> tuple[Floats, float]:
     """Return the errors of edges due to the uncertainty of the shape that they are fitted with.
 
-    Where the image shows a ramp from darkness to full light, they are negligible.
-
-    Parameters
-    ----------
-    fitted : FittedShape
-        From `fit_shape`.
-    light, info : ndarray, shape (f, h)
-        Share of full light in each row, and its inverse variance.
-    edges : sequence of FrameEdges
-        First guesses for each frame.
-    fit : RampFit
-        Fit of these with that shape.
-
-    Returns
-    -------
-    row_std : ndarray, shape (f, e)
-        Error of each edge by itself.
-    common_std : float
-        Error common to all edges.
+    Where the image shows a ramp from darkness to full light, they are negligible. `edges` are first
+    guesses, `fit` their fit with the shape. Returns the error of each edge by itself, shape (f, e),
+    and the error common to all edges.
     """
     edges = [own.at(rows) for own, rows in zip(edges, fit.rows, strict=True)]
 
@@ -284,19 +267,9 @@ def fit_shape(
     Where that is so short that no row shows full light, only the height determines how much it is.
     Where nothing determines the tone curve, a typical one is assumed.
 
-    Parameters
-    ----------
-    sample : Sample
-        Frames.
-    start : RampShape
-        Shape to begin with.
-    band_px : float, optional
-        Band height to begin with; None where it is not known, or the shape has no tail.
-    exposure_px : float, optional
-        Expected band height, where the exposure is stated.
-    is_first : bool
-        Whether what full light adds is hardly known yet: bend and share of the tail, which would
-        compensate for its error, are then held.
+    `band_px` is the band height to begin with, None where it is not known or the shape has no tail;
+    `exposure_px` the one expected. If `is_first`, what full light adds is hardly known yet: bend
+    and share of the tail, which would compensate for its error, are then held.
     """
     settled = sample.settled(start, band_px)
     known, known_std = _beforehand(start, exposure_px)
