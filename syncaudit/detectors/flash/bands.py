@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.edges import Edge
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.dsp.robust import cauchy_weights, mad_std
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from syncaudit.detectors.flash.shape import LIKE_EXPOSURE, RampShape
+from syncaudit.dsp.robust import mad_std
+from syncaudit.model.arrays import Floats, Ints
 
 # Two edges form a band if their distance matches the common one within this many rows plus this
 # share of it.
@@ -25,35 +21,17 @@ GAP_SHARE = 0.1
 MIN_BANDS = 4
 # Share of the bands that must have the common height for flashes to count as equally long.
 MIN_EQUAL = 0.5
-# A ramp counts as being as long as the exposure within this factor.
-LIKE_EXPOSURE = math.log(1.25)
-# With fewer edges, the slope over the blocks is noise.
-MIN_EDGES = 4
-# Single-block edges farther off than this (rows) have another cause.
-MAX_BLOCK_SHIFT = 6.0
-# Maximum weight of one block in an edge.
-MAX_BLOCK_SHARE = 0.2
-# Share of the shift that remains after correction, measured with x264 at crf 26-28 for
-# exposures of 2-15 ms and flashes of 25-60 levels: 0.3-0.6.
-LEFT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatedRows:
-    """Rows that date lights: columns of `FlashEdges`, rows counted from the top of the image.
+    """Rows that date lights, shape (n,): columns of `FlashEdges`, from the top of the image.
 
-    Parameters
-    ----------
-    index, band : ndarray of int64, shape (n,)
-        Frame and number of the band.
-    row, row_std, part : ndarray, shape (n,)
-        Row, its error, and the part of the exposure that lies between row and instant.
-    sense : ndarray of int64, shape (n,)
-        0 for the half-light instants of pulses; +1 and -1 for a light that goes on or off.
-    half_px : float
-        Rows from onset to half-light; 0 where onsets are dated themselves.
-    half_std_px : float
-        Its error, from the scatter of the band heights.
+    `index` and `band` are the frame and the number of the band; `row`, `row_std` and `part` the
+    row, its error, and the part of the exposure that lies between row and instant; `sense` is 0 for
+    the half-light instants of pulses, +1 and -1 for a light that goes on or off. `half_px` are the
+    rows from onset to half-light, 0 where onsets are dated themselves, and `half_std_px` their
+    error, from the scatter of the band heights.
     """
 
     index: Ints
@@ -70,43 +48,8 @@ _NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
 NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
 
 
-def date_edges(
-    edges: Sequence[Edge],
-    *,
-    shape: RampShape,
-    exposure_px: float | None,
-    least_exposure_px: float,
-    half_std_px: float,
-    stays: bool,
-) -> DatedRows:
-    """Return what edges date, those of pulses corrected for the encoder's dead zone.
-
-    Edges of lasting lights are not corrected: tone curves bend each cell according to its
-    brightness, so differences between cells are not due to a dead zone there. Parameters as for
-    `date_rows`.
-    """
-    timed = partial(
-        date_rows,
-        edges,
-        shape=shape,
-        exposure_px=exposure_px,
-        least_exposure_px=least_exposure_px,
-        half_std_px=half_std_px,
-        stays=stays,
-    )
-    rows = np.array([edge.row for edge in edges])
-    stds = np.array([edge.row_std for edge in edges])
-    dated = timed(rows, stds)
-    if dated.sense.any():
-        return dated
-    shifts, shift_stds = dead_zone_shifts(edges)
-    return timed(rows - shifts, np.hypot(stds, shift_stds))
-
-
 def date_rows(
     edges: Sequence[Edge],
-    rows: Floats,
-    stds: Floats,
     *,
     shape: RampShape,
     exposure_px: float | None,
@@ -135,53 +78,58 @@ def date_rows(
     Equally long flashes have bands of the same true height; where heights scatter more than the
     errors predict (encoder, moving background), the excess is added to every error.
 
-    `rows` and `stds`, shape (n,), are the corrected rows of the edges (n > 0) and their errors.
-    `half_std_px` is the error of the half-light row on a ramp, which moves the two edges of a band
-    apart or together: it affects a single edge that stands in for the middle of its band.
+    There must be some edges. `half_std_px` is the error of the half-light row on a ramp, which
+    moves the two edges of a band apart or together: it affects a single edge that stands in for the
+    middle of its band.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
+    rows = np.array([edge.row for edge in edges])
+    stds = np.array([edge.row_std for edge in edges])
     is_upper = np.array([edge.is_upper for edge in edges])
-    candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * shape.ramp_px)
-    height = _common_height(candidates, rows, stds, exposure_px)
-    pairs = _pairs(candidates, rows, height)
-    is_equal = len(pairs) > MIN_EQUAL * max(len({edges[up].index for up, _ in candidates}), 1)
+    up, low = _candidates(edges, rows, shape.ramp_px / LIKE_EXPOSURE)
+    n_frames = np.unique(index[up]).size
+    height = _common_height(rows[low] - rows[up], stds[up] ** 2 + stds[low] ** 2, exposure_px)
+    up, low = _pairs(up, low, rows[low] - rows[up] - height, GAP_ROWS + GAP_SHARE * height)
+    is_equal = up.size > MIN_EQUAL * max(n_frames, 1)
     ramp = shape.ramp_px
     if stays:
         is_longer, is_equal = True, False
     elif exposure_px is None:
-        is_longer = not is_equal and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
+        is_longer = not is_equal and LIKE_EXPOSURE * ramp > least_exposure_px
     else:
-        limit = _log_ratio(height, exposure_px) if is_equal else LIKE_EXPOSURE
+        limit = _log_ratio(height, exposure_px) if is_equal else math.log(LIKE_EXPOSURE)
         is_longer = (shape.blur_px > 0.0 and not is_equal) or _log_ratio(ramp, exposure_px) < limit
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
-    if is_longer and (not is_equal or len(pairs) < MIN_BANDS):
+    if is_longer and (not is_equal or up.size < MIN_BANDS):
         sense = np.where(is_upper, 1, -1).astype(np.int64)
         return DatedRows(index, number, rows, stds, np.zeros(rows.size), sense, 0.0)
-    gaps = np.array([rows[low] - rows[up] for up, low in pairs])
-    stds = _widened(stds, pairs, gaps)
-    for up, low in pairs:
-        number[low] = up
+    gaps = rows[low] - rows[up]
+    off = gaps - np.median(gaps) if gaps.size else gaps
+    if gaps.size >= MIN_BANDS:
+        limit = 3.0 * mad_std(off)
+        scatter = float(np.sum(np.clip(off, -limit, limit) ** 2)) / (gaps.size - 1)
+        claimed = float(np.mean(stds[up] ** 2 + stds[low] ** 2))
+        stds = np.sqrt(stds**2 + max(0.0, 0.5 * (scatter - claimed)))
+    number[low] = up
     part = np.where(is_upper, 0.5, -0.5)
     if not is_longer:
         return DatedRows(index, number, rows, stds, part, nothing, shape.half_px)
-    rows = rows + part * height
-    for up, low in pairs:
-        rows[up] = 0.5 * (rows[up] + rows[low])
-        stds[up] = 0.5 * float(np.hypot(stds[up], stds[low]))
-    is_single = ~np.isin(np.arange(rows.size), np.array(pairs, dtype=np.int64))
-    stds = np.where(is_single, np.hypot(stds, half_std_px), stds)
-    kept = ~np.isin(np.arange(rows.size), [low for _, low in pairs])
-    zeros = np.zeros(int(kept.sum()))
+    rows += part * height
+    rows[up] = 0.5 * (rows[up] + rows[low])
+    single = np.setdiff1d(np.arange(rows.size), (up, low))
+    stds[up] = 0.5 * np.hypot(stds[up], stds[low])
+    stds[single] = np.hypot(stds[single], half_std_px)
+    kept = np.setdiff1d(np.arange(rows.size), low)
     return DatedRows(
         index[kept],
         number[kept],
         rows[kept],
         stds[kept],
-        zeros,
+        np.zeros(kept.size),
         nothing[kept],
         0.5 * height,
-        0.5 * mad_std(gaps - np.median(gaps)),
+        0.5 * mad_std(off),
     )
 
 
@@ -209,135 +157,52 @@ def _log_ratio(one: float, other: float) -> float:
     return abs(math.log(max(one, 1e-3) / max(other, 1e-3)))
 
 
-def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> list[tuple[int, int]]:
-    """Return the pairs (upper, lower) of edges of one frame between which light may lie.
+def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> tuple[Ints, Ints]:
+    """Return the upper and the lower of two edges of one frame between which light may lie.
 
     A band is at least as high as its ramps are long.
     """
     frames: dict[int, list[int]] = {}
     for i, edge in enumerate(edges):
         frames.setdefault(edge.index, []).append(i)
-    return [
+    found = [
         (up, low)
         for members in frames.values()
         for up in members
         for low in members
         if edges[up].is_upper and not edges[low].is_upper and rows[low] - rows[up] > least_px
     ]
+    up, low = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return up, low
 
 
-def _common_height(
-    candidates: Sequence[tuple[int, int]], rows: Floats, stds: Floats, exposure_px: float | None
-) -> float:
-    """Return the distance from an upper to a lower edge that most bands share.
+def _common_height(heights: Floats, variance: Floats, exposure_px: float | None) -> float:
+    """Return the distance from an upper to a lower edge that most bands share; 0 without any.
 
     Bands are weighted by how well their edges are known: where the image cuts a band, one of them
     is a guess. Flashes come irregularly, so other distances scatter. Among several about equally
     common distances, as of periodic pulses, the one nearest to the stated exposure is chosen, or
     else the shortest.
     """
-    if not candidates:
+    if not heights.size:
         return 0.0
-    up, low = np.array(candidates).T
-    order = np.argsort(rows[low] - rows[up], kind="stable")
-    ordered = (rows[low] - rows[up])[order]
+    order = np.argsort(heights, kind="stable")
+    ordered = heights[order]
     first = np.searchsorted(ordered, ordered - GAP_ROWS, side="left")
     last = np.searchsorted(ordered, ordered + GAP_ROWS, side="right")
-    weights = 1.0 / (1.0 + stds[low] ** 2 + stds[up] ** 2)[order]
-    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    sums = np.append(0.0, np.cumsum(1.0 / (1.0 + variance[order])))
     counts = sums[last] - sums[first]
     common = ordered[2 * counts > counts.max()]
     chosen = common[0] if exposure_px is None else common[np.argmin(np.abs(common - exposure_px))]
-    near = np.abs(ordered - chosen) <= GAP_ROWS
-    return float(np.median(ordered[near]))
+    return float(np.median(ordered[np.abs(ordered - chosen) <= GAP_ROWS]))
 
 
-def _pairs(
-    candidates: Sequence[tuple[int, int]], rows: Floats, height: float
-) -> list[tuple[int, int]]:
-    """Return the candidates about `height` apart, each edge in at most one pair."""
-    if not candidates:
-        return []
-    gaps = np.array([rows[low] - rows[up] for up, low in candidates])
-    apart = np.abs(gaps - height)
-    limit = GAP_ROWS + GAP_SHARE * height
+def _pairs(up: Ints, low: Ints, off: Floats, limit: float) -> tuple[Ints, Ints]:
+    """Return the candidates of about the common height, each edge in at most one pair."""
     taken: set[int] = set()
     pairs = []
-    for i in np.argsort(apart, kind="stable").tolist():
-        if apart[i] < limit and not taken & set(candidates[i]):
-            pairs.append(candidates[i])
-            taken |= set(candidates[i])
-    return sorted(pairs)
-
-
-def _widened(stds: Floats, pairs: list[tuple[int, int]], gaps: Floats) -> Floats:
-    """Return the errors, widened to account for the scatter of the heights."""
-    if gaps.size < MIN_BANDS:
-        return stds.copy()
-    apart = gaps - np.median(gaps)
-    limit = 3.0 * mad_std(apart)
-    scatter = float(np.sum(np.clip(apart, -limit, limit) ** 2)) / (gaps.size - 1)
-    claimed = float(np.mean([stds[up] ** 2 + stds[low] ** 2 for up, low in pairs]))
-    return np.asarray(np.sqrt(stds**2 + max(0.0, 0.5 * (scatter - claimed))))
-
-
-def dead_zone_shifts(edges: Sequence[Edge]) -> tuple[Floats, Floats]:
-    """Return how many rows too low each edge lies in the image, and the error after correction.
-
-    Encoders quantise the difference from their prediction towards zero, so every ramp comes out
-    some luma levels nearer to the prediction. Edges thus move away from the side that was predicted
-    worse, by ``k / step`` rows: the fainter the flash, the more, up to three rows at 25 levels. The
-    prediction is the previous frame, or that frame brightened as a whole (weighted prediction),
-    which puts it between dark and lit by the share f of the frame that is lit. Hence, with sign +1
-    for upper edges and -1 for lower ones::
-
-        shift = sign * (k0 * (1 - 2 f) + k1) / step
-
-    The column blocks of one edge have different steps: k0 and k1 are estimated from the scatter of
-    single-block edges around their common edge, over all n edges of the camera, without using the
-    exposure or true times. What does not depend on the step (a tone curve) remains; it moves upper
-    and lower edges apart equally and acts like a longer exposure. Both results have shape (n,);
-    zeros where there are too few edges.
-    """
-    n = len(edges)
-    if n < MIN_EDGES:
-        return np.zeros(n), np.zeros(n)
-    signs = np.array([1.0 if edge.is_upper else -1.0 for edge in edges])
-    shares = np.array([edge.lit_share for edge in edges])
-    factors = np.stack((signs * (1.0 - 2.0 * shares), signs), axis=1)
-    info = np.stack([edge.block_info for edge in edges])
-    steps = np.stack([np.abs(edge.block_step) for edge in edges])
-    shifts = np.stack([edge.block_shift for edge in edges])
-    weights = info / info.sum(axis=1, keepdims=True)
-    weights = np.minimum(weights, MAX_BLOCK_SHARE)
-    weights = weights * (np.abs(shifts) < MAX_BLOCK_SHIFT) + 1e-12
-    weights /= weights.sum(axis=1, keepdims=True)
-    inverse = 1.0 / np.maximum(steps, 1.0)
-    mean_inverse = np.sum(weights * inverse, axis=1)
-    apart = inverse - mean_inverse[:, None]
-    rows = (apart[:, :, None] * factors[:, None, :]).reshape(-1, 2)
-    values = (shifts - np.sum(weights * shifts, axis=1, keepdims=True)).ravel()
-    found, covariance = _robust_fit(rows, values, weights.ravel())
-    columns = factors * mean_inverse[:, None]
-    removed: Floats = columns @ found
-    fit_variance = np.einsum("ni,ij,nj->n", columns, covariance, columns)
-    left = LEFT_SHARE * float(np.sqrt(np.mean(removed**2)))
-    return removed, np.sqrt(fit_variance + left**2)
-
-
-def _robust_fit(rows: Floats, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return weighted least-squares coefficients with Cauchy weights, and their covariance."""
-    found: Floats = np.zeros(2)
-    scale = max(mad_std(values), 1e-6)
-    for _ in range(6):
-        residuals = values - rows @ found
-        scale = max(mad_std(residuals), 1e-6)
-        used = weights * cauchy_weights(residuals / scale)
-        normal = (rows * used[:, None]).T @ rows
-        # A ridge of 1 %: the two columns are collinear where all frames are lit to the same share.
-        normal += 0.01 * np.trace(normal) * np.eye(2) + 1e-12 * np.eye(2)
-        found = np.linalg.inv(normal) @ (rows * used[:, None]).T @ values
-    inverse = np.linalg.inv(normal)
-    scores = rows * (used * (values - rows @ found))[:, None]
-    covariance: Floats = inverse @ (scores.T @ scores) @ inverse
-    return found, covariance
+    for i in np.argsort(np.abs(off), kind="stable").tolist():
+        if abs(off[i]) < limit and not taken & {up[i], low[i]}:
+            pairs.append(i)
+            taken |= {up[i], low[i]}
+    return up[pairs], low[pairs]

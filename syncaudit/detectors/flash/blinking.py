@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE, is_no_gain
+from syncaudit.detectors.flash.lighting import (
+    BLACK_LEVELS,
+    MAX_ANSWER,
+    QUIET_PERCENTILE,
+    is_no_gain,
+)
 from syncaudit.dsp.robust import mad_std
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
+from syncaudit.model.arrays import Floats, Ints, Singles
 
 # Rounds of the power iteration: what blinks changes by far more than everything else.
 N_ROUNDS = 5
@@ -34,9 +35,6 @@ USUAL_SHARE = 0.5
 # as its middle.
 MIN_AREA = 0.01
 MIDDLE_SHARE = 0.2
-# The most of a change that auto-exposure takes back from one frame to the next: it settles
-# geometrically.
-MAX_ANSWER = 0.3
 # Minimum change as a part of a typical one.
 MIN_CHANGE = 0.4
 # A frame that shows more than `MORE` of a change has more than half of its light, and one that
@@ -91,18 +89,10 @@ class Change:
 class Blinking:
     """What blinks in the frames of a camera, and when.
 
-    Parameters
-    ----------
-    row : float
-        Its middle row, as a share of the height of a frame.
-    n_cut : int
-        How many of its two ends, top and bottom, the frame cuts off.
-    course : ndarray, shape (n,)
-        Brightness of its middle in every frame.
-    changes : tuple of Change
-        In time order.
-    noise : float
-        Standard deviation of the brightness in frames without a change.
+    `row` is its middle row, as a share of the height of a frame, of which `n_cut` ends, top and
+    bottom, are cut off; `course`, shape (n,), the brightness of its middle in every frame;
+    `changes` are in time order; `noise` is the standard deviation of the brightness in frames
+    without a change.
     """
 
     row: float

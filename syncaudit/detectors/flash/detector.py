@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash.bands import NO_ROWS, DatedRows, date_edges, dated_by_ends
+from syncaudit.detectors.flash.bands import NO_ROWS, DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.blinking import (
     MIN_CHANGES,
     Blinking,
@@ -25,7 +24,6 @@ from syncaudit.detectors.flash.intervals import (
     RISE_SHARE,
     UNSTATED_READOUT_S,
     UNSTATED_READOUT_SHARE,
-    BetweenFrames,
     FrameTimes,
     with_intervals,
 )
@@ -33,6 +31,7 @@ from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, find_order, l
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.pattern import reached_rows
+from syncaudit.detectors.flash.shape import LIKE_EXPOSURE
 from syncaudit.detectors.flash.window import FrameWindow
 from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
@@ -40,14 +39,11 @@ from syncaudit.model import CameraStream
 from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 
-Ints = NDArray[np.int64]
-
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.
 MIN_SWITCHES = 3
-# A light that switches instantly draws ramps no longer than the exposure, plus the encoder's blur:
-# H.264 filters up to three pixels on either side of a block boundary.
-MAX_RAMP = 1.3
+# How much the encoder blurs ramps: H.264 filters up to three pixels on either side of a block
+# boundary.
 BLURRED_ROWS = 4.0
 # Error where the exposure is not stated and no frame shows both edges of a pulse: the edges date
 # the light itself if it outlasts the exposure; otherwise, lights seem to go on half an exposure
@@ -128,7 +124,7 @@ class FlashDetector:
             return None
         # Nearly all clips end here.
         is_lit = len(window.candidates) >= MIN_FRAMES
-        if window.has_rows and (is_lit or self._outstanding().size >= MIN_CHANGES):
+        if window.has_rows and (is_lit or outstanding_frames(window.changes()).size >= MIN_CHANGES):
             window.remove_flicker(self._places, self._times.frame_s)
         learnt = self._learnt()
         is_slow = learnt is not None and learnt.shape.blur_px > 0.0
@@ -176,23 +172,10 @@ class FlashDetector:
     def _places(self) -> dict[int, int]:
         return {index: place for place, index in enumerate(self._indices)}
 
-    def _outstanding(self) -> Ints:
-        return outstanding_frames(self._window.changes())
-
-    def _scan(self, *, is_slow: bool) -> Scan | None:
-        """Return the direction of reading: as lights that stay on show it, or as stated, or None.
-
-        Slow lights may be screens, which light up line by line.
-        """
-        scan = self.stream.scan or "down"
-        if is_slow or not self._order:
-            return self.stream.scan
-        return scan if self._order > 0 else OPPOSITE_SCANS[scan]
-
     def _is_believed(self, learnt: Learnt) -> bool:
         """Return whether most edges pass and the light changes instantly or as screens do."""
         shape = learnt.shape
-        longest_px = MAX_RAMP * (self._times.exposure_px or self._size[0]) + BLURRED_ROWS
+        longest_px = LIKE_EXPOSURE * (self._times.exposure_px or self._size[0]) + BLURRED_ROWS
         n, n_on = len(learnt.edges), sum(edge.is_upper for edge in learnt.edges)
         if shape.blur_px and self.stream.line_delay_s:
             longest_px = MAX_RISE_S / self.stream.line_delay_s
@@ -220,7 +203,7 @@ class FlashDetector:
         """Find what blinks near the frames in which light may have changed."""
         window, times = self._window, self._times
         levels = window.rows()
-        at = self._outstanding() if window.has_rows else changed_frames(levels)
+        at = outstanding_frames(window.changes()) if window.has_rows else changed_frames(levels)
         if at.size < MIN_CHANGES:
             return None
         part_s = times.exposures_s[1] + MAX_RISE_S
@@ -250,7 +233,7 @@ class FlashDetector:
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         stream, shape, steps = self.stream, learnt.shape, self._window.steps
         exposure_px, delay_s = self._times.exposure_px, stream.line_delay_s
-        dated = date_edges(
+        dated = date_rows(
             learnt.edges,
             shape=shape,
             exposure_px=exposure_px,
@@ -293,6 +276,10 @@ class FlashDetector:
             guess_px = max(0.0, apart_px - learnt.half_std_px)
         shift_px = math.hypot(learnt.shape_std_px, SHIFT_SHARE * encoded_px, SHIFT_ROWS, guess_px)
         shift_s = UNSTATED_STD_S if is_guess else shift_px * delay_s
+        scan = stream.scan
+        if self._order and not shape.blur_px:  # slow lights may be screens, lit line by line
+            scan = scan or "down"
+            scan = scan if self._order > 0 else OPPOSITE_SCANS[scan]
         return self._edges(
             replace(dated, row_std=np.hypot(dated.row_std, guess_px)),
             learnt.whole,
@@ -300,7 +287,7 @@ class FlashDetector:
             half_light_std_s=std_s,
             rise_std_s=rise_px * delay_s,
             edge_shift_std_s=shift_s if lasts else 0.0,
-            scan=self._scan(is_slow=shape.blur_px > 0.0),
+            scan=scan,
         )
 
     def _edges(
@@ -350,4 +337,4 @@ class FlashDetector:
         )
         if edges.sense is None:
             return edges
-        return with_intervals(edges, BetweenFrames.of_whole(whole, edges, frame_s))
+        return with_intervals(edges, times.between_whole(whole, reached.start))

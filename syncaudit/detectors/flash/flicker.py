@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from syncaudit.dsp.robust import mad_std
+from syncaudit.model.arrays import Floats, Singles
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Waves = NDArray[np.complex128]
 
 # Fewest and most ripples per image: 100 or 120 Hz while 5 to 60 ms are read out; slower ones look
@@ -42,14 +41,9 @@ MAX_DEVIATIONS = 4.0
 class Flicker:
     """A ripple that advances from frame to frame.
 
-    Parameters
-    ----------
-    waves : ndarray of complex, shape (n, m)
-        Amplitude and phase in the first row of each frame, of the ripple and its harmonics.
-    cycles : float
-        Ripples per image.
-    depth : ndarray, shape (r, b)
-        Ripple of each cell relative to the common one, as a share of its brightness.
+    `waves`, shape (n, m), are amplitude and phase in the first row of each frame, of the ripple and
+    its harmonics; `cycles` the ripples per image; `depth`, shape (r, b), the ripple of each cell
+    relative to the common one, as a share of its brightness.
     """
 
     waves: Waves

@@ -9,18 +9,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.blinking import Blinking
+from syncaudit.detectors.flash.edges import MAX_CLIPPED
 from syncaudit.detectors.flash.whole_frames import date_changes, date_pulses
 from syncaudit.detectors.rotation.detector import frame_times_s
 from syncaudit.detectors.stamps.rhythm import lateness_s
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream, Quantity
+from syncaudit.model.arrays import Floats, Ints, Singles
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Screens go on and off line by line within a refresh, typically of 1/60 s, and what they show
 # changes within some milliseconds more.
@@ -36,8 +34,6 @@ CUT_SHARE = 0.25
 # Readout where not stated: 3 to 33 ms.
 UNSTATED_READOUT_S = 0.018
 UNSTATED_READOUT_SHARE = 0.45
-# Flashes that clip more than this share of what they light are reported even if none can be timed.
-CLIPPED_SHARE = 0.25
 # Error of the share of a change that a frame shows: local tone curves brighten rows by what lies
 # around them.
 SHARE_STD = 0.1
@@ -49,14 +45,7 @@ ONSET_STD_S = 1e-4
 class FrameTimes:
     """When the frames of a camera that were looked at were exposed, as far as it is stated.
 
-    Parameters
-    ----------
-    stream : CameraStream
-        The camera.
-    indices : ndarray of int, shape (n,)
-        Positions of the frames in file order.
-    height_px : int
-        Rows of a frame.
+    `indices`, shape (n,), are their positions in file order; frames have `height_px` rows.
     """
 
     stream: CameraStream
@@ -114,7 +103,7 @@ class FrameTimes:
 
     def intervals(
         self,
-        cells: NDArray[np.float32],
+        cells: Singles,
         blinking: Blinking | None,
         *,
         clipped_share: float,
@@ -148,7 +137,7 @@ class FrameTimes:
             switched=np.array(near, dtype=np.int64),
         )
         n = pulses.start_s.size
-        if not n + len(changes) and clipped_share < CLIPPED_SHARE:
+        if not n + len(changes) and clipped_share < MAX_CLIPPED:
             return None
         start_s = np.append(pulses.start_s, changed_s[0])
         std_s = np.append(np.full(n, ONSET_STD_S), changed_s[2])
@@ -184,7 +173,7 @@ class FrameTimes:
             self._middle_s(blinking),
             exposure_s=self.exposures_s,
             rise_s=MAX_RISE_S if blinking.is_cut else RESPONSE_S,
-            is_clipped=clipped_share > CLIPPED_SHARE,
+            is_clipped=clipped_share > MAX_CLIPPED,
         )
         # How long changes take places their instants within every interval that a partly lit frame
         # narrows to less than an exposure and a change: these errors are alike, not independent.
@@ -216,6 +205,29 @@ class FrameTimes:
             np.array([own.sense for own in changes], dtype=np.int64),
         )
 
+    def between_whole(self, whole: Mapping[int, int], first_row: int) -> BetweenFrames:
+        """Return the changes of which no row shows a part.
+
+        If a frame is the first to show a light in all rows, the light went on after the exposure
+        of the previous frame began, and before its own did. Where readout or exposure is not known,
+        exposures may follow one another without a pause.
+
+        `whole` are the frames that are the first to show a light on (+1) or off (-1) in all rows,
+        `first_row` is the first that light reaches.
+        """
+        last = np.array([k for k in sorted(whole) if k > 0], dtype=np.int64)
+        before, now = self.stamped[0][last - 1], self.stamped[0][last]
+        delay_s, exposure_s = self.stream.line_delay_s, self.stream.exposure_s
+        if delay_s is None or exposure_s is None:
+            begin, end = now - 1.5 * (now - before), now
+        else:
+            reach_s = 0.5 * (delay_s * self.height_px + exposure_s)
+            # A change that begins with the exposure of the first rows cannot be seen in them, nor
+            # is a light visible before the first row that it reaches is read.
+            begin, end = before - reach_s, now - reach_s + exposure_s + delay_s * first_row
+        sense = np.array([whole[k] for k in last.tolist()], dtype=np.int64)
+        return BetweenFrames(last - 1, last, begin, end, sense)
+
     def watched_s(self, indices: Ints) -> Floats:
         """Return the times of every two neighbours among some frames, shape (m, 2).
 
@@ -240,16 +252,11 @@ class FrameTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetweenFrames:
-    """Lasting lights that changed between two frames, in time order.
+    """Lasting lights that changed between two frames, in time order, shape (m,).
 
-    Parameters
-    ----------
-    first, last : ndarray of int, shape (m,)
-        Last frame that shows none of the change, and first that shows all of it.
-    begin_s, end_s : ndarray, shape (m,)
-        Interval within which the light changed.
-    sense : ndarray of int, shape (m,)
-        +1 where it went on, -1 where it went off.
+    `first` is the last frame that shows none of the change, and `last` the first that shows all of
+    it; the light changed between `begin_s` and `end_s`; `sense` is +1 where it went on, -1 where it
+    went off.
     """
 
     first: Ints
@@ -258,65 +265,34 @@ class BetweenFrames:
     end_s: Floats
     sense: Ints
 
-    @classmethod
-    def of_whole(
-        cls, whole: Mapping[int, int], edges: FlashEdges, frame_s: Floats
-    ) -> BetweenFrames:
-        """Return the changes of which no row shows a part.
-
-        If a frame is the first to show a light in all rows, the light went on after the exposure
-        of the previous frame began, and before its own did. Where readout or exposure is not known,
-        exposures may follow one another without a pause.
-
-        `whole` are the frames that are the first to show a light on (+1) or off (-1) in all rows,
-        `edges` those of that camera, and `frame_s` the times of all its frames.
-        """
-        last = np.array([k for k in sorted(whole) if k > 0], dtype=np.int64)
-        before, now = frame_s[last - 1], frame_s[last]
-        if edges.line_delay_s is None or edges.exposure_s is None:
-            begin, end = now - 1.5 * (now - before), now
-        else:
-            reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
-            # A change that begins with the exposure of the first rows cannot be seen in them.
-            begin, end = before - reach_s, now - reach_s + edges.exposure_s
-            # Nor is a light visible before the first row that it reaches is read.
-            end = end + edges.line_delay_s * (edges.view_px[0] + 0.5 * (edges.height_px - 1))
-        sense = np.array([whole[k] for k in last.tolist()], dtype=np.int64)
-        return cls(last - 1, last, begin, end, sense)
-
-    def apart_from(self, frames: Ints) -> BetweenFrames:
-        """Return the changes of which none of some frames may show a part."""
-        taken = np.unique(frames)
-        n_before = np.searchsorted(taken, self.first)
-        is_apart = n_before == np.searchsorted(taken, self.last, side="right")
-        columns = (self.first, self.last, self.begin_s, self.end_s, self.sense)
-        return BetweenFrames(*(own[is_apart] for own in columns))
-
 
 def with_intervals(edges: FlashEdges, between: BetweenFrames) -> FlashEdges:
     """Return the edges of lasting lights together with the changes that no row of theirs dates."""
     if edges.sense is None:
         return edges
-    between = between.apart_from(edges.frame_index)
-    n = between.last.size
-    if not n:
+    # No frame with an edge may show a part of the changes.
+    taken = np.unique(edges.frame_index)
+    n_before = np.searchsorted(taken, between.first)
+    is_apart = n_before == np.searchsorted(taken, between.last, side="right")
+    if not is_apart.any():
         return edges
     if edges.half_s is None:
         edges = replace(edges, half_s=np.zeros(edges.band.size))
-    middle_s, zeros = 0.5 * (between.begin_s + between.end_s), np.zeros(n)
+    last, end_s, n = between.last[is_apart], between.end_s[is_apart], np.count_nonzero(is_apart)
+    middle_s, zeros = 0.5 * (between.begin_s[is_apart] + end_s), np.zeros(n)
     added = {
-        "frame_index": between.last,
+        "frame_index": last,
         "frame_s": middle_s,
         "row_px": zeros,
         "row_std_px": zeros,
         "exposure_part": zeros,
         "band": int(edges.band.max(initial=-1)) + 1 + np.arange(n),
-        "sense": between.sense,
-        "half_s": between.end_s - middle_s,
+        "sense": between.sense[is_apart],
+        "half_s": end_s - middle_s,
     }
     if edges.late_s is not None:
         added["late_s"] = zeros
-    order = np.argsort(np.append(edges.frame_index, between.last), kind="stable")
+    order = np.argsort(np.append(edges.frame_index, last), kind="stable")
     joined: dict[str, Any] = {
         name: np.append(getattr(edges, name), own)[order] for name, own in added.items()
     }

@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import percentile_filter, uniform_filter1d
 
+from syncaudit.detectors.flash.screen import MIN_LIT_SHARE
 from syncaudit.dsp.robust import mad_std, spread
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats, Singles
 
 # Lights switched by hand stay on for up to two seconds: within this time on either side, a row is
 # dark for at least a quarter of the time.
@@ -32,12 +29,14 @@ LEAST_NOISE = 0.05
 N_POINTS = 60
 N_ROUNDS = 3
 # Rows count as lit above this many standard deviations of their own noise (at least 0.5 levels)
-# plus this share of their brightness, about what the eye can see.
+# plus the share of their brightness by which frames are screened, about what the eye can see.
 MIN_SIGMAS = 6.0
 MIN_LEVELS = 0.5
-MIN_SHARE = 0.02
 # What is added to a brightness before shares are taken: black is not zero.
 BLACK_LEVELS = 16.0
+# The most of a change that auto-exposure takes back from one frame to the next: it settles
+# geometrically.
+MAX_ANSWER = 0.3
 # Dark frames farther away than this constrain a row little: scenery moves on.
 REACH = 6
 # Rows next to lit ones may be lit too faintly to be detected.
@@ -61,18 +60,11 @@ NINETY_PERCENT_SIGMAS = 3.29
 class Lighting:
     """Light on the rows of all frames of a camera.
 
-    Parameters
-    ----------
-    is_lit : ndarray of bool, shape (n, r)
-        Rows that are brighter than they are without light.
-    is_known : ndarray of bool, shape (n, r)
-        Rows that are dark in some nearby frame.
-    share : ndarray, shape (n, r)
-        Light as a share of the brightness without it, median of the blocks; 0 where not known.
-    variance : ndarray, shape (r, b)
-        Variance of the cells without light, in squared levels.
-    wobble : float
-        Relative scatter of the brightness of dark frames around that of nearby ones.
+    `is_lit` and `is_known`, shape (n, r), are the rows that are brighter than without light, and
+    those that are dark in some nearby frame; `share`, shape (n, r), is light as a share of the
+    brightness without it, median of the blocks, 0 where not known; `variance`, shape (r, b), that
+    of the cells without light, in squared levels; `wobble` the relative scatter of the brightness
+    of dark frames around that of nearby ones.
     """
 
     is_lit: Bools
@@ -89,7 +81,7 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
     """
     rows = levels.mean(axis=2)
     dark, noise = _dark_level(rows, rate_hz)
-    first = rows - dark > np.maximum(MIN_SIGMAS * noise, MIN_LEVELS) + MIN_SHARE * dark
+    first = rows - dark > np.maximum(MIN_SIGMAS * noise, MIN_LEVELS) + MIN_LIT_SHARE * dark
     is_lit = first
     for _ in range(2):
         is_dark = ~grown(is_lit)
@@ -100,7 +92,7 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
         is_quiet = is_known & is_dark
         quiet = share[is_quiet]
         scatter = spread(quiet, 0.0) if quiet.size else 0.0
-        is_bright = share > max(MIN_SIGMAS * scatter, MIN_SHARE)
+        is_bright = share > max(MIN_SIGMAS * scatter, MIN_LIT_SHARE)
         is_lit = first & (is_bright | ~is_known)
     weight = is_quiet.astype(np.float32)
     n_dark = np.maximum(weight.sum(axis=0), 1.0)[:, None]

@@ -11,22 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import theilslopes
 
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, MAX_ANSWER, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
+from syncaudit.model.arrays import Bools, Floats, Ints, Singles
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bools = NDArray[np.bool_]
 _Value = TypeVar("_Value", np.bool_, np.float64)
 
 # Number of nearest frames whose median is the brightness without light.
 N_NEAREST = 6
 # Minimum number of rows, of those that are screened first, that a light reaches.
 MIN_LIT_ROWS = 2
-# Assumed change of exposure from frame to frame: at least this share, plus this part of its latest
-# change (exposures settle geometrically).
+# Assumed change of exposure from frame to frame: at least this share, plus `MAX_ANSWER` of its
+# latest change.
 LEAST_UNSTEADY = 0.002
-UNSETTLED_SHARE = 0.3
 # Pulses of one light are equal to about 2 % (speedlights; LEDs are better).
 UNLIKE_LIGHTS = 0.02
 # Frames whose exposures differ by this share determine the black level to about one level.
@@ -46,41 +43,27 @@ MIN_KNOWN = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LitFrames:
-    """Frames in which a light goes on or off, with all their rows.
+    """Frames in which a light goes on or off, with all their rows; arrays begin with shape (f,).
 
-    Parameters
-    ----------
-    index : ndarray of int, shape (f,)
-        Positions of the frames in file order.
-    excess, background : ndarray of float32, shape (f, h, b)
-        Light, and brightness without it, in levels.
-    is_clean : ndarray of bool, shape (f, h, b)
-        Cells that are not clipped, in rows that are known.
-    is_known : ndarray of bool, shape (f, h)
-        Rows whose brightness without light is known.
-    share : ndarray, shape (f, h)
-        A first guess of the light, in units of the brightness without it.
-    variance : ndarray, shape (h, b)
-        Variance of the cells without light.
-    clipped_share : ndarray, shape (f,)
-        Share of the lit cells that are clipped.
-    sense : ndarray of int, shape (f,)
-        0 for pulses; +1 where a lasting light goes on, -1 where it goes off: excess is then what
-        the frame lacks relative to its background, which the frames before show.
-    is_late : ndarray of bool, shape (f,)
-        Frames after those in which such a light changed.
-    rise, fall : ndarray, shape (f,)
-        Median change from the frame before, and to the frame after, in levels; positive where this
-        frame is brighter, 0 where that one is not at hand.
-    gain, gain_std : ndarray, shape (f,)
-        Exposure of each frame relative to that of its background, and its error; excess is
-        corrected as if both were the same.
-    scale, scale_std : ndarray, shape (f,)
-        Full excess of each frame relative to the usual one, and its error; excess is corrected as
-        if both were the same.
+    `index` are their positions in file order. `excess` and `background`, shape (f, h, b), are
+    light, and brightness without it, in levels; `is_clean`, the same shape, are the cells that are
+    not clipped, in the rows in which that brightness is known (`is_known`, shape (f, h)). `share`,
+    shape (f, h), is a first guess of the light, in units of the brightness without it; `variance`,
+    shape (h, b), that of cells without light; `clipped_share` that of the lit cells that are
+    clipped.
+
+    `sense` is 0 for pulses; +1 where a lasting light goes on, -1 where it goes off: excess is then
+    what the frame lacks relative to its background, which the frames before show. `is_late` are
+    frames after those in which such a light changed. `rise` and `fall` are the median changes from
+    the frame before, and to the frame after, in levels; positive where this frame is brighter, 0
+    where that one is not at hand.
+
+    `gain` is the exposure of each frame relative to that of its background, and `scale` its full
+    excess relative to the usual one, each with its error; excess is corrected as if all were the
+    same.
     """
 
-    index: NDArray[np.int64]
+    index: Ints
     excess: Singles
     background: Singles
     is_clean: Bools
@@ -88,7 +71,7 @@ class LitFrames:
     share: Floats
     variance: Floats
     clipped_share: Floats
-    sense: NDArray[np.int64]
+    sense: Ints
     is_late: Bools
     rise: Floats
     fall: Floats
@@ -140,7 +123,7 @@ def gather_lit(
 
     `levels` and `clean`, shape (h, b) each, are the brightness of `frames` and of those near them,
     and where it is not clipped; `lighting` is that of fewer rows of the frames at `places`. `steps`
-    are the frames in which a lasting light goes on (+1) or off (-1). `pauses`: whether each
+    are those of `frames` in which a lasting light goes on (+1) or off (-1). `pauses`: whether each
     exposure begins after the previous one ended. The frame after a step then shows such a light
     completely, otherwise the next one does.
     """
@@ -150,18 +133,21 @@ def gather_lit(
     is_dark = ~grown(lighting.is_lit)
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
-    candidates, stays = set(frames), _while_lit(frames, steps)
+    candidates, is_on = set(frames), False
     # The frames after a step show what full light adds, as far as their exposure is known.
     n_after = 1 if pauses else 2
     late = {k + n_after: k for k in steps if not any(k + n + 1 in steps for n in range(n_after))}
     for at in sorted({*frames, *late}):
+        # Between a light going on and the next step, frames show no edge.
+        is_on = steps[at] > 0 if at in steps else is_on
         if at not in levels or at not in places:
             continue
         seen = None
         if at in steps or at in late:
             seen = _step(at, late.get(at, at), steps, levels)
-        elif at not in stays and lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
-            near = [j for j in _near(at) if j in levels and j in places]
+        elif not is_on and lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
+            around = (j for j in range(at - REACH, at + REACH + 1) if j != at)
+            near = [j for j in around if j in levels and j in places]
             rows = [is_dark[places[j]] for j in near]
             # The first frame of all is never tested for light.
             is_first = at - 1 not in candidates and at - 2 in places
@@ -224,30 +210,13 @@ class _Seen:
     is_late: bool = False
 
 
-def _brighter_than(
-    others: NDArray[np.int64], index: NDArray[np.int64], levels: Mapping[int, Singles]
-) -> Floats:
+def _brighter_than(others: Ints, index: Ints, levels: Mapping[int, Singles]) -> Floats:
     return np.array(
         [
             float(np.median(levels[k] - levels[other])) if other in levels else 0.0
             for other, k in zip(others.tolist(), index.tolist(), strict=True)
         ]
     )
-
-
-def _near(at: int) -> list[int]:
-    return [j for j in range(at - REACH, at + REACH + 1) if j != at]
-
-
-def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
-    """Return the frames between a light going on and the next step: they show no edge."""
-    order = sorted(steps)
-    before = np.searchsorted(order, frames) - 1
-    return {
-        at
-        for at, k in zip(frames, before.tolist(), strict=True)
-        if k >= 0 and at not in steps and steps[order[k]] > 0
-    }
 
 
 def _step(
@@ -264,7 +233,7 @@ def _step(
     if not all(sides):
         return None
     (background, before), (after, settles) = (_mean_of(side) for side in sides)
-    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
+    gain, gain_std = before, LEAST_UNSTEADY + MAX_ANSWER * abs(before - 1.0)
     gain_std += n_late * abs(settles - 1.0)
     scale, scale_std = gain, gain_std
     if sense < 0:
@@ -382,7 +351,7 @@ def _pulse(
     if is_first and is_before.any() and not is_before.all():
         # It has not responded yet: exposures that differ afterwards tell little of this one.
         gain, before = _mean_and_spread(gains[is_before], shares[is_before])
-        off = math.hypot(before, UNSETTLED_SHARE * off)
+        off = math.hypot(before, MAX_ANSWER * off)
     gain_std = math.hypot(gain_std, off)
     return _Seen(
         index=at,

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom, poisson
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.dsp.robust import mad_std
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Where a cell is lit in few frames, its light is taken from nearby cells of similar brightness,
 # which count as much as this many frames in full light.
 PRIOR_FRAMES = 0.7
-# Light is weighted by this power of itself: half light counts a quarter.
+# Light is weighted by this power of itself, half light a quarter: ramps are uncertain as edges are.
 TRUST_POWER = 2
 # Rows with less than this share of the light determine the exposure of their frame, those lacking
 # less than this share its scale.
@@ -49,16 +46,10 @@ SAME_ROWS = 5
 class Pattern:
     """What full light adds to every cell, and the sums that it is estimated from.
 
-    Parameters
-    ----------
-    light : ndarray, shape (f, h)
-        Share of full light in each row of the frames, 0 in those that were left out.
-    product, power : ndarray, shape (h, b)
-        Sums over the frames of light times excess and of squared light.
-    usual : ndarray, shape (h, b)
-        What full light adds to cells of similar position and brightness, in levels.
-    spread : ndarray, shape (b,)
-        Standard deviation of cells from that.
+    `light`, shape (f, h), is the share of full light in each row of the frames, 0 in those that
+    were left out; `product` and `power`, shape (h, b), the sums over the frames of light times
+    excess and of squared light; `usual`, shape (h, b), what full light adds to cells of similar
+    position and brightness, in levels, and `spread`, shape (b,), the deviation of cells from that.
     """
 
     light: Floats
@@ -95,7 +86,7 @@ class Pattern:
         guess, from 0 to 1, (h,): what other frames show in part is as uncertain as their edges.
         """
         light = self.light[i]
-        own = _sureness(lit)[i] * _trust(light)[:, None] * lit.is_clean[i]
+        own = _sureness(lit)[i] * light[:, None] ** TRUST_POWER * lit.is_clean[i]
         product, power = self.product - own * lit.excess[i], self.power - own * light[:, None]
         power = np.maximum(power, 0.0)
         levels = _blended(product, power, self.usual)
@@ -113,9 +104,9 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
     column block, by a polynomial in row and brightness. `light`, shape (f, h): share of full light
     in each row.
     """
-    clean, trust = lit.is_clean, _trust(light)
+    clean = lit.is_clean
     # Frames of uncertain exposure constrain the light little.
-    trust = trust * _sureness(lit)[:, None]
+    trust = light**TRUST_POWER * _sureness(lit)[:, None]
     product = np.einsum("fr,frb,frb->rb", trust, lit.excess, clean)
     power = np.einsum("fr,frb->rb", trust * light, clean)
     brightness = np.median(lit.background, axis=0) / 64.0
@@ -201,18 +192,9 @@ def find_exposures(
         before = before * gain / gathered.gain
         std = np.sqrt(np.maximum(std**2 - gathered.gain_std**2, 0.0) + gain_std**2)
     scale, scale_std = solved(
-        curves / lit.scale[:, None],
-        curves > 1.0 - DARK_SHARE,
-        lit.scale,
-        before,
-        std,
+        curves / lit.scale[:, None], curves > 1.0 - DARK_SHARE, lit.scale, before, std
     )
     return lit.exposed(gain, scale, (gain_std, scale_std))
-
-
-def _trust(light: Floats) -> Floats:
-    """Return the weight of the light of a row: on a ramp, it is as uncertain as the edge."""
-    return light**TRUST_POWER
 
 
 def _sureness(lit: LitFrames) -> Floats:
@@ -255,7 +237,7 @@ def reached_rows(lit: LitFrames) -> slice:
     return slice(int(reached[0]), int(reached[-1]) + 1)
 
 
-def _unreached(is_lit: NDArray[np.bool_], none_lit: float) -> int:
+def _unreached(is_lit: Bools, none_lit: float) -> int:
     """Return how many of the first rows the light does not reach.
 
     Two independent signs are combined as by Fisher ("Statistical methods for research workers",

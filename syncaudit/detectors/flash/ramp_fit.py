@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.shape import RampShape
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Rows are smoothed over this share of a ramp, within these limits, before edges are looked for.
 SMOOTH_SHARE = 0.3
@@ -31,18 +28,11 @@ TIED, TWO_TIED = 1e3, np.array([[1.0, -1.0], [-1.0, 1.0]])
 class FrameEdges:
     """First guesses of the edges in a frame.
 
-    Parameters
-    ----------
-    rows : tuple of float
-        From the top of the image to its bottom, or beyond where it cuts a ramp.
-    signs : tuple of int
-        +1 where rows below are lit, -1 where rows above are.
-    is_lit : bool
-        Whether the rows above the first are lit.
-    is_off : bool
-        Whether lit means dark: where a light goes off, the darkness is what is looked for.
-    hidden_px : float
-        How far above the second edge the first lies, if above the image; 0 where it is seen.
+    `rows` are from the top of the image to its bottom, or beyond where it cuts a ramp; `signs` +1
+    where rows below are lit, -1 where rows above are; `is_lit`: the rows above the first are.
+    `is_off`: lit means dark, since where a light goes off, the darkness is what is looked for.
+    `hidden_px` is how far above the second edge the first lies, if above the image; 0 where it is
+    seen.
     """
 
     rows: tuple[float, ...]
@@ -70,14 +60,8 @@ class FrameEdges:
 class RampFit:
     """Edges as fitted in f frames of h rows, of at most e edges each.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (f, e)
-        Of the edges, in their order; 0 where a frame has fewer.
-    light : ndarray, shape (f, h)
-        What the edges draw.
-    slope : ndarray, shape (f, e, h)
-        Derivative of that with respect to the rows; 0 where a frame has fewer.
+    `rows`, shape (f, e), are those of the edges, `light`, shape (f, h), what they draw, and
+    `slope`, shape (f, e, h), its derivative with respect to the rows; 0 where a frame has fewer.
     """
 
     rows: Floats
@@ -124,21 +108,20 @@ def fit_rows(
     edges: Sequence[FrameEdges],
     shape: RampShape,
     n: int = N_ITERATIONS,
-    bin_px: int = 1,
     band_px: float | None = None,
 ) -> RampFit:
     """Fit the rows of the edges by up to n Gauss-Newton steps, frame by frame, all at once.
 
-    `light` and `weight`, shape (f, h): share of full light in each row, and its inverse variance,
-    means of `bin_px` rows of the image each; `edges`: first guesses for each frame; `band_px`: how
-    far apart the edges of a band are, where that is known.
+    `light` and `weight`, shape (f, h): share of full light in each row, and its inverse variance;
+    `edges`: first guesses for each frame; `band_px`: how far apart the edges of a band are, where
+    that is known.
     """
     at, signs = (
         _padded(values) for values in zip(*((e.rows, e.signs) for e in edges), strict=True)
     )
     is_lit = np.array([[float(e.is_lit)] for e in edges])
     is_off = np.array([[e.is_off] for e in edges])
-    rows = bin_px * (np.arange(light.shape[1], dtype=np.float64) + 0.5) - 0.5
+    rows = np.arange(light.shape[1], dtype=np.float64)
     limit = max(4.0, 0.3 * shape.length_px)
     moving = np.arange(len(edges) if at.size else 0)
     is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0)
@@ -169,18 +152,6 @@ def fit_rows(
         moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
     curve, slope = _drawn(at, signs, is_lit, is_off, rows, shape)
     return RampFit(rows=at, light=curve, slope=slope)
-
-
-def band_heights_px(edges: Sequence[FrameEdges]) -> Floats:
-    """Return how far apart the edges of bands are in the frames that show both."""
-    return np.array(
-        [
-            own.rows[j + 1] - own.rows[j]
-            for own in edges
-            for j in range(len(own.signs) - 1)
-            if own.signs[j : j + 2] == (1, -1)
-        ]
-    )
 
 
 def _padded(values: Sequence[tuple[float, ...]]) -> Floats:

@@ -6,10 +6,8 @@ import itertools
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
+from syncaudit.model.arrays import Bools, Ints, Singles
 
 # Frames compared on either side. The two nearest carry nearly all the weight; the others serve
 # pulse trains so dense that the nearest frames are lit in the same rows.
@@ -111,15 +109,14 @@ def _floor(strips: Singles, first: int, last: int) -> Singles:
     return np.maximum(darkest[: -RADIUS - 1], darkest[RADIUS + 1 :])
 
 
-def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
+def _is_common(frames: Singles, floor: Singles) -> Bools:
     """Return whether a frame's excess over the floor is mostly common to the strips of each row.
 
     That of light is; moving scenery brightens one strip and darkens the next.
     """
     share = frames - floor
     share /= floor + np.float32(16.0)
-    np.minimum(share, MAX_SHARE, out=share)
-    np.maximum(share, -MAX_SHARE, out=share)
+    np.clip(share, -MAX_SHARE, MAX_SHARE, out=share)
     m, _, n_strips = share.shape
     rows = share @ np.full(n_strips, 1.0 / n_strips, dtype=np.float32)
     cells = share.reshape(m, -1)
@@ -186,7 +183,7 @@ def _near(floor: Singles, reach: tuple[int, int]) -> Singles:
     return found
 
 
-def _is_above(frame: Singles, floor: Singles) -> NDArray[np.bool_]:
+def _is_above(frame: Singles, floor: Singles) -> Bools:
     return np.asarray(frame > (1.0 + MIN_LIT_SHARE) * floor + MIN_LIT_LEVELS)
 
 
@@ -211,17 +208,10 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     change = pairs[at + 1] - pairs[at - 2]
     sense = np.sign(mean_pairs[at + 1] - mean_pairs[at - 2])
     change *= np.float32(0.5) * sense[:, None]
-    # Without a step, too many cells change by less than the smallest step requires.
-    may_be = (change > 0.25 * MIN_BLOCK_LEVELS).mean(axis=1) >= ONE_SENSE
-    at, change = at[may_be], change[may_be]
-    if not at.size:
-        return []
     size = _medians(change)
     in_sense = (change > 0.25 * size[:, None]).mean(axis=1)
     is_step = (size > MIN_BLOCK_LEVELS) & (in_sense >= ONE_SENSE)
-    at, size, sense = at[is_step], size[is_step], sense[may_be][is_step]
-    if not at.size:
-        return []
+    at, size, sense = at[is_step], size[is_step], sense[is_step]
     before, after = cells[at - 1] - cells[at - 2], cells[at + 1] - cells[at + 2]
     answered = _medians(after * sense[:, None])  # above 0 where the change is taken back
     unsteady = _medians(np.abs(after)) - np.maximum(answered, 0.0)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Shortest ramp: the encoder's block filters leave no edge sharper.
 MIN_RAMP_PX = 1.0
+# Ramps of a light that goes on instantly are as long as the exposure, within this factor.
+LIKE_EXPOSURE = 1.25
 # Number of points between which the half-light row is interpolated.
 N_HALF = 400
 # Exponents of tone curves (1: linear): mean and deviation of typical ones, and those tried.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
-from syncaudit.detectors.flash.blinking import MAX_ANSWER, Blinking, Change
-from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
+from syncaudit.detectors.flash.blinking import MIN_PART, Blinking, Change
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, MAX_ANSWER
+from syncaudit.detectors.flash.screen import CLIPPED_LEVEL, STEADY_SHARE
 from syncaudit.detectors.flash.shape import GAMMAS, USUAL_GAMMA
 from syncaudit.dsp.robust import mad_std, spread
-
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Floats, Ints
 
 # Frames on either side among which an unlit one is looked for.
 RADIUS = 3
@@ -24,21 +24,15 @@ MIN_STRENGTH = 8.0
 MIN_EVEN = 0.75
 # Neighbouring frames share one pulse if their gains add up to a full one within this tolerance.
 SHARED_TOLERANCE = 0.2
-# Minimum number of frames that a light must span, of which the first or last may be partly lit; and
-# the part of a change by which the frames on either side of it may differ: exposures fluctuate.
+# Minimum number of frames that a light must span, of which the first or last may be partly lit.
 MIN_LIT = 3
-MAX_UNSTEADY = 0.12
 # Minimum number of cells that do not clip.
 MIN_CELLS = 8
-# Errors of encoded levels: what encoders drop of a change that has begun; the error common to a
-# frame, on the side from which it is predicted and on the other; and that of single cells. Measured
-# with x264 at crf 26.
-DROPPED_LEVELS = 0.3
+# Errors of encoded levels: the error common to a frame, on the side from which it is predicted and
+# on the other, and that of single cells. Measured with x264 at crf 26.
 COMMON_LEVELS = (0.5, 0.15)
 CELL_LEVELS = 0.5
-# A frame counts as partly lit where its share differs by this much, and by this many sigmas, from
-# none and from all.
-MIN_PART = 0.05
+# A frame counts as partly lit where its share differs by this many sigmas from none and from all.
 MIN_SIGMAS = 4.0
 # Errors that limit the tone curve's estimate from shares: levels of cells, the larger the less of
 # the exposure is lit; errors of neighbouring cells are correlated.
@@ -54,16 +48,11 @@ MIN_STD_S = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pulses:
-    """When lights went on, from the frames that show them.
+    """When lights went on, from the frames that show them, shape (m,).
 
-    Parameters
-    ----------
-    start_s, stop_s : ndarray, shape (m,)
-        Each went on between these, however long it lasted.
-    lit_s : ndarray, shape (m,)
-        It was on at least until then: a light no longer than L went on no earlier than L before.
-    hidden_s : float
-        Duration of light within an exposure that is too short to be detected.
+    Each went on between `start_s` and `stop_s`, however long it lasted, and was on at least until
+    `lit_s`: a light no longer than L went on no earlier than L before. Light within an exposure
+    that lasts no longer than `hidden_s` cannot be detected.
     """
 
     start_s: Floats
@@ -78,7 +67,7 @@ def date_pulses(
     *,
     exposure_s: float | None,
     readout_s: float | None,
-    switched: NDArray[np.int64],
+    switched: Ints,
 ) -> Pulses:
     """Return when lights went on that whole frames show.
 
@@ -93,14 +82,21 @@ def date_pulses(
     beside them show no pulse.
     """
     floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
-    gains, limit = _gains(cells, floor)
+    share = _share(cells, floor)
+    gains = np.median(share, axis=1)
+    gains[[0, -1]] = 0.0  # there are frames on one side only
+    usual = float(np.median(gains))
+    limit = max(MIN_SHARE, usual + MIN_STRENGTH * mad_std(gains - usual))
+    is_even = np.mean(share > gains[:, None] / 3.0, axis=1) >= MIN_EVEN
+    gains *= is_even & (gains > limit)
     near = switched[:, None] + np.arange(-RADIUS, RADIUS + 1)
     gains[np.clip(near, 0, max(gains.size - 1, 0)).ravel()] = 0.0
     lit = np.flatnonzero(gains)
     if not lit.size:
         return Pulses(start_s=np.empty(0), stop_s=np.empty(0), lit_s=np.empty(0))
     period_s = max(float(np.median(np.diff(np.sort(frame_s)))), 1e-3)
-    longest_s, readout_s = _or(exposure_s, period_s), _or(readout_s, period_s)
+    longest_s = period_s if exposure_s is None else exposure_s
+    readout_s = period_s if readout_s is None else readout_s
     full = float(np.median(gains[lit]))
     hidden_s = longest_s * limit / full
     # A frame may show light up to `open_s` from its middle, and shows any light up to `sure_s`.
@@ -131,26 +127,8 @@ def date_pulses(
     )
 
 
-def _or(stated_s: float | None, else_s: float) -> float:
-    return else_s if stated_s is None else stated_s
-
-
-def _gains(cells: Floats, floor: Floats) -> tuple[Floats, float]:
-    """Return each frame's gain as a share of its background, 0 below the limit, and the limit."""
-    gains = np.zeros(cells.shape[0])
-    if gains.size < 3:
-        return gains, MIN_SHARE
-    share = _share(cells[1:-1], floor[1:-1])
-    gains[1:-1] = np.median(share, axis=1)
-    noise = mad_std(gains - np.median(gains))
-    limit = max(MIN_SHARE, float(np.median(gains)) + MIN_STRENGTH * noise)
-    is_even = np.mean(share > gains[1:-1, None] / 3.0, axis=1) >= MIN_EVEN
-    gains[1:-1] *= is_even & (gains[1:-1] > limit)
-    return gains, limit
-
-
 def _share(cells: Floats, floor: Floats) -> Floats:
-    return np.asarray((cells - floor) / (floor + 16.0))
+    return np.asarray((cells - floor) / (floor + BLACK_LEVELS))
 
 
 def _darkest(cells: Floats) -> Floats:
@@ -163,43 +141,32 @@ def _darkest(cells: Floats) -> Floats:
     return darkest
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Partial:
-    """A frame between two steady states, in the sense of the change."""
+    """Cells of a frame between two steady states."""
 
-    sense: int
     before: Floats
     after: Floats
     now: Floats
-    share: float = 0.5
 
-    def share_std(self) -> float:
-        """Return the error of a share from the levels alone."""
-        size = abs(float(np.median(self.after - self.before)))
-        u = float(np.clip(self.share, 0.0, 1.0))
-        noise = max(CELL_LEVELS, spread(self.now - self.shown(u, 1.0)))
-        common = noise / CELL_LEVELS * np.array(COMMON_LEVELS) * (1.0 - u, u)
-        own = noise / np.sqrt(self.now.size / 4.0)
-        return float(np.hypot(np.hypot(*common), own)) / max(size, 1.0)
+    def share(self, gamma: float = 1.0) -> float:
+        """Return the share of the exposure after the change: the median over the cells."""
+        own = (self.before, self.after, self.now)
+        before, after, now = (np.maximum(levels, 1.0) ** gamma for levels in own)
+        return float(np.clip(np.median((now - before) / (after - before)), -0.2, 1.2))
 
-    def shown(self, share: float, gamma: float) -> Floats:
+    def shown(self, share: float, gamma: float = 1.0) -> Floats:
         """Return the levels of the cells if a share of the exposure follows the change."""
         p, q = np.maximum(self.before, 1.0) ** gamma, np.maximum(self.after, 1.0) ** gamma
-        clear = np.maximum(p + share * (q - p), 1e-6) ** (1.0 / gamma)
-        return np.asarray(clear - self.dropped(share))
+        return np.asarray(np.maximum(p + share * (q - p), 1e-6) ** (1.0 / gamma))
 
-    def dropped(self, share: float) -> float:
-        """Return how many levels an encoder drops of a change that has begun."""
-        return self.sense * DROPPED_LEVELS * (1.0 - share) ** 2 * (share > 0.0)
-
-    def share_by(self, gamma: float) -> float:
-        """Return the share of the exposure after the change: the median over the cells."""
-        before, after = (np.maximum(own, 1.0) ** gamma for own in (self.before, self.after))
-        share = 0.5
-        for _ in range(3):
-            now = np.maximum(self.now + self.dropped(share), 1.0) ** gamma
-            share = float(np.clip(np.median((now - before) / (after - before)), -0.2, 1.2))
-        return share
+    def share_std(self) -> float:
+        """Return the error of the share from the levels alone."""
+        size = abs(float(np.median(self.after - self.before)))
+        u = float(np.clip(self.share(), 0.0, 1.0))
+        noise = max(CELL_LEVELS, spread(self.now - self.shown(u)))
+        common = noise / CELL_LEVELS * np.array(COMMON_LEVELS) * (1.0 - u, u)
+        return math.hypot(*common, noise / math.sqrt(self.now.size / 4.0)) / max(size, 1.0)
 
 
 def date_changes(
@@ -243,7 +210,7 @@ def date_changes(
         if not lasts:
             start_s[i] -= longest_s * (own.sense < 0)
             stop_s[i] += longest_s * (own.sense > 0)
-        elif exposure_s and blinking.is_steady(own, MAX_UNSTEADY):
+        elif exposure_s and blinking.is_steady(own, STEADY_SHARE):
             n_tried += 1
             partial = _partial(own, cells)
             if partial is not None:
@@ -254,10 +221,10 @@ def date_changes(
         partials.clear()
     gamma, gamma_std = _tone(list(partials.values()))
     for i, partial in partials.items():
-        share = partial.share_by(gamma)
-        lever = 5.0 * (partial.share_by(gamma + 0.1) - partial.share_by(gamma - 0.1))
+        share = partial.share(gamma)
+        per_gamma = 5.0 * (partial.share(gamma + 0.1) - partial.share(gamma - 0.1))
         at_s = float(frame_s[changes[i].foot + 1]) + (0.5 - share) * exposure_s
-        std_s[i] = exposure_s * float(np.hypot(partial.share_std(), lever * gamma_std))
+        std_s[i] = exposure_s * float(np.hypot(partial.share_std(), per_gamma * gamma_std))
         start_s[i], stop_s[i] = at_s - 0.5 * std_s[i], at_s + 0.5 * std_s[i]
     return start_s, stop_s, std_s
 
@@ -271,10 +238,9 @@ def _partial(own: Change, cells: Floats) -> _Partial | None:
     is_used = np.maximum(before, after) < CLIPPED_LEVEL
     if np.count_nonzero(is_used) < min(MIN_CELLS, is_used.size):
         return None
-    partial = _Partial(own.sense, before[is_used], after[is_used], cells[k][is_used])
-    partial.share = partial.share_by(1.0)
+    partial = _Partial(before[is_used], after[is_used], cells[k][is_used])
     margin = max(MIN_PART, MIN_SIGMAS * partial.share_std())
-    return partial if margin < partial.share < 1.0 - margin else None
+    return partial if margin < partial.share() < 1.0 - margin else None
 
 
 def _tone(partials: list[_Partial]) -> tuple[float, float]:
@@ -285,12 +251,12 @@ def _tone(partials: list[_Partial]) -> tuple[float, float]:
     """
     logs = -0.5 * ((GAMMAS - USUAL_GAMMA[0]) / USUAL_GAMMA[1]) ** 2
     for partial in partials:
-        early = 1.0 + PREDICTED_SHARE * (1.0 - float(np.clip(partial.share, 0.0, 1.0)))
+        early = 1.0 + PREDICTED_SHARE * (1.0 - float(np.clip(partial.share(), 0.0, 1.0)))
         ratio = np.log(np.maximum(partial.after, 1.0) / np.maximum(partial.before, 1.0))
         off = ratio - np.median(ratio)
         is_used = np.abs(off) <= MAX_DEVIATIONS * mad_std(off)
         for i, gamma in enumerate(GAMMAS.tolist()):
-            left = partial.now - partial.shown(partial.share_by(gamma), gamma)
+            left = partial.now - partial.shown(partial.share(gamma), gamma)
             # What all cells of a frame have in common does not constrain the exponent.
             left = (left - np.median(left))[is_used] / (TONE_LEVELS * early)
             logs[i] -= np.sum(np.log1p(left**2 / 3.0)) * 2.0 / CORRELATED_CELLS

@@ -19,10 +19,7 @@ from syncaudit.detectors.flash.screen import (
     lit_candidates,
     step_candidates,
 )
-
-Singles = NDArray[np.float32]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats, Singles
 
 N_BLOCKS = 16
 # Four strips of about 120 rows suffice to decide whether a frame needs a closer look; whole frames
