@@ -101,11 +101,6 @@ class Blinking:
     changes: tuple[Change, ...]
     noise: float = 0.0
 
-    @property
-    def is_cut(self) -> bool:
-        """Return whether its true middle may be elsewhere."""
-        return self.n_cut > 0
-
     def may_be_screen(self, is_slow: bool) -> bool:
         """Return whether it may be a screen rather than a scene lit by a lamp or a screen.
 

@@ -167,12 +167,13 @@ class FrameTimes:
 
         `clipped_share`: as for `intervals`.
         """
-        std_s = REFRESH_S * (CUT_SHARE if blinking.is_cut else RISE_SHARE)
+        is_cut = blinking.n_cut > 0  # its true middle may be elsewhere
+        std_s = REFRESH_S * (CUT_SHARE if is_cut else RISE_SHARE)
         std_s = math.hypot(std_s, RESPONSE_STD_S, self._row_std_s(blinking))
         start_s, stop_s = blinking.intervals_s(
             self._middle_s(blinking),
             exposure_s=self.exposures_s,
-            rise_s=MAX_RISE_S if blinking.is_cut else RESPONSE_S,
+            rise_s=MAX_RISE_S if is_cut else RESPONSE_S,
             is_clipped=clipped_share > MAX_CLIPPED,
         )
         # How long changes take places their instants within every interval that a partly lit frame
