@@ -5,7 +5,7 @@ import pytest
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
-from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
+from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
 from syncaudit.estimators.events import Instants, instants_of, measure_flashes
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import (
@@ -155,8 +155,12 @@ def _with_changes_between_frames(seen: FlashEdges, onsets_s, ends_s, clock: Cloc
     frames = np.unique(seen.watched_s)
     changes = [(t, 1) for t in clock.own(onsets_s)] + [(t, -1) for t in clock.own(ends_s)]
     whole = {int(np.searchsorted(frames, t)): sense for t, sense in changes}
-    whole = {k: s for k, s in whole.items() if k < frames.size}
-    return with_intervals(seen, BetweenFrames.of_whole(whole, seen, frames))
+    last = np.array([k for k in sorted(whole) if 0 < k < frames.size])
+    # After the first row's exposure in the frame before began, and before it ended in this one.
+    reach_s = 0.5 * (seen.line_delay_s * seen.height_px + seen.exposure_s)
+    begin_s, end_s = frames[last - 1] - reach_s, frames[last] - reach_s + seen.exposure_s
+    sense = np.array([whole[k] for k in last.tolist()])
+    return with_intervals(seen, BetweenFrames(last - 1, last, begin_s, end_s, sense))
 
 
 def test_lights_between_frames_tie_cameras_that_share_no_dated_one():

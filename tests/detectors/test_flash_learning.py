@@ -9,8 +9,8 @@ from syncaudit.decode import Frame
 from syncaudit.detectors.flash.learning import _shows_bands, _whole_pulses, learn
 from syncaudit.detectors.flash.lighting import Lighting
 from syncaudit.detectors.flash.lit_frames import LitFrames, _black_level, gather_lit
-from syncaudit.detectors.flash.reached_part import reached_rows
-from syncaudit.detectors.flash.rows import FrameRows
+from syncaudit.detectors.flash.pattern import reached_rows
+from syncaudit.detectors.flash.window import clean_blocks
 
 HEIGHT, N_BLOCKS = 480, 16
 # A readout shorter than the exposure, and a light that rises for about as long: no frame of such a
@@ -184,7 +184,7 @@ def test_errors_of_edges_that_the_image_cuts_are_honest():
 def test_pixels_clip_at_the_white_of_the_video(white, is_clean):
     luma = np.full((32, 64), 120, dtype=np.uint8)
     luma[8:16, :32] = 235
-    found = FrameRows(Frame(0, luma, white=white)).is_clean
+    found = clean_blocks(Frame(0, luma, white=white))
     assert np.all(found[8:16, :8] == is_clean)
     assert found[:8].all()
     assert found[:, 8:].all()

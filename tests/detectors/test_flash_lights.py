@@ -8,8 +8,8 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.detectors.flash.bands import date_rows
-from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.intervals import BetweenFrames, with_intervals
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.estimators.events import band_height_px, instants_of, measure_flashes
 from syncaudit.model.evidence import FlashEdges
@@ -285,10 +285,6 @@ def edge_at(row, *, index, is_upper, row_std):
         is_upper=is_upper,
         row=row,
         row_std=row_std,
-        lit_share=0.5,
-        block_shift=np.zeros(1),
-        block_info=np.ones(1),
-        block_step=np.ones(1),
     )
 
 
@@ -300,11 +296,11 @@ def test_pulses_are_longer_than_an_exposure_that_is_more_like_their_ramps():
         edge_at(row, index=i // 2, is_upper=i % 2 == 0, row_std=1.0)
         for i, row in enumerate(rows.tolist())
     ]
-    dated = date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=27.0)
+    dated = date_rows(edges, shape=RampShape(35.0), exposure_px=27.0)
     assert dated.half_px == pytest.approx(67.0)
     assert dated.row == pytest.approx([127.0, 157.0, 142.0, 133.0, 97.0])
     # An exposure closer to the band height is longer than the pulses.
-    assert date_rows(edges, rows, np.ones(9), shape=RampShape(35.0), exposure_px=110.0).half_px == (
+    assert date_rows(edges, shape=RampShape(35.0), exposure_px=110.0).half_px == (
         pytest.approx(17.5)
     )
 
@@ -318,8 +314,7 @@ def test_heights_of_bands_that_scatter_widen_the_latency():
     edges = [
         edge_at(row, index=at[row] % 6, is_upper=at[row] < 6, row_std=0.5) for row in rows.tolist()
     ]
-    stds = np.full(rows.size, 0.5)
-    dated = date_rows(edges, rows, stds, shape=RampShape(27.0), exposure_px=27.0, half_std_px=2.0)
+    dated = date_rows(edges, shape=RampShape(27.0), exposure_px=27.0, half_std_px=2.0)
     assert dated.half_px == pytest.approx(65.0, abs=4.0)
     assert 1.5 < dated.half_std_px < 5.0
     single = dated.index == 5
@@ -424,10 +419,9 @@ def test_lamps_that_are_brighter_at_first_are_dated(sag_s):
 def test_edges_of_lights_that_stay_on_are_never_those_of_pulses():
     # Ramps shorter than the exposure, as of a lamp that goes on with a bright half-wave.
     edges = [edge_at(100.0 + 9 * k, index=k, is_upper=k % 2 == 0, row_std=1.0) for k in range(12)]
-    rows, stds = (np.array([getattr(edge, name) for edge in edges]) for name in ("row", "row_std"))
     fitted = {"shape": RampShape(90.0), "exposure_px": 120.0}
-    assert not date_rows(edges, rows, stds, **fitted).sense.any()
-    found = date_rows(edges, rows, stds, **fitted, stays=True)
+    assert not date_rows(edges, **fitted).sense.any()
+    found = date_rows(edges, **fitted, stays=True)
     assert found.sense.tolist() == [1, -1] * 6
     assert not found.part.any()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.flash.ramp_fit import FrameEdges
+from syncaudit.detectors.flash.screen import lasting_senses
 from syncaudit.detectors.flash.shape_fit import Sample
-from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import (
     camera,

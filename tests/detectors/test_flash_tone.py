@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.tone_curve import ToneCurve, usual_bend
+from syncaudit.detectors.flash.shape import RampShape, usual_bend
 from syncaudit.model.evidence import FlashEdges
 from testkit.flash_footage import camera, detected, errors_s, footage, onsets
 
 SHARES = np.linspace(0.0, 1.0, 101)
 ON, OFF = np.array(False), np.array(True)
+
+
+def curve(bend, ratio):
+    return RampShape(1.0, bend=bend, ratio=ratio)
 
 
 def power_law(light, gamma, ratio):
@@ -18,21 +22,20 @@ def power_law(light, gamma, ratio):
 @pytest.mark.parametrize(("gamma", "ratio"), [(1.0, 3.0), (2.2, 1.2), (2.2, 4.0), (0.7, 2.0)])
 def test_curves_of_an_exponent_are_told_by_their_bend(gamma, ratio):
     truth = power_law(SHARES, gamma, ratio)
-    shown, slope = ToneCurve(4.0 * (truth[50] - 0.5), ratio).shown(SHARES, ON)
+    shown, slope = curve(4.0 * (truth[50] - 0.5), ratio).shown(SHARES, ON)
     assert np.max(np.abs(shown - truth)) < 1e-3
     assert np.max(np.abs(slope[1:-1] - np.gradient(shown, SHARES)[1:-1])) < 0.02
 
 
 def test_what_goes_dark_shows_the_rest_of_the_light():
-    curve = ToneCurve(0.35, 3.0)
-    lit, slope = curve.shown(1.0 - SHARES, ON)
-    dark, slope_of_dark = curve.shown(SHARES, OFF)
+    lit, slope = curve(0.35, 3.0).shown(1.0 - SHARES, ON)
+    dark, slope_of_dark = curve(0.35, 3.0).shown(SHARES, OFF)
     assert np.allclose(dark, 1.0 - lit)
     assert np.allclose(slope_of_dark, slope)
 
 
 def test_bends_that_no_exponent_has_are_parabolas():
-    shown, _ = ToneCurve(-0.6, 1.0).shown(SHARES, ON)
+    shown, _ = curve(-0.6, 1.0).shown(SHARES, ON)
     assert np.allclose(shown, SHARES - 0.6 * SHARES * (1.0 - SHARES), atol=2e-3)
 
 

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.edges import Edge
-from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.shape import LIKE_EXPOSURE, RampShape
 from syncaudit.dsp.robust import mad_std
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from syncaudit.model.arrays import Floats, Ints
 
 # Two edges form a band if their distance matches the common one within this many rows plus this
 # share of it.
@@ -24,26 +21,17 @@ GAP_SHARE = 0.1
 MIN_BANDS = 4
 # Share of the bands that must have the common height for flashes to count as equally long.
 MIN_EQUAL = 0.5
-# A ramp counts as being as long as the exposure within this factor.
-LIKE_EXPOSURE = math.log(1.25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatedRows:
-    """Rows that date lights: columns of `FlashEdges`, rows counted from the top of the image.
+    """Rows that date lights, shape (n,): columns of `FlashEdges`, from the top of the image.
 
-    Parameters
-    ----------
-    index, band : ndarray of int64, shape (n,)
-        Frame and number of the band.
-    row, row_std, part : ndarray, shape (n,)
-        Row, its error, and the part of the exposure that lies between row and instant.
-    sense : ndarray of int64, shape (n,)
-        0 for the half-light instants of pulses; +1 and -1 for a light that goes on or off.
-    half_px : float
-        Rows from onset to half-light; 0 where onsets are dated themselves.
-    half_std_px : float
-        Its error, from the scatter of the band heights.
+    `index` and `band` are the frame and the number of the band; `row`, `row_std` and `part` the
+    row, its error, and the part of the exposure that lies between row and instant; `sense` is 0 for
+    the half-light instants of pulses, +1 and -1 for a light that goes on or off. `half_px` are the
+    rows from onset to half-light, 0 where onsets are dated themselves, and `half_std_px` their
+    error, from the scatter of the band heights.
     """
 
     index: Ints
@@ -56,10 +44,12 @@ class DatedRows:
     half_std_px: float = 0.0
 
 
+_NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
+NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
+
+
 def date_rows(
     edges: Sequence[Edge],
-    rows: Floats,
-    stds: Floats,
     *,
     shape: RampShape,
     exposure_px: float | None,
@@ -79,76 +69,67 @@ def date_rows(
     - If it is longer and the flashes vary in length, or it outlasts the exposure of the whole
       image, each edge by itself dates the light going on or off (part 0).
 
-    Lights that stay on for frames are longer. A stated exposure identifies other longer lights: it
-    then matches the ramps rather than the height of the bands. Bands without a common height have
-    ramps as long as the exposure, or blurred by it. Where the exposure is not known in rows,
-    flashes are assumed to be shorter if their bands share one height, or if their ramps are shorter
-    than the least possible exposure.
+    Lights that stay on for frames (`stays`) are longer. A stated exposure identifies other longer
+    lights: it then matches the ramps rather than the height of the bands. Bands without a common
+    height have ramps as long as the exposure, or blurred by it. Where the exposure is not known in
+    rows, flashes are assumed to be shorter if their bands share one height, or if their ramps are
+    shorter than the least possible exposure (rows are read within a frame period).
 
     Equally long flashes have bands of the same true height; where heights scatter more than the
     errors predict (encoder, moving background), the excess is added to every error.
 
-    Parameters
-    ----------
-    edges : sequence of Edge
-        At least one.
-    rows, stds : ndarray, shape (n,)
-        Corrected rows of the edges and their errors.
-    shape : RampShape
-        Of their ramps.
-    exposure_px : float, optional
-        Exposure in rows, where stated.
-    least_exposure_px : float
-        Lower bound of the exposure: rows are read within a frame period.
-    half_std_px : float
-        Error of the half-light row on a ramp. It moves the two edges of a band apart or together,
-        so it affects a single edge that stands in for the middle of its band.
-    stays : bool
-        Whether frames show that lights go on or off for longer than a frame.
+    There must be some edges. `half_std_px` is the error of the half-light row on a ramp, which
+    moves the two edges of a band apart or together: it affects a single edge that stands in for the
+    middle of its band.
     """
     index = np.array([edge.index for edge in edges], dtype=np.int64)
+    rows = np.array([edge.row for edge in edges])
+    stds = np.array([edge.row_std for edge in edges])
     is_upper = np.array([edge.is_upper for edge in edges])
-    candidates = _candidates(edges, rows, math.exp(-LIKE_EXPOSURE) * shape.ramp_px)
-    height = _common_height(candidates, rows, stds, exposure_px)
-    pairs = _pairs(candidates, rows, height)
-    is_equal = len(pairs) > MIN_EQUAL * max(len({edges[up].index for up, _ in candidates}), 1)
+    up, low = _candidates(edges, rows, shape.ramp_px / LIKE_EXPOSURE)
+    n_frames = np.unique(index[up]).size
+    height = _common_height(rows[low] - rows[up], stds[up] ** 2 + stds[low] ** 2, exposure_px)
+    up, low = _pairs(up, low, rows[low] - rows[up] - height, GAP_ROWS + GAP_SHARE * height)
+    is_equal = up.size > MIN_EQUAL * max(n_frames, 1)
     ramp = shape.ramp_px
     if stays:
         is_longer, is_equal = True, False
     elif exposure_px is None:
-        is_longer = not is_equal and ramp > math.exp(-LIKE_EXPOSURE) * least_exposure_px
+        is_longer = not is_equal and LIKE_EXPOSURE * ramp > least_exposure_px
     else:
-        limit = _log_ratio(height, exposure_px) if is_equal else LIKE_EXPOSURE
+        limit = _log_ratio(height, exposure_px) if is_equal else math.log(LIKE_EXPOSURE)
         is_longer = (shape.blur_px > 0.0 and not is_equal) or _log_ratio(ramp, exposure_px) < limit
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
-    if is_longer and (not is_equal or len(pairs) < MIN_BANDS):
+    if is_longer and (not is_equal or up.size < MIN_BANDS):
         sense = np.where(is_upper, 1, -1).astype(np.int64)
         return DatedRows(index, number, rows, stds, np.zeros(rows.size), sense, 0.0)
-    gaps = np.array([rows[low] - rows[up] for up, low in pairs])
-    stds = _widened(stds, pairs, gaps)
-    for up, low in pairs:
-        number[low] = up
+    gaps = rows[low] - rows[up]
+    off = gaps - np.median(gaps) if gaps.size else gaps
+    if gaps.size >= MIN_BANDS:
+        limit = 3.0 * mad_std(off)
+        scatter = float(np.sum(np.clip(off, -limit, limit) ** 2)) / (gaps.size - 1)
+        claimed = float(np.mean(stds[up] ** 2 + stds[low] ** 2))
+        stds = np.sqrt(stds**2 + max(0.0, 0.5 * (scatter - claimed)))
+    number[low] = up
     part = np.where(is_upper, 0.5, -0.5)
     if not is_longer:
         return DatedRows(index, number, rows, stds, part, nothing, shape.half_px)
-    rows = rows + part * height
-    for up, low in pairs:
-        rows[up] = 0.5 * (rows[up] + rows[low])
-        stds[up] = 0.5 * float(np.hypot(stds[up], stds[low]))
-    is_single = ~np.isin(np.arange(rows.size), np.array(pairs, dtype=np.int64))
-    stds = np.where(is_single, np.hypot(stds, half_std_px), stds)
-    kept = ~np.isin(np.arange(rows.size), [low for _, low in pairs])
-    zeros = np.zeros(int(kept.sum()))
+    rows += part * height
+    rows[up] = 0.5 * (rows[up] + rows[low])
+    single = np.setdiff1d(np.arange(rows.size), (up, low))
+    stds[up] = 0.5 * np.hypot(stds[up], stds[low])
+    stds[single] = np.hypot(stds[single], half_std_px)
+    kept = np.setdiff1d(np.arange(rows.size), low)
     return DatedRows(
         index[kept],
         number[kept],
         rows[kept],
         stds[kept],
-        zeros,
+        np.zeros(kept.size),
         nothing[kept],
         0.5 * height,
-        0.5 * mad_std(gaps - np.median(gaps)),
+        0.5 * mad_std(off),
     )
 
 
@@ -156,14 +137,8 @@ def dated_by_ends(dated: DatedRows, ramp_px: float) -> DatedRows:
     """Return both ends of every ramp instead of its middle, to constrain the exposure as well.
 
     A light that goes on or off and stays first affects rows at the end of their exposure (+1/2),
-    and fully affects rows from the one whose exposure begins with the change (-1/2).
-
-    Parameters
-    ----------
-    dated : DatedRows
-        Rows that directly date a light going on or off.
-    ramp_px : float
-        Length of all ramps.
+    and fully affects rows from the one whose exposure begins with the change (-1/2). All rows of
+    `dated` date such lights, by ramps of `ramp_px`.
     """
     part = np.repeat([0.5, -0.5], dated.row.size)
     return replace(
@@ -182,73 +157,52 @@ def _log_ratio(one: float, other: float) -> float:
     return abs(math.log(max(one, 1e-3) / max(other, 1e-3)))
 
 
-def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> list[tuple[int, int]]:
-    """Return the pairs (upper, lower) of edges of one frame between which light may lie.
+def _candidates(edges: Sequence[Edge], rows: Floats, least_px: float) -> tuple[Ints, Ints]:
+    """Return the upper and the lower of two edges of one frame between which light may lie.
 
     A band is at least as high as its ramps are long.
     """
     frames: dict[int, list[int]] = {}
     for i, edge in enumerate(edges):
         frames.setdefault(edge.index, []).append(i)
-    return [
+    found = [
         (up, low)
         for members in frames.values()
         for up in members
         for low in members
         if edges[up].is_upper and not edges[low].is_upper and rows[low] - rows[up] > least_px
     ]
+    up, low = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return up, low
 
 
-def _common_height(
-    candidates: Sequence[tuple[int, int]], rows: Floats, stds: Floats, exposure_px: float | None
-) -> float:
-    """Return the distance from an upper to a lower edge that most bands share.
+def _common_height(heights: Floats, variance: Floats, exposure_px: float | None) -> float:
+    """Return the distance from an upper to a lower edge that most bands share; 0 without any.
 
     Bands are weighted by how well their edges are known: where the image cuts a band, one of them
     is a guess. Flashes come irregularly, so other distances scatter. Among several about equally
     common distances, as of periodic pulses, the one nearest to the stated exposure is chosen, or
     else the shortest.
     """
-    if not candidates:
+    if not heights.size:
         return 0.0
-    up, low = np.array(candidates).T
-    order = np.argsort(rows[low] - rows[up], kind="stable")
-    ordered = (rows[low] - rows[up])[order]
+    order = np.argsort(heights, kind="stable")
+    ordered = heights[order]
     first = np.searchsorted(ordered, ordered - GAP_ROWS, side="left")
     last = np.searchsorted(ordered, ordered + GAP_ROWS, side="right")
-    weights = 1.0 / (1.0 + stds[low] ** 2 + stds[up] ** 2)[order]
-    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    sums = np.append(0.0, np.cumsum(1.0 / (1.0 + variance[order])))
     counts = sums[last] - sums[first]
     common = ordered[2 * counts > counts.max()]
     chosen = common[0] if exposure_px is None else common[np.argmin(np.abs(common - exposure_px))]
-    near = np.abs(ordered - chosen) <= GAP_ROWS
-    return float(np.median(ordered[near]))
+    return float(np.median(ordered[np.abs(ordered - chosen) <= GAP_ROWS]))
 
 
-def _pairs(
-    candidates: Sequence[tuple[int, int]], rows: Floats, height: float
-) -> list[tuple[int, int]]:
-    """Return the candidates about `height` apart, each edge in at most one pair."""
-    if not candidates:
-        return []
-    gaps = np.array([rows[low] - rows[up] for up, low in candidates])
-    apart = np.abs(gaps - height)
-    limit = GAP_ROWS + GAP_SHARE * height
+def _pairs(up: Ints, low: Ints, off: Floats, limit: float) -> tuple[Ints, Ints]:
+    """Return the candidates of about the common height, each edge in at most one pair."""
     taken: set[int] = set()
     pairs = []
-    for i in np.argsort(apart, kind="stable").tolist():
-        if apart[i] < limit and not taken & set(candidates[i]):
-            pairs.append(candidates[i])
-            taken |= set(candidates[i])
-    return sorted(pairs)
-
-
-def _widened(stds: Floats, pairs: list[tuple[int, int]], gaps: Floats) -> Floats:
-    """Return the errors, widened to account for the scatter of the heights."""
-    if gaps.size < MIN_BANDS:
-        return stds.copy()
-    apart = gaps - np.median(gaps)
-    limit = 3.0 * mad_std(apart)
-    scatter = float(np.sum(np.clip(apart, -limit, limit) ** 2)) / (gaps.size - 1)
-    claimed = float(np.mean([stds[up] ** 2 + stds[low] ** 2 for up, low in pairs]))
-    return np.asarray(np.sqrt(stds**2 + max(0.0, 0.5 * (scatter - claimed))))
+    for i in np.argsort(np.abs(off), kind="stable").tolist():
+        if abs(off[i]) < limit and not taken & {up[i], low[i]}:
+            pairs.append(i)
+            taken |= {up[i], low[i]}
+    return up[pairs], low[pairs]

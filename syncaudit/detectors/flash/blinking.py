@@ -14,16 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.detectors.flash.between_frames import is_no_gain
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, QUIET_PERCENTILE
-from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
+from syncaudit.detectors.flash.lighting import (
+    BLACK_LEVELS,
+    MAX_ANSWER,
+    QUIET_PERCENTILE,
+    is_no_gain,
+)
 from syncaudit.dsp.robust import mad_std
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
+from syncaudit.model.arrays import Floats, Ints, Singles
 
 # Rounds of the power iteration: what blinks changes by far more than everything else.
 N_ROUNDS = 5
@@ -90,18 +89,10 @@ class Change:
 class Blinking:
     """What blinks in the frames of a camera, and when.
 
-    Parameters
-    ----------
-    row : float
-        Its middle row, as a share of the height of a frame.
-    n_cut : int
-        How many of its two ends, top and bottom, the frame cuts off.
-    course : ndarray, shape (n,)
-        Brightness of its middle in every frame.
-    changes : tuple of Change
-        In time order.
-    noise : float
-        Standard deviation of the brightness in frames without a change.
+    `row` is its middle row, as a share of the height of a frame, of which `n_cut` ends, top and
+    bottom, are cut off; `course`, shape (n,), the brightness of its middle in every frame;
+    `changes` are in time order; `noise` is the standard deviation of the brightness in frames
+    without a change.
     """
 
     row: float
@@ -109,11 +100,6 @@ class Blinking:
     course: Floats
     changes: tuple[Change, ...]
     noise: float = 0.0
-
-    @property
-    def is_cut(self) -> bool:
-        """Return whether its true middle may be elsewhere."""
-        return self.n_cut > 0
 
     def may_be_screen(self, is_slow: bool) -> bool:
         """Return whether it may be a screen rather than a scene lit by a lamp or a screen.
@@ -125,18 +111,15 @@ class Blinking:
     def replaces(self, frames: Ints, sense: Ints | None, *, is_slow: bool) -> bool:
         """Return whether edges are those of a filmed screen, which date its rows, not its light.
 
-        Such edges lie in frames in which the screen is lit; they look like those of slow lights or
-        of bands, or have the wrong sense.
-
-        Parameters
-        ----------
-        frames : ndarray of int, shape (m,)
-            Frames of the edges.
-        sense : ndarray of int, shape (m,), optional
-            +1 where a light goes on, -1 where one goes off; None for edges of pulses.
-        is_slow : bool
-            Whether the light rises for longer than an exposure.
+        Such edges lie in frames in which the screen is lit; they look like those of slow lights
+        (`is_slow`: which rise for longer than an exposure) or of bands, or have the wrong sense.
+        `frames` and `sense`, shape (m,), are those of the edges: +1 where a light goes on, -1 where
+        one goes off, None for pulses.
         """
+        # Fewer edges than lasting lights, and none of theirs, are those of something that moves.
+        is_few = sense is not None and sense.size < len(self.changes)
+        if sense is not None and is_few and not self.shows(frames, sense):
+            return True
         is_lit = np.zeros(self.course.size, dtype=np.bool_)
         for one, other in itertools.pairwise(self.changes):
             if one.sense > 0 > other.sense:
@@ -171,19 +154,11 @@ class Blinking:
         ``(u - 1/2) x`` after it, with E <= x <= E + r; u is bounded by tone curves with exponents
         of 1 to 2.4. A frame that shows less than a twentieth was exposed before the change, one
         that lacks less than that, after it. Where auto-exposure responds, only the frame by which
-        half had arrived is known; where pixels clip, which look full before they are, only the
-        frame by which all had.
+        half had arrived is known; where much of what is lit clips (`is_clipped`), which looks full
+        before it is, only the frame by which all had.
 
-        Parameters
-        ----------
-        frame_s : ndarray, shape (n,)
-            Middle of the exposure of the middle row of what blinks.
-        exposure_s : tuple of float
-            Shortest and longest possible exposure.
-        rise_s : float
-            Longest possible duration of a change.
-        is_clipped : bool
-            Whether much of what is lit is clipped.
+        `frame_s`, shape (n,): middle of the exposure of the middle row of what blinks. `exposure_s`
+        and `rise_s`: shortest and longest possible exposure, longest possible change.
         """
         found = np.array(
             [
@@ -244,10 +219,7 @@ def changed_frames(levels: Singles) -> Ints:
 def outstanding_frames(changes: Floats) -> Ints:
     """Return the frames in which far more changes, anywhere, than when nothing happens.
 
-    Parameters
-    ----------
-    changes : ndarray, shape (n,)
-        Mean difference of each frame from the previous one, in levels.
+    `changes`, shape (n,): mean difference of each frame from the previous one, in levels.
     """
     return np.flatnonzero(changes > _least(changes, _usual(changes)))
 
@@ -266,17 +238,9 @@ def _least(sizes: Floats, usual: float) -> float:
 def find_blinking(levels: Singles, places: Sequence[int], n_frames: int) -> Blinking | None:
     """Return what blinks, or None where nothing does or only the exposure changes.
 
-    What blinks is the cells whose changes near the given frames follow the first principal
-    component of all cells.
-
-    Parameters
-    ----------
-    levels : ndarray of float32, shape (n, r, b)
-        Brightness of r rows in b column blocks of n frames.
-    places : sequence of int
-        Frames in which light may have changed.
-    n_frames : int
-        Maximum number of frames from the last without a change to the first with all of it.
+    What blinks is the cells of `levels`, shape (n, r, b), whose changes near the frames at `places`
+    follow the first principal component of all cells. There are at most `n_frames` from the last
+    frame without a change to the first with all of it.
     """
     n, n_rows, n_blocks = levels.shape
     at = np.array([k for k in places if 2 <= k < n - 2], dtype=np.int64)

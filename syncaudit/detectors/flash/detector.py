@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.decode import Frame
-from syncaudit.detectors.flash.bands import DatedRows, date_rows, dated_by_ends
-from syncaudit.detectors.flash.between_frames import BetweenFrames, with_intervals
+from syncaudit.detectors.flash.bands import NO_ROWS, DatedRows, date_rows, dated_by_ends
 from syncaudit.detectors.flash.blinking import (
+    MIN_CHANGES,
     Blinking,
     changed_frames,
     find_blinking,
     outstanding_frames,
 )
-from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, find_order, learn
-from syncaudit.detectors.flash.lighting import find_lighting
-from syncaudit.detectors.flash.lit_frames import gather_lit
-from syncaudit.detectors.flash.reached_part import lit_half, reached_rows
-from syncaudit.detectors.flash.watched_frames import (
+from syncaudit.detectors.flash.intervals import (
     MAX_RISE_S,
     ONSET_STD_S,
     RISE_SHARE,
-    WatchedFrames,
-    watched_neighbours,
+    FrameTimes,
+    with_intervals,
 )
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, find_order, learn
+from syncaudit.detectors.flash.lighting import find_lighting
+from syncaudit.detectors.flash.lit_frames import gather_lit
+from syncaudit.detectors.flash.pattern import reached_rows
+from syncaudit.detectors.flash.shape import LIKE_EXPOSURE
 from syncaudit.detectors.flash.window import FrameWindow
-from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
-from syncaudit.detectors.stamps.rhythm import lateness_s
+from syncaudit.detectors.rotation.detector import STAMP_PARTS
 from syncaudit.dsp.robust import spread
 from syncaudit.model import CameraStream
 from syncaudit.model.evidence import UNSEEN_RISE_PART, FlashEdges, FlashIntervals
@@ -43,9 +41,8 @@ from syncaudit.model.scan import OPPOSITE_SCANS, Scan
 # Fewer edges than this, none of them paired into a band, are not reported: the light may simply
 # have changed once.
 MIN_SWITCHES = 3
-# A light that switches instantly draws ramps no longer than the exposure, plus the encoder's blur:
-# H.264 filters up to three pixels on either side of a block boundary.
-MAX_RAMP = 1.3
+# How much the encoder blurs ramps: H.264 filters up to three pixels on either side of a block
+# boundary.
 BLURRED_ROWS = 4.0
 # Error where the exposure is not stated and no frame shows both edges of a pulse: the edges date
 # the light itself if it outlasts the exposure; otherwise, lights seem to go on half an exposure
@@ -59,14 +56,9 @@ SHIFT_SHARE, SHIFT_ROWS = 1.5, 0.3
 # Minimum share of the edges that must pass: where nearly all fail (light that never leaves a row
 # dark, clipped light, a moving camera), the few that pass are wrong.
 MIN_KEPT = 0.3
-# Fewer changes between two frames than this, where no row shows one, are not taken for lights:
-# scenes change too.
-MIN_CHANGES = 5
-_NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
-NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
 
 
-@dataclass(slots=True)
+@dataclass
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
@@ -101,7 +93,7 @@ class FlashDetector:
     columns: slice | None = None
     _indices: list[int] = field(default_factory=list)
     _size: tuple[int, ...] = ()
-    _clipped: list[float] = field(default_factory=list)
+    _clipped_share: float = 0.0
     _reached: slice = field(default_factory=lambda: slice(0, 0))
     _order: int = 0
     _window: FrameWindow = field(init=False)
@@ -125,29 +117,33 @@ class FlashDetector:
 
         The intervals are empty where flashes clip too much of the image to be timed.
         """
-        self._window.finish()
+        window = self._window
+        window.finish()
         if not self._indices:
             return None
-        if self._window.has_rows and self._may_show_lights():
-            self._window.remove_flicker(self._places, self._watched().frame_s)
+        # Nearly all clips end here.
+        is_lit = len(window.candidates) >= MIN_FRAMES
+        if window.has_rows and (is_lit or outstanding_frames(window.changes()).size >= MIN_CHANGES):
+            window.remove_flicker(self._places, self._times.frame_s)
         learnt = self._learnt()
         is_slow = learnt is not None and learnt.shape.blur_px > 0.0
         blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
             dated = self._dated(learnt)
-            if dated is not None and not self._is_replaced(dated, blinking, is_slow=is_slow):
-                return dated if blinking is None else self._with_undated(dated, blinking)
-        frames = self._watched()
-        cells = self._window.cells.finish()
-        if not self._window.has_rows:
-            return frames.intervals(cells, blinking, clipped_share=0.0)
+            if dated is not None and blinking is not None:
+                dated = self._beside(dated, blinking, is_slow=is_slow)
+            if dated is not None:
+                return dated
+        clipped = self._clipped_share
+        if not window.has_rows:
+            return self._times.intervals(window.cells(), blinking, clipped_share=0.0)
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
         n_changes = 0 if blinking is None else len(blinking.changes)
         has_whole = len(whole) >= max(MIN_CHANGES, n_changes // 2)
         if blinking is not None and (blinking.may_be_screen(is_slow) or not has_whole):
-            return frames.intervals_of_middle(blinking, clipped_share=self._clipped_share)
-        pulses = frames.intervals(
-            cells, None, clipped_share=self._clipped_share, steps=self._step_places
+            return self._times.intervals_of_middle(blinking, clipped_share=clipped)
+        pulses = self._times.intervals(
+            window.cells(), None, clipped_share=clipped, steps=window.steps
         )
         n_pulses = 0 if pulses is None else pulses.start_s.size
         if len(whole) < max(MIN_CHANGES, n_pulses):
@@ -156,11 +152,6 @@ class FlashDetector:
             NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S, scan=self.stream.scan
         )
 
-    def _may_show_lights(self) -> bool:
-        """Return whether any frame needs a closer look: none of an ordinary clip does."""
-        is_lit = len(self._window.candidates) >= MIN_FRAMES
-        return is_lit or outstanding_frames(self._window.changes()).size >= MIN_CHANGES
-
     def lit_columns(self) -> slice | None:
         """Return the columns to look at instead, where light reaches only a part of the width.
 
@@ -168,22 +159,22 @@ class FlashDetector:
         """
         if not self._indices or not self._window.has_rows:
             return None
-        return lit_half(self._window.rows(), self._size[1])
+        return self._window.lit_half()
 
-    def _scan(self, *, is_slow: bool) -> Scan | None:
-        """Return the direction of reading: as lights that stay on show it, or as stated, or None.
+    @cached_property
+    def _times(self) -> FrameTimes:
+        return FrameTimes(
+            stream=self.stream, indices=np.array(self._indices), height_px=self._size[0]
+        )
 
-        Slow lights may be screens, which light up line by line.
-        """
-        scan = self.stream.scan or "down"
-        if is_slow or not self._order:
-            return self.stream.scan
-        return scan if self._order > 0 else OPPOSITE_SCANS[scan]
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {index: place for place, index in enumerate(self._indices)}
 
     def _is_believed(self, learnt: Learnt) -> bool:
         """Return whether most edges pass and the light changes instantly or as screens do."""
         shape = learnt.shape
-        longest_px = MAX_RAMP * (self._exposure_px or self._size[0]) + BLURRED_ROWS
+        longest_px = LIKE_EXPOSURE * (self._times.exposure_px or self._size[0]) + BLURRED_ROWS
         n, n_on = len(learnt.edges), sum(edge.is_upper for edge in learnt.edges)
         if shape.blur_px and self.stream.line_delay_s:
             longest_px = MAX_RISE_S / self.stream.line_delay_s
@@ -192,170 +183,111 @@ class FlashDetector:
                 return False
         return n > MIN_KEPT * learnt.n_tried and shape.ramp_px < longest_px
 
-    def _is_replaced(self, dated: FlashEdges, blinking: Blinking | None, *, is_slow: bool) -> bool:
-        """Return whether what blinks constrains time better, or shows edges to be a screen's."""
-        if blinking is None:
-            return False
-        places = np.searchsorted(self._indices, dated.frame_index)
+    def _beside(self, dated: FlashEdges, blinking: Blinking, *, is_slow: bool) -> FlashEdges | None:
+        """Return the edges together with the lights that blink but that no row dates.
+
+        None where what blinks constrains time better, or shows the edges to be a screen's.
+        """
         # Whole frames need no check: only edges dated by rows may be those of a screen.
         by_rows = dated.by_rows
-        sense = None if dated.sense is None else dated.sense[by_rows]
-        # Fewer edges than lasting lights, and none of theirs, are those of something that moves.
-        if (
-            sense is not None
-            and sense.size < len(blinking.changes)
-            and not blinking.shows(places[by_rows], sense)
-        ):
-            return True
-        return blinking.replaces(places[by_rows], sense, is_slow=is_slow)
-
-    def _with_undated(self, dated: FlashEdges, blinking: Blinking) -> FlashEdges:
-        """Return the edges together with the lights that blink but that no row dates."""
-        if dated.sense is None:
-            return dated
-        by_rows = dated.by_rows
         places = np.searchsorted(self._indices, dated.frame_index[by_rows])
-        if not blinking.shows(places, dated.sense[by_rows]):
+        sense = None if dated.sense is None else dated.sense[by_rows]
+        if blinking.replaces(places, sense, is_slow=is_slow):
+            return None
+        if sense is None or not blinking.shows(places, sense):
             return dated
-        return with_intervals(dated, self._watched().between(blinking))
-
-    def _watched(self) -> WatchedFrames:
-        return WatchedFrames.of(self.stream, self._indices, self._size[0])
+        return with_intervals(dated, self._times.between(blinking))
 
     def _blinking(self) -> Blinking | None:
         """Find what blinks near the frames in which light may have changed."""
-        window = self._window
-        if window.has_rows:
-            at = outstanding_frames(window.changes())
-        else:
-            at = changed_frames(window.cells.finish())
+        window, times = self._window, self._times
+        levels = window.rows()
+        at = outstanding_frames(window.changes()) if window.has_rows else changed_frames(levels)
         if at.size < MIN_CHANGES:
             return None
-        levels = window.rows() if window.has_rows else window.cells.finish()
-        part_s = (self.stream.exposure_s or 1.0 / self._rate_hz) + MAX_RISE_S
-        return find_blinking(levels, at.tolist(), math.ceil(part_s * self._rate_hz) + 1)
+        part_s = times.exposures_s[1] + MAX_RISE_S
+        return find_blinking(levels, at.tolist(), math.ceil(part_s / times.period_s) + 1)
 
     def _learnt(self) -> Learnt | None:
         window = self._window
         if len(window.candidates) < MIN_FRAMES:
             return None
-        rate_hz = self._rate_hz
-        rows = window.rows()
-        lighting = find_lighting(rows, rate_hz)
-        places = self._places
-        senses = window.senses(rows, places)
-        if len(senses) < MIN_SWITCHES:  # a tunnel, a cloud: not a lamp
-            senses = {}
+        senses = window.senses(self._places)
         lit = gather_lit(
             window.candidates,
             window.levels,
             window.clean,
-            lighting,
-            places,
-            senses,
-            pauses=self._pauses(1.0 / rate_hz),
+            find_lighting(window.rows(), 1.0 / self._times.period_s),
+            self._places,
+            senses if len(senses) >= MIN_SWITCHES else {},  # a tunnel, a cloud: not a lamp
+            pauses=self._times.pauses,
         )
         if lit is None:
             return None
-        self._clipped = lit.clipped_share.tolist()
+        self._clipped_share = float(np.median(lit.clipped_share))
         self._reached = reached_rows(lit)
         self._order = find_order(lit)
-        return learn(lit.of_rows(self._reached), exposure_px=self._exposure_px)
-
-    @property
-    def _places(self) -> dict[int, int]:
-        return {index: place for place, index in enumerate(self._indices)}
-
-    @property
-    def _rate_hz(self) -> float:
-        steps = np.diff(self.stream.time_ns[self._indices]) * 1e-9
-        usual = float(np.median(steps)) if steps.size else 0.0
-        return 1.0 / usual if usual > 0.0 else 1.0
-
-    def _pauses(self, period_s: float) -> bool:
-        """Return whether the exposures of successive frames are not known to overlap."""
-        exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
-        if exposure_s is None or delay_s is None:
-            return True
-        return exposure_s + delay_s * self._size[0] < period_s
-
-    @property
-    def _exposure_px(self) -> float | None:
-        exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
-        return exposure_s / delay_s if exposure_s and delay_s else None
-
-    @property
-    def _needs_exposure(self) -> bool:
-        """Return whether relating timestamps to the middle row needs an unstated exposure."""
-        return self.stream.exposure_s is None and STAMP_PARTS[self.stream.stamp_at] != 0.0
-
-    @property
-    def _usual_delay_s(self) -> float:
-        delay_s = self.stream.line_delay_s
-        return UNSTATED_READOUT_S / self._size[0] if delay_s is None else delay_s
-
-    @property
-    def _clipped_share(self) -> float:
-        return float(np.median(self._clipped)) if self._clipped else 0.0
-
-    @property
-    def _step_places(self) -> NDArray[np.int64]:
-        """Return the positions among the frames at which a lasting light went on or off."""
-        steps = np.array(self._window.steps, dtype=np.int64)
-        return np.searchsorted(np.array(self._indices, dtype=np.int64), steps)
+        return learn(lit.of_rows(self._reached), exposure_px=self._times.exposure_px)
 
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
-        delay_s = self.stream.line_delay_s
-        least_px = (self.stream.exposure_s or 0.0) * self._rate_hz * self._size[0]
-        dated = _rows_of(learnt, self._exposure_px, least_px, set(self._window.steps))
-        n_bands = np.unique(dated.band).size
-        if n_bands == dated.band.size < MIN_SWITCHES:
+        stream, shape, steps = self.stream, learnt.shape, self._window.steps
+        exposure_px, delay_s = self._times.exposure_px, stream.line_delay_s
+        dated = date_rows(
+            learnt.edges,
+            shape=shape,
+            exposure_px=exposure_px,
+            least_exposure_px=(stream.exposure_s or 0.0) / self._times.period_s * self._size[0],
+            half_std_px=learnt.half_std_px,
+            stays=2 * sum(edge.index in steps for edge in learnt.edges) > len(learnt.edges),
+        )
+        if np.unique(dated.band).size == dated.band.size < MIN_SWITCHES:
             return None
         half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)
         if delay_s is None:
             half_std_px = math.hypot(half_std_px, UNSTATED_READOUT_SHARE * dated.half_px)
+            delay_s = UNSTATED_READOUT_S / self._size[0]
         if dated.half_px:
-            std_s = half_std_px * self._usual_delay_s
+            std_s = half_std_px * delay_s
         else:
-            part = SLOW_PART if learnt.shape.blur_px else UNSEEN_RISE_PART
-            std_s = math.hypot(ONSET_STD_S, part * learnt.shape.ramp_px * self._usual_delay_s)
-        stays = np.isin(dated.index, self._window.steps)
-        is_guess = self._exposure_px is None and dated.sense.any() and 2 * stays.sum() < stays.size
-        if self._needs_exposure and dated.sense.all() and not is_guess:
-            dated = dated_by_ends(dated, learnt.shape.ramp_px)
+            part = SLOW_PART if shape.blur_px else UNSEEN_RISE_PART
+            std_s = math.hypot(ONSET_STD_S, part * shape.ramp_px * delay_s)
+        lasts = bool(dated.sense.any())
+        n_stay = np.count_nonzero(np.isin(dated.index, steps))
+        is_guess = exposure_px is None and lasts and 2 * n_stay < dated.index.size
+        # Relating timestamps to the middle row may need an unstated exposure.
+        is_needed = stream.exposure_s is None and STAMP_PARTS[stream.stamp_at] != 0.0
+        if is_needed and dated.sense.all() and not is_guess:
+            dated = dated_by_ends(dated, shape.ramp_px)
         encoded_px = float(np.median([edge.encoded_std for edge in learnt.edges]))
         guessed_px = float(np.median([edge.guessed_std for edge in learnt.edges]))
         # Of lasting lights, full light that is guessed too low moves both kinds of edges early; an
         # error of the shape moves them apart, but both edges of a pulse the same way.
-        lasts = bool(dated.sense.any())
         rise_px = guessed_px if lasts else learnt.shape_std_px
-        if learnt.shape.blur_px:
-            rise_px = math.hypot(rise_px, RISE_SHARE * learnt.shape.ramp_px)
-        guess_px = self._guess_px(learnt, dated)
-        dated = replace(dated, row_std=np.hypot(dated.row_std, guess_px))
+        if shape.blur_px:
+            rise_px = math.hypot(rise_px, RISE_SHARE * shape.ramp_px)
+        guess_px = 0.0
+        if exposure_px is not None and not shape.blur_px and lasts:
+            # Ramps not quite as long as the exposure may be the light's own. A light that goes on
+            # and off within an exposure draws ramps of its own length, and bands as high as the
+            # exposure: its edges lie half the difference before those of a lasting light. One that
+            # ripples with the mains moves each edge by as much, according to its phase.
+            apart_px = 0.5 * abs(exposure_px - shape.ramp_px)
+            guess_px = max(0.0, apart_px - learnt.half_std_px)
         shift_px = math.hypot(learnt.shape_std_px, SHIFT_SHARE * encoded_px, SHIFT_ROWS, guess_px)
-        shift_s = UNSTATED_STD_S if is_guess else shift_px * self._usual_delay_s
+        shift_s = UNSTATED_STD_S if is_guess else shift_px * delay_s
+        scan = stream.scan
+        if self._order and not shape.blur_px:  # slow lights may be screens, lit line by line
+            scan = scan or "down"
+            scan = scan if self._order > 0 else OPPOSITE_SCANS[scan]
         return self._edges(
-            dated,
+            replace(dated, row_std=np.hypot(dated.row_std, guess_px)),
             learnt.whole,
-            half_light_s=dated.half_px * self._usual_delay_s,
+            half_light_s=dated.half_px * delay_s,
             half_light_std_s=std_s,
-            rise_std_s=rise_px * self._usual_delay_s,
+            rise_std_s=rise_px * delay_s,
             edge_shift_std_s=shift_s if lasts else 0.0,
-            scan=self._scan(is_slow=learnt.shape.blur_px > 0.0),
+            scan=scan,
         )
-
-    def _guess_px(self, learnt: Learnt, dated: DatedRows) -> float:
-        """Return the edge error if ramps not quite as long as the exposure are the light's own.
-
-        A light that goes on and off within an exposure draws ramps of its own length, and bands as
-        high as the exposure: its edges lie half the difference before those of a lasting light.
-        One that ripples with the mains moves each edge by as much, according to its phase.
-        """
-        if self._exposure_px is None or learnt.shape.blur_px or not dated.sense.any():
-            return 0.0
-        apart_px = 0.5 * abs(self._exposure_px - learnt.shape.ramp_px)
-        return max(0.0, apart_px - learnt.half_std_px)
 
     def _edges(
         self,
@@ -368,9 +300,8 @@ class FlashDetector:
         edge_shift_std_s: float = 0.0,
         scan: Scan | None = None,
     ) -> FlashEdges:
-        stream = self.stream
-        frame_s, epoch_ns, _ = frame_times_s(stream)
-        late_s = lateness_s(frame_s)
+        stream, times = self.stream, self._times
+        frame_s, epoch_ns, _ = times.stamped
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
         middle, reached = 0.5 * (self._size[0] - 1), self._reached
@@ -388,7 +319,7 @@ class FlashDetector:
             band=dated.band[order],
             height_px=self._size[0],
             reached_px=(reached.start - middle, reached.stop - 1 - middle),
-            watched_s=watched_neighbours(watched, frame_s),
+            watched_s=times.watched_s(np.array(watched, dtype=np.int64)),
             line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
             scan=scan,
@@ -400,36 +331,9 @@ class FlashDetector:
             clipped_share=self._clipped_share,
             rise_std_s=rise_std_s,
             edge_shift_std_s=edge_shift_std_s,
-            late_s=late_s[index],
-            jitter_s=spread(late_s, 0.0),
+            late_s=times.late_s[index],
+            jitter_s=spread(times.late_s, 0.0),
         )
         if edges.sense is None:
             return edges
-        return with_intervals(edges, BetweenFrames.of_whole(whole, edges, frame_s))
-
-
-def _rows_of(
-    learnt: Learnt, exposure_px: float | None, least_exposure_px: float, steps: Set[int]
-) -> DatedRows:
-    """Return what the edges date, those of pulses corrected for the encoder's dead zone.
-
-    Edges of lasting lights are not corrected: tone curves bend each cell according to its
-    brightness, so differences between cells are not due to a dead zone there.
-    """
-    rows = np.array([edge.row for edge in learnt.edges])
-    stds = np.array([edge.row_std for edge in learnt.edges])
-    shape = learnt.shape
-    timed = partial(
-        date_rows,
-        learnt.edges,
-        shape=shape,
-        exposure_px=exposure_px,
-        least_exposure_px=least_exposure_px,
-        half_std_px=learnt.half_std_px,
-        stays=2 * sum(edge.index in steps for edge in learnt.edges) > len(learnt.edges),
-    )
-    dated = timed(rows, stds)
-    if dated.sense.any():
-        return dated
-    shifts, shift_stds = dead_zone_shifts(learnt.edges)
-    return timed(rows - shifts, np.hypot(stds, shift_stds))
+        return with_intervals(edges, times.between_whole(whole, reached.start))

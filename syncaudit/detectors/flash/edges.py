@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Floats
 
 # Minimum error: alignment of rows with transform blocks, and an error of the encoded levels along a
 # ramp, common to all blocks, that grows with the coding residuals of a frame's single cells (x264
@@ -45,7 +42,7 @@ UNSEEN_SHARE = 0.2
 N_REWEIGHTED = 3
 USUAL_BLOCKS = 2.0
 # With more than this share of its lit cells clipped, a frame shows a step at the foot of the ramp
-# instead of the ramp.
+# instead of the ramp; such flashes are reported even if none can be timed.
 MAX_CLIPPED = 0.25
 # Blocks with less than this share of the best block's information on an edge are ignored.
 USABLE_SHARE = 0.02
@@ -53,22 +50,11 @@ USABLE_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edge:
-    """A row at which half of the light of a ramp has arrived.
+    """A row (0 is the first) at which half of the light of a ramp has arrived.
 
-    Parameters
-    ----------
-    index : int
-        Frame in file order.
-    is_upper : bool
-        Whether light begins below it.
-    row, row_std : float
-        Row of the image (0 is the first) and its one-sigma error.
-    encoded_std, guessed_std : float
-        The parts of that error that the encoder causes, and full light that no other frame shows.
-    lit_share : float
-        Share of the frame that is lit.
-    block_shift, block_info, block_step : ndarray, shape (b,)
-        How many rows lower each block shows the edge, the inverse variance of that, and its step.
+    `index` is its frame in file order; `is_upper`: light begins below it. `encoded_std` and
+    `guessed_std` are the parts of its one-sigma error that the encoder causes, and full light that
+    no other frame shows.
     """
 
     index: int
@@ -77,10 +63,6 @@ class Edge:
     row_std: float
     encoded_std: float = 0.0
     guessed_std: float = 0.0
-    lit_share: float
-    block_shift: Floats
-    block_info: Floats
-    block_step: Floats
 
 
 def time_edges(
@@ -91,24 +73,10 @@ def time_edges(
     shape: RampShape,
     shape_row_std: Floats,
 ) -> list[Edge]:
-    """Return the edges that pass.
+    """Return the edges that pass, each frame fitted with the pattern estimated from the others.
 
-    Each frame is fitted with the pattern estimated from the other frames.
-
-    Parameters
-    ----------
-    lit : LitFrames
-        Frames.
-    pattern : Pattern
-        From `find_pattern`.
-    rough : sequence of FrameEdges
-        First guesses for each frame.
-    fit : RampFit
-        Fit of these, with the pattern of all frames.
-    shape : RampShape
-        Shape of all ramps.
-    shape_row_std : ndarray, shape (f, e)
-        Error of each edge from the uncertainty of the shape.
+    `rough` are first guesses for each frame, `fit` the fit of these with the pattern of all frames,
+    and `shape_row_std`, shape (f, e), their errors from the uncertainty of the shape.
     """
     found: list[Edge] = []
     for i, edges in enumerate(rough):
@@ -161,10 +129,7 @@ class _FrameFit:
     def edges(self, shape_row_std: Floats) -> list[Edge]:
         """Return the edges that the blocks agree on.
 
-        Parameters
-        ----------
-        shape_row_std : ndarray, shape (e,)
-            The shape's contribution to their errors.
+        `shape_row_std`, shape (e,): the shape's contribution to their errors.
         """
         if self.misfit > MAX_MISFIT:
             return []
@@ -194,16 +159,15 @@ class _FrameFit:
         """Return an edge, or None where too few blocks show it or its error is too large."""
         row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
         own = np.maximum(own, 1e-12)
-        shift = scores / own
         is_usable = own > USABLE_SHARE * own.max()
         limit = np.maximum(AGREE_ROWS + AGREE_SHARE * length, 2.0 / np.sqrt(own))
-        n_agreeing = np.count_nonzero(is_usable & (np.abs(shift) < limit))
+        n_agreeing = np.count_nonzero(is_usable & (np.abs(scores / own) < limit))
         n_usable = np.count_nonzero(is_usable)
         if n_usable < MIN_BLOCKS or n_agreeing < MIN_AGREEING * n_usable:
             return None
         near = np.abs(np.arange(height) - np.clip(row, 0, height - 1)) <= length + 2.0
-        steps = self.levels[near].mean(axis=0)
-        step = max(float(np.average(steps, weights=own)) / self.shape.peak, 1.0)
+        step = float(np.average(self.levels[near].mean(axis=0), weights=own))
+        step = max(step / self.shape.peak, 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
         rows = np.arange(height, dtype=np.float64)
         is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
@@ -232,8 +196,4 @@ class _FrameFit:
             row_std=row_std,
             encoded_std=encoded,
             guessed_std=abs(guessed),
-            lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
-            block_shift=shift,
-            block_info=own,
-            block_step=steps,
         )

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from syncaudit.dsp.robust import mad_std
+from syncaudit.model.arrays import Floats, Singles
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Waves = NDArray[np.complex128]
 
 # Fewest and most ripples per image: 100 or 120 Hz while 5 to 60 ms are read out; slower ones look
@@ -42,14 +41,9 @@ MAX_DEVIATIONS = 4.0
 class Flicker:
     """A ripple that advances from frame to frame.
 
-    Parameters
-    ----------
-    waves : ndarray of complex, shape (n, m)
-        Amplitude and phase in the first row of each frame, of the ripple and its harmonics.
-    cycles : float
-        Ripples per image.
-    depth : ndarray, shape (r, b)
-        Ripple of each cell relative to the common one, as a share of its brightness.
+    `waves`, shape (n, m), are amplitude and phase in the first row of each frame, of the ripple and
+    its harmonics; `cycles` the ripples per image; `depth`, shape (r, b), the ripple of each cell
+    relative to the common one, as a share of its brightness.
     """
 
     waves: Waves
@@ -66,14 +60,8 @@ class Flicker:
     def removed(self, levels: Singles, usual: Singles, frames: slice | int) -> Singles:
         """Return images without the ripple.
 
-        Parameters
-        ----------
-        levels : ndarray of float32, shape (..., h, b)
-            Brightness.
-        usual : ndarray of float32, shape (h, b)
-            Median brightness of the images.
-        frames : slice or int
-            Their positions.
+        `levels`, shape (..., h, b), are those of `frames`, and `usual`, shape (h, b), the median of
+        all images.
         """
         height, n_rows = usual.shape[0], self.depth.shape[0]
         depth = self.depth[np.minimum(np.arange(height) * n_rows // height, n_rows - 1)]
@@ -87,14 +75,8 @@ def find_flicker(rows: Singles, frame_s: Floats) -> Flicker | None:
     Light of lamps on the mains ripples twice per period: at 100 or 120 Hz, a sine along the rows
     that advances by the same phase from frame to frame. It is the peak of the periodogram along the
     rows, of the median over the frames, which flashes do not affect. The phase in a frame follows
-    from the frames around it.
-
-    Parameters
-    ----------
-    rows : ndarray of float32, shape (n, r, b)
-        Brightness of r rows in column blocks of n frames.
-    frame_s : ndarray, shape (n,)
-        Times of the frames.
+    from the frames around it. `rows`, shape (n, r, b): brightness of r rows in column blocks of n
+    frames at the times `frame_s`.
     """
     n, n_rows, _ = rows.shape
     if n < MIN_FRAMES:

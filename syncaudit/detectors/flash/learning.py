@@ -8,33 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
+from syncaudit.detectors.flash.lighting import MAX_ANSWER, is_no_gain
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import (
     DARK_SHARE,
     brightness_ratio,
     find_exposures,
     find_pattern,
+    first_light,
+    full_scale,
     row_light,
 )
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
-from syncaudit.detectors.flash.reached_part import first_light, full_scale
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.shape_fit import (
-    Sample,
-    edge_errors,
-    first_shape,
-    fit_shape,
-    tailed,
-)
-from syncaudit.detectors.flash.whole_frames import MAX_ANSWER
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.detectors.flash.shape import LIKE_EXPOSURE, RampShape
+from syncaudit.detectors.flash.shape_fit import Sample, edge_errors, first_shape, fit_shape, tailed
+from syncaudit.model.arrays import Bools, Floats, Ints
 
 # Fewer frames cannot relate two clocks (any two may agree by chance), nor determine a pattern.
 MIN_FRAMES = 3
@@ -54,8 +45,6 @@ TAIL_GAIN = 0.8
 # of -1. A curve nearer to that is not a ramp but the foot of a longer one, unless bands show all of
 # it and are so narrow that the encoder rounds their edges.
 MIN_BEND = -0.5
-# Ramps of a light that goes on instantly exceed the exposure by at most this factor.
-LONGER = 1.25
 # Bands of pulses are at least as high as this share of the exposure.
 LEAST_BAND = 0.9
 # Error of the half-light row: from few frames hardly anything is known of it; from more, the error
@@ -74,24 +63,12 @@ LEAST_MISFIT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Learnt:
-    """Edges of all frames, and what they have in common.
+    """Edges of all frames, in the order of frames and rows, and what they have in common.
 
-    Parameters
-    ----------
-    edges : list of Edge
-        In the order of frames and rows.
-    n_tried : int
-        Number of edges that were tried.
-    shape : RampShape
-        Shape of their ramps.
-    half_std_px : float
-        Error of the half-light row of that shape.
-    shape_std_px : float
-        Error common to all rows, where that shape stands in for another.
-    whole : dict of int to int
-        Frames that are the first to show a light on or off in all rows, to +1 (on) or -1 (off).
-    is_light : bool
-        Whether those frames alone show that a light changed rather than the gain.
+    Of `n_tried` edges these passed. `shape` is that of their ramps, `half_std_px` the error of its
+    half-light row, `shape_std_px` the error common to all rows where that shape stands in for
+    another. `whole` are the frames that are the first to show a light on (+1) or off (-1) in all
+    rows; `is_light`: those frames alone show that a light changed rather than the gain.
     """
 
     edges: list[Edge]
@@ -108,22 +85,22 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
 
     What full light adds to each cell, the shape of the ramps and the rows of the edges are
     estimated in turn until the shape settles. The shape is fitted with the rows free (variable
-    projection, by a few Gauss-Newton steps inside each evaluation).
-
-    Parameters
-    ----------
-    lit : LitFrames
-        From `gather_lit`.
-    exposure_px : float, optional
-        Exposure in rows, where stated: a light with longer ramps rises while rows are exposed.
+    projection, by a few Gauss-Newton steps inside each evaluation). A light with ramps longer than
+    the stated exposure (in rows) rises while rows are exposed.
     """
     light = first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
-    is_full = _is_full(lit, smooth) & ~has_ramp
+    is_lit = smooth.min(axis=1) > MIN_CONTRAST
+    is_full = is_lit & (lit.sense != 0)  # shows what full light adds
+    if is_full.any():
+        # Such frames resemble each other; a ramp cut by the image border differs from them.
+        share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
+        relative = share / np.maximum(np.median(share[is_full], axis=0), 1e-3)
+        is_full &= (np.ptp(relative, axis=1) < MAX_RANGE) & ~has_ramp
     first = is_full & ~lit.is_late
     is_light = bool(first.sum() > 1) and is_no_gain(lit.excess[first], lit.background[first])
-    whole = _whole_pulses(lit, (smooth.min(axis=1) > MIN_CONTRAST) & ~has_ramp)
+    whole = _whole_pulses(lit, is_lit & ~has_ramp)
     whole |= zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True)
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         none = RampShape(0.0)
@@ -148,7 +125,9 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             shape = first_shape(light, info, is_clear, ratio, rough_of)
         shape = replace(shape, ratio=ratio)
         rough = rough_of(light, info, shape, band_px)
-        row_info = np.where(is_full[:, None], _scale_info(gathered), info)
+        # The scale of frames in full light is an error common to their rows.
+        scale_info = gathered.scale_std[:, None] ** -2.0 / info.shape[1]
+        row_info = np.where(is_full[:, None], scale_info, info)
         sample = Sample.of(light, row_info, rough, is_clear, is_full)
         if not sample.edges:
             return None
@@ -163,7 +142,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
         band_px = fitted.band_px
         if n_round and stays and exposure_px and not fitted.shape.blur_px:
             length = fitted.shape.ramp_px + 2.0 * fitted.shape.tail_px
-            if length > LONGER * exposure_px:
+            if length > LIKE_EXPOSURE * exposure_px:
                 rise_px = float(np.sqrt(length**2 - exposure_px**2))
                 rising = replace(shape, ramp_px=rise_px, blur_px=exposure_px)
                 fitted, band_px = fit_to(rising), None
@@ -190,11 +169,14 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             for edges, own in zip(rough, lit.sense.tolist(), strict=True)
         ]
     row_std, common_std = edge_errors(fitted, light, info, rough, fit)
+    half_std_px = UNPOOLED_SHARE * shape.half_px
+    if np.count_nonzero(is_clear) >= MIN_POOLED:
+        half_std_px = math.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px)
     return Learnt(
         edges=time_edges(lit, pattern, rough, fit, shape, row_std),
         n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
-        half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
+        half_std_px=half_std_px,
         # Light that no row shows is known from the shape alone.
         shape_std_px=math.hypot(UNPOOLED_SHARE * shape.half_px * (1.0 - shape.peak), common_std),
         whole=whole,
@@ -207,27 +189,12 @@ def find_order(lit: LitFrames) -> int:
 
     A light that goes on or off during the readout and stays so shows in all rows read after it.
     """
-    if not lit.sense.any():
-        return 0
     smooth = uniform_filter1d(first_light(lit), SMOOTH_ROWS, axis=1)
     is_switch = (np.ptp(smooth, axis=1) > MIN_CONTRAST) & (lit.sense != 0) & ~lit.is_late
     rows = np.linspace(-1.0, 1.0, smooth.shape[1])
     signs = np.sign(np.clip(smooth[is_switch], 0.0, 1.0) @ rows)
     is_shown = signs.size >= MIN_FRAMES and abs(signs.mean()) > MIN_IN_ORDER
     return int(np.sign(signs.mean())) if is_shown else 0
-
-
-def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
-    """Return which frames a lasting light fills completely: they show what full light adds.
-
-    Such frames resemble each other; a ramp cut by the image border differs from them.
-    """
-    found: Bools = (lit.sense != 0) & (smooth.min(axis=1) > MIN_CONTRAST)
-    if found.any():
-        share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
-        relative = share / np.maximum(np.median(share[found], axis=0), 1e-3)
-        found &= np.ptp(relative, axis=1) < MAX_RANGE
-    return found
 
 
 def _whole_pulses(lit: LitFrames, is_whole: Bools) -> dict[int, int]:
@@ -269,27 +236,13 @@ def _shows_bands(light: Floats) -> bool:
     return bool(np.count_nonzero(is_band) >= MIN_FRAMES)
 
 
-def _scale_info(lit: LitFrames) -> Floats:
-    """Return the weight of each row of frames in full light: the scale is their common error."""
-    height = lit.share.shape[1]
-    info: Floats = np.repeat(lit.scale_std[:, None] ** -2.0 / height, height, axis=1)
-    return info
-
-
-def _half_std_px(shape: RampShape, n: int) -> float:
-    """Return the error of the half-light row of a shape estimated from n frames."""
-    if n < MIN_POOLED:
-        return UNPOOLED_SHARE * shape.half_px
-    return float(np.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px))
-
-
 def _rough(
     light: Floats,
     info: Floats,
     shape: RampShape,
     band_px: float | None = None,
     *,
-    sense: NDArray[np.int64],
+    sense: Ints,
     has_ramp: Bools,
     exposure_px: float | None,
 ) -> list[FrameEdges]:

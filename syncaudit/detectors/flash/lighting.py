@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import percentile_filter, uniform_filter1d
 
+from syncaudit.detectors.flash.screen import MIN_LIT_SHARE
 from syncaudit.dsp.robust import mad_std, spread
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats, Singles
 
 # Lights switched by hand stay on for up to two seconds: within this time on either side, a row is
 # dark for at least a quarter of the time.
@@ -32,36 +29,42 @@ LEAST_NOISE = 0.05
 N_POINTS = 60
 N_ROUNDS = 3
 # Rows count as lit above this many standard deviations of their own noise (at least 0.5 levels)
-# plus this share of their brightness, about what the eye can see.
+# plus the share of their brightness by which frames are screened, about what the eye can see.
 MIN_SIGMAS = 6.0
 MIN_LEVELS = 0.5
-MIN_SHARE = 0.02
 # What is added to a brightness before shares are taken: black is not zero.
 BLACK_LEVELS = 16.0
+# The most of a change that auto-exposure takes back from one frame to the next: it settles
+# geometrically.
+MAX_ANSWER = 0.3
 # Dark frames farther away than this constrain a row little: scenery moves on.
 REACH = 6
 # Rows next to lit ones may be lit too faintly to be detected.
 GUARD_ROWS = 2
 # Minimum variance of a cell: the encoder's rounding.
 LEAST_VARIANCE = 0.1
+# Light falls unevenly on an image: by at least this share, and by at least this many times the
+# difference between two halves of the frames (an F test: with thirty cells, one in 8,000 images
+# brightened by gain would pass). Gain acts on all cells equally.
+MIN_UNEVEN = 0.02
+MIN_OVER_NOISE = 2.0
+# Largest increase of grey levels by a change of exposure, as a share: 1.3 stops, through a tone
+# curve with an exponent of 1 / 2.2.
+MAX_GAIN_SHARE = 0.5
+# Width of the middle 90 % of a normal distribution, rather than the middle half: a light may affect
+# less than half of the image.
+NINETY_PERCENT_SIGMAS = 3.29
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lighting:
     """Light on the rows of all frames of a camera.
 
-    Parameters
-    ----------
-    is_lit : ndarray of bool, shape (n, r)
-        Rows that are brighter than they are without light.
-    is_known : ndarray of bool, shape (n, r)
-        Rows that are dark in some nearby frame.
-    share : ndarray, shape (n, r)
-        Light as a share of the brightness without it, median of the blocks; 0 where not known.
-    variance : ndarray, shape (r, b)
-        Variance of the cells without light, in squared levels.
-    wobble : float
-        Relative scatter of the brightness of dark frames around that of nearby ones.
+    `is_lit` and `is_known`, shape (n, r), are the rows that are brighter than without light, and
+    those that are dark in some nearby frame; `share`, shape (n, r), is light as a share of the
+    brightness without it, median of the blocks, 0 where not known; `variance`, shape (r, b), that
+    of the cells without light, in squared levels; `wobble` the relative scatter of the brightness
+    of dark frames around that of nearby ones.
     """
 
     is_lit: Bools
@@ -74,16 +77,11 @@ class Lighting:
 def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
     """Return which rows are lit in consecutive frames.
 
-    Parameters
-    ----------
-    levels : ndarray of float32, shape (n, r, b)
-        Mean brightness of r rows in b column blocks of n frames.
-    rate_hz : float
-        Frames per second.
+    `levels`, shape (n, r, b): mean brightness of r rows in b column blocks of n frames.
     """
     rows = levels.mean(axis=2)
     dark, noise = _dark_level(rows, rate_hz)
-    first = rows - dark > np.maximum(MIN_SIGMAS * noise, MIN_LEVELS) + MIN_SHARE * dark
+    first = rows - dark > np.maximum(MIN_SIGMAS * noise, MIN_LEVELS) + MIN_LIT_SHARE * dark
     is_lit = first
     for _ in range(2):
         is_dark = ~grown(is_lit)
@@ -94,7 +92,7 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
         is_quiet = is_known & is_dark
         quiet = share[is_quiet]
         scatter = spread(quiet, 0.0) if quiet.size else 0.0
-        is_bright = share > max(MIN_SIGMAS * scatter, MIN_SHARE)
+        is_bright = share > max(MIN_SIGMAS * scatter, MIN_LIT_SHARE)
         is_lit = first & (is_bright | ~is_known)
     weight = is_quiet.astype(np.float32)
     n_dark = np.maximum(weight.sum(axis=0), 1.0)[:, None]
@@ -163,3 +161,32 @@ def _background(levels: Singles, is_dark: Bools) -> tuple[Singles, Bools]:
     total = weights.sum(axis=0)
     background = (weights[..., None] * sides).sum(axis=0) / np.maximum(total, 1e-9)[..., None]
     return background.astype(np.float32), total > 0.0
+
+
+def is_no_gain(excess: Singles, background: Singles) -> bool:
+    """Return whether a light changed rather than the exposure.
+
+    Light adds to each cell according to where it falls. A gain brightens each cell according to its
+    brightness, whatever the tone curve and wherever the cell lies. And an exposure changes by no
+    more than a stop or so from one frame to the next. `excess` and `background`, shape (f, h, b):
+    light, and brightness without it, of at least two frames that show the complete change, in
+    levels.
+    """
+    shares = excess / (background + BLACK_LEVELS)
+    if np.median(shares) > MAX_GAIN_SHARE:
+        return True
+    shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
+    # Lights go on and off in turn: split by pairs, so that both halves have as many of each.
+    n = shares.shape[0]
+    is_first = np.arange(n) // min(2, n - 1) % 2 == 0
+    halves = np.median(shares[is_first], axis=0), np.median(shares[~is_first], axis=0)
+    share, noise = 0.5 * (halves[0] + halves[1]), 0.5 * (halves[0] - halves[1])
+    brightness = np.median(background, axis=0)
+    by_gain = np.polynomial.Polynomial.fit(brightness.ravel(), share.ravel(), 2)(brightness)
+    return _spread(share - by_gain) > max(MIN_UNEVEN, MIN_OVER_NOISE * _spread(noise))
+
+
+def _spread(values: Singles) -> float:
+    """Return a standard deviation that ignores 5 % of the values at either end."""
+    low, high = np.percentile(values, (5.0, 95.0))
+    return float(high - low) / NINETY_PERCENT_SIGMAS

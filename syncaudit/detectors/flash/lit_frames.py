@@ -11,22 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import theilslopes
 
-from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, MAX_ANSWER, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
+from syncaudit.model.arrays import Bools, Floats, Ints, Singles
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bools = NDArray[np.bool_]
 _Value = TypeVar("_Value", np.bool_, np.float64)
 
 # Number of nearest frames whose median is the brightness without light.
 N_NEAREST = 6
 # Minimum number of rows, of those that are screened first, that a light reaches.
 MIN_LIT_ROWS = 2
-# Assumed change of exposure from frame to frame: at least this share, plus this part of its latest
-# change (exposures settle geometrically).
+# Assumed change of exposure from frame to frame: at least this share, plus `MAX_ANSWER` of its
+# latest change.
 LEAST_UNSTEADY = 0.002
-UNSETTLED_SHARE = 0.3
 # Pulses of one light are equal to about 2 % (speedlights; LEDs are better).
 UNLIKE_LIGHTS = 0.02
 # Frames whose exposures differ by this share determine the black level to about one level.
@@ -46,41 +43,27 @@ MIN_KNOWN = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LitFrames:
-    """Frames in which a light goes on or off, with all their rows.
+    """Frames in which a light goes on or off, with all their rows; arrays begin with shape (f,).
 
-    Parameters
-    ----------
-    index : ndarray of int, shape (f,)
-        Positions of the frames in file order.
-    excess, background : ndarray of float32, shape (f, h, b)
-        Light, and brightness without it, in levels.
-    is_clean : ndarray of bool, shape (f, h, b)
-        Cells that are not clipped, in rows that are known.
-    is_known : ndarray of bool, shape (f, h)
-        Rows whose brightness without light is known.
-    share : ndarray, shape (f, h)
-        A first guess of the light, in units of the brightness without it.
-    variance : ndarray, shape (h, b)
-        Variance of the cells without light.
-    clipped_share : ndarray, shape (f,)
-        Share of the lit cells that are clipped.
-    sense : ndarray of int, shape (f,)
-        0 for pulses; +1 where a lasting light goes on, -1 where it goes off: excess is then what
-        the frame lacks relative to its background, which the frames before show.
-    is_late : ndarray of bool, shape (f,)
-        Frames after those in which such a light changed.
-    rise, fall : ndarray, shape (f,)
-        Median change from the frame before, and to the frame after, in levels; positive where this
-        frame is brighter, 0 where that one is not at hand.
-    gain, gain_std : ndarray, shape (f,)
-        Exposure of each frame relative to that of its background, and its error; excess is
-        corrected as if both were the same.
-    scale, scale_std : ndarray, shape (f,)
-        Full excess of each frame relative to the usual one, and its error; excess is corrected as
-        if both were the same.
+    `index` are their positions in file order. `excess` and `background`, shape (f, h, b), are
+    light, and brightness without it, in levels; `is_clean`, the same shape, are the cells that are
+    not clipped, in the rows in which that brightness is known (`is_known`, shape (f, h)). `share`,
+    shape (f, h), is a first guess of the light, in units of the brightness without it; `variance`,
+    shape (h, b), that of cells without light; `clipped_share` that of the lit cells that are
+    clipped.
+
+    `sense` is 0 for pulses; +1 where a lasting light goes on, -1 where it goes off: excess is then
+    what the frame lacks relative to its background, which the frames before show. `is_late` are
+    frames after those in which such a light changed. `rise` and `fall` are the median changes from
+    the frame before, and to the frame after, in levels; positive where this frame is brighter, 0
+    where that one is not at hand.
+
+    `gain` is the exposure of each frame relative to that of its background, and `scale` its full
+    excess relative to the usual one, each with its error; excess is corrected as if all were the
+    same.
     """
 
-    index: NDArray[np.int64]
+    index: Ints
     excess: Singles
     background: Singles
     is_clean: Bools
@@ -88,7 +71,7 @@ class LitFrames:
     share: Floats
     variance: Floats
     clipped_share: Floats
-    sense: NDArray[np.int64]
+    sense: Ints
     is_late: Bools
     rise: Floats
     fall: Floats
@@ -132,27 +115,17 @@ def gather_lit(
     *,
     pauses: bool,
 ) -> LitFrames | None:
-    """Return the light in all rows of some frames, relative to the dark rows of nearby frames.
+    """Return the frames with light, each relative to the dark rows of nearby frames.
 
     Where a lasting light goes on, the frames before are dark; where one goes off, those after:
     whatever their brightness, which auto-exposure may have brought back to what it was. Excess and
     background are scaled to one exposure, that of the usual background.
 
-    Parameters
-    ----------
-    frames : sequence of int
-        Positions in file order.
-    levels, clean : mapping of int to ndarray, shape (h, b)
-        Brightness, and where it is not clipped, of these frames and of those near them.
-    lighting : Lighting
-        Which rows are lit, in fewer rows.
-    places : mapping of int to int
-        Where a frame is in `lighting`.
-    steps : mapping of int to int
-        Frames in which a lasting light goes on (+1) or off (-1).
-    pauses : bool
-        Whether each exposure begins after the previous one ended: the frame after a step then shows
-        such a light completely, otherwise the next one does.
+    `levels` and `clean`, shape (h, b) each, are the brightness of `frames` and of those near them,
+    and where it is not clipped; `lighting` is that of fewer rows of the frames at `places`. `steps`
+    are those of `frames` in which a lasting light goes on (+1) or off (-1). `pauses`: whether each
+    exposure begins after the previous one ended. The frame after a step then shows such a light
+    completely, otherwise the next one does.
     """
     black = _black_level(steps, levels)
     if black:
@@ -160,37 +133,36 @@ def gather_lit(
     is_dark = ~grown(lighting.is_lit)
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
-    candidates, stays = set(frames), _while_lit(frames, steps)
+    candidates, is_on = set(frames), False
     # The frames after a step show what full light adds, as far as their exposure is known.
     n_after = 1 if pauses else 2
     late = {k + n_after: k for k in steps if not any(k + n + 1 in steps for n in range(n_after))}
     for at in sorted({*frames, *late}):
+        # Between a light going on and the next step, frames show no edge.
+        is_on = steps[at] > 0 if at in steps else is_on
         if at not in levels or at not in places:
             continue
+        seen = None
         if at in steps or at in late:
             seen = _step(at, late.get(at, at), steps, levels)
-        elif at in stays:
-            continue
-        elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
-            near = [j for j in _near(at) if j in levels and j in places]
+        elif not is_on and lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
+            around = (j for j in range(at - REACH, at + REACH + 1) if j != at)
+            near = [j for j in around if j in levels and j in places]
             rows = [is_dark[places[j]] for j in near]
             # The first frame of all is never tested for light.
             is_first = at - 1 not in candidates and at - 2 in places
             seen = _pulse(at, near, rows, levels, gain_std, is_first=is_first)
-        else:
-            continue
         if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
             found.append(seen)
     if not found:
         return None
-    index = np.array([seen.index for seen in found], dtype=np.int64)
-    sense = np.array([seen.sense for seen in found], dtype=np.int64)
-    background = np.stack([seen.background for seen in found])
-    dark = np.stack([seen.dark for seen in found])
-    is_known = np.stack([seen.is_known for seen in found])
-    gain, gain_std, scale, scale_std = np.array([seen.exposure for seen in found]).T
+    seen_of = {
+        own.name: np.array([getattr(one, own.name) for one in found]) for own in fields(_Seen)
+    }
+    background, dark, sense = seen_of["background"], seen_of.pop("dark"), seen_of["sense"]
+    index, is_known, scale = seen_of["index"], seen_of["is_known"], seen_of["scale"]
     height = background.shape[1]
-    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(gain) * background
+    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(seen_of["gain"]) * background
     excess[sense < 0] *= -1.0
     is_free = np.stack([clean[k] for k in index.tolist()])
     share = np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()])
@@ -207,67 +179,44 @@ def gather_lit(
     share *= (brighter ** (1.0 - power))[:, None]
     brighter **= power
     excess /= _wide(brighter * scale)
+    seen_of |= {
+        "excess": np.where(is_known[..., None], excess, np.float32(0.0)),
+        "background": (background / _wide(brighter)).astype(np.float32),
+    }
     return LitFrames(
-        index=index,
-        excess=np.where(is_known[..., None], excess, np.float32(0.0)),
-        background=(background / _wide(brighter)).astype(np.float32),
+        **seen_of,
         is_clean=is_free & is_known[..., None],
-        is_known=is_known,
         share=share,
         variance=_all_rows(lighting.variance, height),
         clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
-        sense=sense,
-        is_late=np.array([seen.is_late for seen in found]),
         rise=_brighter_than(index - 1, index, levels),
         fall=_brighter_than(index + 1, index, levels),
-        gain=gain,
-        gain_std=gain_std,
-        scale=scale,
-        scale_std=scale_std,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """A frame with what it would show had the light not changed, and without light.
-
-    `exposure` is its gain over the background and that of its light over the dark, each followed by
-    its error.
-    """
+    """A frame with what it would show had the light not changed, and without light (`dark`)."""
 
     index: int
     sense: int
     background: Singles
     dark: Singles
     is_known: Bools
-    exposure: tuple[float, float, float, float]
+    gain: float
+    gain_std: float
+    scale: float
+    scale_std: float
     is_late: bool = False
 
 
-def _brighter_than(
-    others: NDArray[np.int64], index: NDArray[np.int64], levels: Mapping[int, Singles]
-) -> Floats:
+def _brighter_than(others: Ints, index: Ints, levels: Mapping[int, Singles]) -> Floats:
     return np.array(
         [
             float(np.median(levels[k] - levels[other])) if other in levels else 0.0
             for other, k in zip(others.tolist(), index.tolist(), strict=True)
         ]
     )
-
-
-def _near(at: int) -> list[int]:
-    return [j for j in range(at - REACH, at + REACH + 1) if j != at]
-
-
-def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
-    """Return the frames between a light going on and the next step: they show no edge."""
-    order = sorted(steps)
-    before = np.searchsorted(order, frames) - 1
-    return {
-        at
-        for at, k in zip(frames, before.tolist(), strict=True)
-        if k >= 0 and at not in steps and steps[order[k]] > 0
-    }
 
 
 def _step(
@@ -284,7 +233,7 @@ def _step(
     if not all(sides):
         return None
     (background, before), (after, settles) = (_mean_of(side) for side in sides)
-    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
+    gain, gain_std = before, LEAST_UNSTEADY + MAX_ANSWER * abs(before - 1.0)
     gain_std += n_late * abs(settles - 1.0)
     scale, scale_std = gain, gain_std
     if sense < 0:
@@ -296,7 +245,10 @@ def _step(
         dark=background if sense > 0 else after,
         is_known=np.ones(background.shape[0], dtype=np.bool_),
         is_late=n_late > 0,
-        exposure=(gain, gain_std, scale, math.hypot(scale_std, UNLIKE_LIGHTS)),
+        gain=gain,
+        gain_std=gain_std,
+        scale=scale,
+        scale_std=math.hypot(scale_std, UNLIKE_LIGHTS),
     )
 
 
@@ -399,7 +351,7 @@ def _pulse(
     if is_first and is_before.any() and not is_before.all():
         # It has not responded yet: exposures that differ afterwards tell little of this one.
         gain, before = _mean_and_spread(gains[is_before], shares[is_before])
-        off = math.hypot(before, UNSETTLED_SHARE * off)
+        off = math.hypot(before, MAX_ANSWER * off)
     gain_std = math.hypot(gain_std, off)
     return _Seen(
         index=at,
@@ -407,7 +359,10 @@ def _pulse(
         background=background,
         dark=background,
         is_known=total > 0.0,
-        exposure=(gain, gain_std, gain, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
+        gain=gain,
+        gain_std=gain_std,
+        scale=gain,
+        scale_std=math.hypot(gain_std, UNLIKE_LIGHTS),
     )
 
 

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.shape import RampShape
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Rows are smoothed over this share of a ramp, within these limits, before edges are looked for.
 SMOOTH_SHARE = 0.3
@@ -31,18 +28,11 @@ TIED, TWO_TIED = 1e3, np.array([[1.0, -1.0], [-1.0, 1.0]])
 class FrameEdges:
     """First guesses of the edges in a frame.
 
-    Parameters
-    ----------
-    rows : tuple of float
-        From the top of the image to its bottom, or beyond where it cuts a ramp.
-    signs : tuple of int
-        +1 where rows below are lit, -1 where rows above are.
-    is_lit : bool
-        Whether the rows above the first are lit.
-    is_off : bool
-        Whether lit means dark: where a light goes off, the darkness is what is looked for.
-    hidden_px : float
-        How far above the second edge the first lies, if above the image; 0 where it is seen.
+    `rows` are from the top of the image to its bottom, or beyond where it cuts a ramp; `signs` +1
+    where rows below are lit, -1 where rows above are; `is_lit`: the rows above the first are.
+    `is_off`: lit means dark, since where a light goes off, the darkness is what is looked for.
+    `hidden_px` is how far above the second edge the first lies, if above the image; 0 where it is
+    seen.
     """
 
     rows: tuple[float, ...]
@@ -70,14 +60,8 @@ class FrameEdges:
 class RampFit:
     """Edges as fitted in f frames of h rows, of at most e edges each.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (f, e)
-        Of the edges, in their order; 0 where a frame has fewer.
-    light : ndarray, shape (f, h)
-        What the edges draw.
-    slope : ndarray, shape (f, e, h)
-        Derivative of that with respect to the rows; 0 where a frame has fewer.
+    `rows`, shape (f, e), are those of the edges, `light`, shape (f, h), what they draw, and
+    `slope`, shape (f, e, h), its derivative with respect to the rows; 0 where a frame has fewer.
     """
 
     rows: Floats
@@ -90,46 +74,31 @@ def rough_edges(
 ) -> FrameEdges:
     """Return where the light of a frame crosses a half, and the ramps that its border cuts.
 
-    Parameters
-    ----------
-    light : ndarray, shape (h,)
-        Share of full light in each row.
-    is_known : ndarray of bool, shape (h,)
-        Rows that count.
-    ramp_px : float
-        Length of a ramp.
-    least_px : float
-        Minimum height of a band: no ramp cut by the border is nearer to the other edge.
+    `light`, shape (h,): share of full light in each row, of which those in `is_known` count. No
+    ramp cut by the border is nearer to the other edge of a band than `least_px`.
     """
-    height = light.size
     length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
     smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
     is_lit = median_filter((smooth > 0.5).astype(np.uint8), MIN_RUN_ROWS, mode="nearest") > 0
     change = np.flatnonzero(np.diff(is_lit.astype(np.int8)))
     rows = [float(row) + 0.5 for row in change]
     signs = [1 if is_lit[row + 1] else -1 for row in change]
-    is_first = bool(is_lit[0])
     border = max(8, int(0.5 * ramp_px))
-    top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
     # A ramp that the border cuts need not cross a half.
-    if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
-        rows.insert(0, -(0.5 - top) * ramp_px)
-        signs.insert(0, -1)
-        is_first = True
-    elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
-        row = -(top - 0.5) * ramp_px
-        if not rows or rows[0] - row >= least_px:
-            rows.insert(0, row)
-            signs.insert(0, 1)
-            is_first = False
-    if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
-        rows.append(height - 1 + (0.5 - bottom) * ramp_px)
-        signs.append(1)
-    elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
-        row = height - 1 + (bottom - 0.5) * ramp_px
-        if not rows or row - rows[-1] >= least_px:
-            rows.append(row)
-            signs.append(-1)
+    for is_top in (True, False):
+        near, level = (is_lit[:border], smooth[:5]) if is_top else (is_lit[-border:], smooth[-5:])
+        is_bright = bool(near.all())
+        cut = 1.0 - float(level.mean()) if is_bright else float(level.mean())
+        if (near.any() and not is_bright) or cut <= MIN_CUT_LIGHT:
+            continue
+        beyond_px = (0.5 - cut) * ramp_px
+        row = -beyond_px if is_top else light.size - 1 + beyond_px
+        if is_bright and rows and (rows[0] - row if is_top else row - rows[-1]) < least_px:
+            continue
+        at = 0 if is_top else len(rows)
+        rows.insert(at, row)
+        signs.insert(at, 1 if is_bright == is_top else -1)
+    is_first = signs[0] < 0 if signs else bool(is_lit[0])
     return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
 
 
@@ -139,32 +108,20 @@ def fit_rows(
     edges: Sequence[FrameEdges],
     shape: RampShape,
     n: int = N_ITERATIONS,
-    bin_px: int = 1,
     band_px: float | None = None,
 ) -> RampFit:
-    """Fit the rows of the edges by Gauss-Newton, frame by frame, all at once.
+    """Fit the rows of the edges by up to n Gauss-Newton steps, frame by frame, all at once.
 
-    Parameters
-    ----------
-    light, weight : ndarray, shape (f, h)
-        Share of full light in each row, and its inverse variance.
-    edges : sequence of FrameEdges
-        First guesses for each frame.
-    shape : RampShape
-        Shape of all ramps.
-    n : int
-        Maximum number of steps.
-    bin_px : int
-        How many rows of the image each row of `light` is the mean of.
-    band_px : float, optional
-        How far apart the edges of a band are, where that is known.
+    `light` and `weight`, shape (f, h): share of full light in each row, and its inverse variance;
+    `edges`: first guesses for each frame; `band_px`: how far apart the edges of a band are, where
+    that is known.
     """
     at, signs = (
         _padded(values) for values in zip(*((e.rows, e.signs) for e in edges), strict=True)
     )
     is_lit = np.array([[float(e.is_lit)] for e in edges])
     is_off = np.array([[e.is_off] for e in edges])
-    rows = bin_px * (np.arange(light.shape[1], dtype=np.float64) + 0.5) - 0.5
+    rows = np.arange(light.shape[1], dtype=np.float64)
     limit = max(4.0, 0.3 * shape.length_px)
     moving = np.arange(len(edges) if at.size else 0)
     is_band = (signs[:, :-1] > 0) & (signs[:, 1:] < 0)
@@ -195,18 +152,6 @@ def fit_rows(
         moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
     curve, slope = _drawn(at, signs, is_lit, is_off, rows, shape)
     return RampFit(rows=at, light=curve, slope=slope)
-
-
-def band_heights_px(edges: Sequence[FrameEdges]) -> Floats:
-    """Return how far apart the edges of bands are in the frames that show both."""
-    return np.array(
-        [
-            own.rows[j + 1] - own.rows[j]
-            for own in edges
-            for j in range(len(own.signs) - 1)
-            if own.signs[j : j + 2] == (1, -1)
-        ]
-    )
 
 
 def _padded(values: Sequence[tuple[float, ...]]) -> Floats:

@@ -1,4 +1,4 @@
-"""Rule out cheaply the frames that no flash lights: nearly all of an ordinary clip."""
+"""Find cheaply the few frames of a clip in which a flash, or a lasting light, may show."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import itertools
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
+from syncaudit.model.arrays import Bools, Ints, Singles
 
 # Frames compared on either side. The two nearest carry nearly all the weight; the others serve
 # pulse trains so dense that the nearest frames are lit in the same rows.
@@ -41,6 +40,21 @@ GUARD = 1.0 / 30.0
 COMMON_SHARE = 0.6
 # Excess is capped at this share of the background: one bright object is not the whole image.
 MAX_SHARE = 0.1
+# Frames on either side of a step that must look the same: shorter lights are no steps.
+STEADY_FRAMES = 2
+# Minimum change of the mean of the whole image, as a share and in levels.
+MIN_MEAN_SHARE = 0.02
+MIN_MEAN_LEVELS = 1.5
+# Minimum change of a column block in levels.
+MIN_BLOCK_LEVELS = 3.0
+# Frames before differ by no more than this share of the change, nor do those after, unless they
+# fall back: auto-exposure responding to the light.
+STEADY_SHARE = 0.12
+ANSWERED_SHARE = 0.25
+# A light that falls back by this much of its change within two frames was a pulse, or went off.
+ENDED_SHARE = 0.5
+# Share of the cells that must change in the same sense.
+ONE_SENSE = 0.8
 
 
 def lit_candidates(strips: Singles, start: int, stop: int) -> list[int]:
@@ -49,19 +63,8 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     A looser form of the test of `is_lit_across`, on a quarter of its cells: a row is lit where it
     and three of its four strips exceed the darkest of the frames before and of those after. In
     moving images, that includes rows within a thirtieth of the height, and the excess must also be
-    mostly common to the strips. Whole-frame gain is compensated.
-
-    Parameters
-    ----------
-    strips : ndarray of float32, shape (m, n, s)
-        Of consecutive frames.
-    start, stop : int
-        Frames to test; they are compared with up to `RADIUS` on either side.
-
-    Returns
-    -------
-    list of int
-        Their positions.
+    mostly common to the strips. Whole-frame gain is compensated. Of consecutive frames in `strips`,
+    shape (m, n, s), those from `start` to `stop` are compared with up to `RADIUS` on either side.
     """
     m, n, n_strips = strips.shape
     first, last = max(start, 1), min(stop, m - 1)
@@ -106,15 +109,14 @@ def _floor(strips: Singles, first: int, last: int) -> Singles:
     return np.maximum(darkest[: -RADIUS - 1], darkest[RADIUS + 1 :])
 
 
-def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
+def _is_common(frames: Singles, floor: Singles) -> Bools:
     """Return whether a frame's excess over the floor is mostly common to the strips of each row.
 
     That of light is; moving scenery brightens one strip and darkens the next.
     """
     share = frames - floor
     share /= floor + np.float32(16.0)
-    np.minimum(share, MAX_SHARE, out=share)
-    np.maximum(share, -MAX_SHARE, out=share)
+    np.clip(share, -MAX_SHARE, MAX_SHARE, out=share)
     m, _, n_strips = share.shape
     rows = share @ np.full(n_strips, 1.0 / n_strips, dtype=np.float32)
     cells = share.reshape(m, -1)
@@ -128,20 +130,12 @@ def is_lit_across(levels: Singles, at: int, *, is_crowded: bool = False) -> bool
     In still images, near means the cell itself, so that faint flashes count. In others it means as
     far as the image moves: the frames beside must not appear lit relative to each other. At most,
     it means a thirtieth of the height up or down and one column block left or right: a bumping
-    horizon or a passing bright object is not a flash.
+    horizon or a passing bright object is not a flash. If `is_crowded`, the frames beside may be lit
+    as well and do not show how far the image moves: near then means the cell itself.
 
     What light adds, as a share of the brightness without it, is mostly common to the blocks of a
-    row. Texture that moves brightens some blocks and darkens or spares the others.
-
-    Parameters
-    ----------
-    levels : ndarray of float32, shape (m, n, b)
-        Rows of consecutive frames in column blocks.
-    at : int
-        Position of the frame.
-    is_crowded : bool
-        Whether the frames beside may be lit as well, so that they do not show how far the image
-        moves: near then means the cell itself.
+    row. Texture that moves brightens some blocks and darkens or spares the others. `levels`, shape
+    (m, n, b): rows of consecutive frames in column blocks.
     """
     m, n, _ = levels.shape
     if not 0 < at < m - 1:
@@ -160,12 +154,8 @@ def _reach(before: Singles, after: Singles) -> tuple[int, int]:
     """Return by how many rows and blocks images move: the least of some reaches.
 
     Half as many lit blocks as a flash lights, in a single row of any frame, are more than motion
-    may leave unexplained.
-
-    Parameters
-    ----------
-    before, after : ndarray of float32, shape (m, n, b)
-        The last frames before a possible flash and the first after it.
+    may leave unexplained. `before` and `after`, shape (m, n, b): the last frames before a possible
+    flash and the first after it.
     """
     if float(np.median(np.abs(before[-1] - after[0]))) <= STILL_LEVELS:
         return 0, 0
@@ -193,5 +183,80 @@ def _near(floor: Singles, reach: tuple[int, int]) -> Singles:
     return found
 
 
-def _is_above(frame: Singles, floor: Singles) -> NDArray[np.bool_]:
+def _is_above(frame: Singles, floor: Singles) -> Bools:
     return np.asarray(frame > (1.0 + MIN_LIT_SHARE) * floor + MIN_LIT_LEVELS)
+
+
+def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
+    """Return which frames lie between two steady states of different brightness.
+
+    A cheap test of the mean of the image comes first, then one of the cells of the strips: most
+    change in the same sense, and little within the two frames on either side. Auto-exposure
+    responds to a change from the next frame, in which up to half of it may be taken back.
+    Parameters as for `lit_candidates`.
+    """
+    m = strips.shape[0]
+    low, high = max(start, STEADY_FRAMES), min(stop, m - STEADY_FRAMES)
+    if high <= low:
+        return []
+    cells = strips.reshape(m, -1)
+    means = cells @ np.full(cells.shape[1], 1.0 / cells.shape[1], np.float32)
+    step = np.abs(means[low + 1 : high + 1] - means[low - 1 : high - 1])
+    limit = np.maximum(MIN_MEAN_LEVELS, MIN_MEAN_SHARE * means[low - 1 : high - 1])
+    at = (step > limit).nonzero()[0] + low
+    pairs, mean_pairs = cells[:-1] + cells[1:], means[:-1] + means[1:]
+    change = pairs[at + 1] - pairs[at - 2]
+    sense = np.sign(mean_pairs[at + 1] - mean_pairs[at - 2])
+    change *= np.float32(0.5) * sense[:, None]
+    size = _medians(change)
+    in_sense = (change > 0.25 * size[:, None]).mean(axis=1)
+    is_step = (size > MIN_BLOCK_LEVELS) & (in_sense >= ONE_SENSE)
+    at, size, sense = at[is_step], size[is_step], sense[is_step]
+    before, after = cells[at - 1] - cells[at - 2], cells[at + 1] - cells[at + 2]
+    answered = _medians(after * sense[:, None])  # above 0 where the change is taken back
+    unsteady = _medians(np.abs(after)) - np.maximum(answered, 0.0)
+    unsteady = np.maximum(unsteady, _medians(np.abs(before)))
+    is_steady = (unsteady < 2 * STEADY_SHARE * size) & (answered < 2 * ANSWERED_SHARE * size)
+    at, size, sense = at[is_steady], size[is_steady], sense[is_steady]
+    # A pulse that auto-exposure responds to is brighter than both sides, whichever rows show it.
+    sides = sense * np.stack((means[at - 1], means[at + 1]))
+    departure = np.maximum(
+        sides.min(axis=0) - sense * means[at], np.abs(means[at - 1] - means[at - 2])
+    )
+    beyond = sense * means[at] - sides.max(axis=0)
+    is_step = (departure < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
+    found: list[int] = at[is_step].tolist()
+    return found
+
+
+def lasting_senses(rows: Singles, at: Ints) -> list[int]:
+    """Return whether light goes on (+1) or off (-1) in some frames, 0 where it was a pulse.
+
+    A light that goes on lasts until the next step at which one goes off; pulses that follow each
+    other in two or three frames look like such a light until they end, or from when they began.
+    `rows`, shape (n, r, b): brightness of all frames; `at`, shape (k,): places of the steps.
+    """
+    means = rows.mean(axis=(1, 2))
+    inner = (at > 0) & (at < means.size - 1)
+    after, before = np.minimum(at + 1, means.size - 1), np.maximum(at - 1, 0)
+    size = np.where(inner, means[after] - means[before], 0.0)
+    sense = np.sign(size).astype(np.int64)
+    found: list[int] = []
+    for i, k in enumerate(at.tolist()):
+        others = at[sense == -sense[i]]
+        if sense[i] > 0:
+            lit = means[k + 1 : min(others[others > k], default=means.size)]
+        else:
+            lit = means[max(others[others < k], default=-1) + 1 : k][::-1]
+        falls = lit[:-2] - lit[2:]
+        ended = falls.size and falls.max() > ENDED_SHARE * abs(size[i])
+        found.append(0 if ended else int(sense[i]))
+    return found
+
+
+def _medians(values: Singles) -> Singles:
+    """Return the median of each row; `np.median` spends most of its time on overhead."""
+    low, high = (values.shape[1] - 1) // 2, values.shape[1] // 2
+    ordered = np.partition(values, (low, high), axis=1)
+    medians: Singles = 0.5 * (ordered[:, low] + ordered[:, high])
+    return medians

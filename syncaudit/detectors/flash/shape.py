@@ -1,4 +1,4 @@
-"""Model a light going on as the rows of a rolling shutter show it."""
+"""Model a light going on as the rows of a rolling shutter show it, through a tone curve."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.detectors.flash.tone_curve import ToneCurve
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Shortest ramp: the encoder's block filters leave no edge sharper.
 MIN_RAMP_PX = 1.0
+# Ramps of a light that goes on instantly are as long as the exposure, within this factor.
+LIKE_EXPOSURE = 1.25
 # Number of points between which the half-light row is interpolated.
 N_HALF = 400
+# Exponents of tone curves (1: linear): mean and deviation of typical ones, and those tried.
+USUAL_GAMMA = (1.8, 0.5)
+GAMMAS = np.linspace(0.2, 4.0, 96)
+# Additional bend of curves of other forms.
+OTHER_BEND = 0.1
+# Ratio of brightness with and without light up to which any curve is a line.
+MIN_RATIO = 1.01
+# Lower limit of brightness: taking away more light than there was would make it negative.
+LEAST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,8 @@ class RampShape:
     tail_px : float
         Decay constant of the tail.
     bend : float
-        Bend of the tone curve.
+        Bend of the tone curve: four times the excess over a half of what is shown of half of the
+        light, in (-1, 1).
     blur_px : float
         Rows over which the light is averaged; it has no tail then.
     peak : float
@@ -85,23 +93,55 @@ class RampShape:
         return slope
 
     def shown(self, light: Floats, is_off: Bools) -> tuple[Floats, Floats]:
-        """Return what an image shows of shares of light, and the derivative (`ToneCurve`).
+        """Return what an image shows of shares of light, and the derivative.
 
-        Both are relative to the most that any row shows.
+        Both are relative to the most that any row shows. A tone curve ``luma = light^(1/gamma)``
+        shows of a share u of a light that makes an image `ratio` times as bright::
+
+            f(u) = ((1 + u * (ratio^gamma - 1))^(1/gamma) - 1) / (ratio - 1)
+
+        exactly for none and all of it. Any bend beyond what an exponent can produce is added as a
+        parabola. Fitting the bend is as easy as fitting a parabola alone, which is 2 % off where a
+        light makes an image four times as bright. `is_off`, broadcast to `light`: where the share
+        is the darkness of a light that goes off, curves bend it the other way.
         """
-        shown, slope = ToneCurve(self.bend, self.ratio).shown(light / self.peak, is_off)
-        return shown, slope / self.peak
+        gamma, rest = self._gamma_and_rest
+        ratio = max(self.ratio, MIN_RATIO)
+        light = light / self.peak
+        u = np.where(is_off, 1.0 - light, light)
+        bright = np.maximum(1.0 + u * (ratio**gamma - 1.0), LEAST)
+        luma = bright ** (1.0 / gamma)
+        curve = (luma - 1.0) / (ratio - 1.0) + rest * u * (1.0 - u)
+        slope = (ratio**gamma - 1.0) / (ratio - 1.0) / gamma * luma / bright
+        slope = (slope + rest * (1.0 - 2.0 * u)) / self.peak
+        return np.where(is_off, 1.0 - curve, curve), slope
+
+    @cached_property
+    def _gamma_and_rest(self) -> tuple[float, float]:
+        """Return the exponent of the tone curve, and the bend of the additional parabola."""
+        bends = _bend(GAMMAS, self.ratio)
+        rest = self.bend - float(np.clip(self.bend, bends[0], bends[-1]))
+        return float(np.interp(self.bend, bends, GAMMAS)), rest
 
     def _arrived(self, x: Floats) -> Floats:
-        ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px
-        if self.blur_px > 0.0:
-            sums = 0.5 * np.maximum(np.stack((x, x - ramp)), 0.0) ** 2
-            sums -= 0.5 * np.maximum(np.stack((x, x - ramp)) - self.blur_px, 0.0) ** 2
-            blurred: Floats = (sums[0] - sums[1]) / (ramp * self.blur_px)
-            return blurred
-        if tail <= 0.0:
-            return np.clip(x / ramp, 0.0, 1.0)
+        ramp, tail, blur = max(self.ramp_px, MIN_RAMP_PX), self.tail_px, self.blur_px
         u = np.maximum(np.stack((x, x - ramp)), 0.0)
-        grown = u + tail * np.expm1(-u / tail)
-        arrived: Floats = (grown[0] - grown[1]) / ramp
+        if blur > 0.0:
+            u = 0.5 * (u**2 - np.maximum(u - blur, 0.0) ** 2) / blur
+        elif tail > 0.0:
+            u += tail * np.expm1(-u / tail)
+        arrived: Floats = (u[0] - u[1]) / ramp
         return arrived
+
+
+def usual_bend(ratio: float) -> tuple[float, float]:
+    """Return mean and deviation of the bend of typical curves at a ratio of brightness."""
+    mean, std = USUAL_GAMMA
+    low, usual, high = _bend(np.array([mean - std, mean, mean + std]), ratio)
+    return float(usual), float(np.hypot(0.5 * (high - low), OTHER_BEND))
+
+
+def _bend(gamma: Floats, ratio: float) -> Floats:
+    ratio = max(ratio, MIN_RATIO)
+    half = (0.5 * (1.0 + ratio**gamma)) ** (1.0 / gamma)
+    return np.asarray(4.0 * ((half - 1.0) / (ratio - 1.0) - 0.5))

@@ -6,16 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, band_heights_px, fit_rows
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.tone_curve import usual_bend
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
+from syncaudit.detectors.flash.shape import RampShape, usual_bend
 from syncaudit.dsp.robust import mad_std
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools, Floats
 
 # Number of frames that the shape is learnt from.
 N_LEARNT = 16
@@ -40,8 +36,6 @@ MIN_BANDS, MAX_SCATTER = 3, 0.25
 # Prior deviation of unknowns of which nothing is known, and of the logarithm of the band height:
 # stated exposures are accurate to about 10 %.
 UNKNOWN, HEIGHT_STD = 1e3, 0.1
-# Rows are binned while the shape is fitted, into at least this many bins per ramp and per image.
-BINS_PER_RAMP, BINS_PER_PICTURE = 40, 120
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +45,6 @@ class Sample:
     light: Floats
     info: Floats
     edges: Sequence[FrameEdges]
-    bin_px: int = 1
 
     @classmethod
     def of(
@@ -75,30 +68,23 @@ class Sample:
     @property
     def band_px(self) -> float | None:
         """Return the band height by the first guesses of the edges, or None if heights differ."""
-        heights = band_heights_px(self.edges)
+        heights = np.array(
+            [
+                own.rows[j + 1] - own.rows[j]
+                for own in self.edges
+                for j in range(len(own.signs) - 1)
+                if own.signs[j : j + 2] == (1, -1)
+            ]
+        )
         usual = float(np.median(heights)) if len(heights) >= MIN_BANDS else 0.0
         return usual if mad_std(heights - usual) < MAX_SCATTER * usual else None
-
-    def settled(self, shape: RampShape, band_px: float | None) -> Sample:
-        """Return the frames with binned rows, and with their edges where a shape fits them."""
-        fitted = fit_rows(self.light, self.info, self.edges, shape, band_px=band_px).rows
-        edges = [own.at(rows) for own, rows in zip(self.edges, fitted, strict=True)]
-        length_px, n_rows = shape.ramp_px + 2.0 * shape.tail_px, self.light.shape[1]
-        bin_px = max(1, int(min(length_px / BINS_PER_RAMP, n_rows / BINS_PER_PICTURE)))
-        height = n_rows // bin_px * bin_px
-        product, info = (
-            values[:, :height].reshape(len(edges), -1, bin_px).sum(axis=2)
-            for values in (self.light * self.info, self.info)
-        )
-        light = product / np.maximum(info, 1e-12)
-        return replace(self, light=light, info=info, edges=edges, bin_px=bin_px)
 
     def misfit(
         self, shape: RampShape, n: int, gain: float = 1.0, band_px: float | None = None
     ) -> Floats:
         """Return the weighted residuals with rows fitted, for full light brighter by a factor."""
         light, info = self.light / gain, self.info * gain**2
-        fit = fit_rows(light, info, self.edges, shape, n, self.bin_px, band_px)
+        fit = fit_rows(light, info, self.edges, shape, n, band_px)
         left: Floats = np.sqrt(info) * (light - fit.light)
         return left.ravel()
 
@@ -142,19 +128,10 @@ def tailed(shape: RampShape) -> RampShape:
 class FittedShape:
     """A shape, the factor by which full light was underestimated, and the band height.
 
-    Parameters
-    ----------
-    x : ndarray, shape (k,)
-        Logarithm of its length, bend of its tone curve, gain; where it has a tail, the share of
-        that, and the logarithm of the band height where that is known.
-    start : RampShape
-        Shape that the fit began with.
-    known_std : ndarray, shape (k,)
-        Prior deviations of the unknowns.
-    sample : Sample
-        Frames that were fitted.
-    cost : float
-        Cost of the residuals.
+    `x`, shape (k,), are the logarithm of its length, the bend of its tone curve, and the gain;
+    where it has a tail, the share of that, and the logarithm of the band height where that is
+    known. The fit began with the shape `start`; `known_std`, shape (k,), are prior deviations of
+    the unknowns; `sample` was fitted, and `cost` is that of the residuals.
     """
 
     x: Floats
@@ -215,25 +192,9 @@ def edge_errors(
 ) -> tuple[Floats, float]:
     """Return the errors of edges due to the uncertainty of the shape that they are fitted with.
 
-    Where the image shows a ramp from darkness to full light, they are negligible.
-
-    Parameters
-    ----------
-    fitted : FittedShape
-        From `fit_shape`.
-    light, info : ndarray, shape (f, h)
-        Share of full light in each row, and its inverse variance.
-    edges : sequence of FrameEdges
-        First guesses for each frame.
-    fit : RampFit
-        Fit of these with that shape.
-
-    Returns
-    -------
-    row_std : ndarray, shape (f, e)
-        Error of each edge by itself.
-    common_std : float
-        Error common to all edges.
+    Where the image shows a ramp from darkness to full light, they are negligible. `edges` are first
+    guesses, `fit` their fit with the shape. Returns the error of each edge by itself, shape (f, e),
+    and the error common to all edges.
     """
     edges = [own.at(rows) for own, rows in zip(edges, fit.rows, strict=True)]
 
@@ -284,22 +245,19 @@ def fit_shape(
     Where that is so short that no row shows full light, only the height determines how much it is.
     Where nothing determines the tone curve, a typical one is assumed.
 
-    Parameters
-    ----------
-    sample : Sample
-        Frames.
-    start : RampShape
-        Shape to begin with.
-    band_px : float, optional
-        Band height to begin with; None where it is not known, or the shape has no tail.
-    exposure_px : float, optional
-        Expected band height, where the exposure is stated.
-    is_first : bool
-        Whether what full light adds is hardly known yet: bend and share of the tail, which would
-        compensate for its error, are then held.
+    `band_px` is the band height to begin with, None where it is not known or the shape has no tail;
+    `exposure_px` the one expected. If `is_first`, what full light adds is hardly known yet: bend
+    and share of the tail, which would compensate for its error, are then held.
     """
-    settled = sample.settled(start, band_px)
-    known, known_std = _beforehand(start, exposure_px)
+    # Begin with the edges where that shape fits them.
+    rows = fit_rows(sample.light, sample.info, sample.edges, start, band_px=band_px).rows
+    edges = [own.at(own_rows) for own, own_rows in zip(sample.edges, rows, strict=True)]
+    settled = replace(sample, edges=edges)
+    # Prior values and deviations of the unknowns.
+    bend, bend_std = usual_bend(start.ratio)
+    known = np.array([0.0, bend, 1.0, 0.0, np.log(exposure_px or 1.0)])
+    height_std = HEIGHT_STD if exposure_px else UNKNOWN
+    known_std = np.array([UNKNOWN, bend_std, UNKNOWN, UNKNOWN, height_std])
 
     def residuals(x: Floats) -> Floats:
         shape, height_px = _drawn(x, start)
@@ -325,17 +283,5 @@ def fit_shape(
         max_nfev=N_STEPS,
     )
     return FittedShape(
-        x=found.x,
-        start=start,
-        known_std=known_std[:n],
-        sample=settled,
-        cost=float(found.cost),
+        x=found.x, start=start, known_std=known_std[:n], sample=settled, cost=float(found.cost)
     )
-
-
-def _beforehand(start: RampShape, exposure_px: float | None) -> tuple[Floats, Floats]:
-    """Return prior values and deviations of the unknowns of a shape."""
-    bend, bend_std = usual_bend(start.ratio)
-    known = np.array([0.0, bend, 1.0, 0.0, np.log(exposure_px or 1.0)])
-    height_std = HEIGHT_STD if exposure_px else UNKNOWN
-    return known, np.array([UNKNOWN, bend_std, UNKNOWN, UNKNOWN, height_std])
