@@ -24,7 +24,7 @@ def rates_of_attitudes(times_s: Floats, quaternions: Floats) -> tuple[Floats, Fl
     rates : ndarray, shape (n - 1, 3)
         rad/s: the rotation vector from one attitude to the next, over the step.
     """
-    from scipy.spatial.transform import Rotation  # as in `student_widening`
+    from scipy.spatial.transform import Rotation  # slow to load; few data sets hold attitudes
 
     attitudes = Rotation.from_quat(quaternions)
     turns = (attitudes[:-1].inv() * attitudes[1:]).as_rotvec()

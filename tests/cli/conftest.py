@@ -35,6 +35,18 @@ def manifest(tmp_path):
 
 
 @pytest.fixture
+def in_this_process(monkeypatch):
+    """Import data sets without a worker, which takes a second to start."""
+    from syncaudit.cli import isolated_import
+    from syncaudit.datasets.importing import import_dataset
+
+    def imported(*arguments, memory_limit, **options):
+        return import_dataset(*arguments, **options)
+
+    monkeypatch.setattr(isolated_import, "import_isolated", imported)
+
+
+@pytest.fixture
 def invoke(monkeypatch):
     """Return a function that runs the command line with arguments."""
     from testkit import fake_pipeline
