@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from testkit.command_line import run_command
+from testkit.command_line import import_here, run_command
 
 
 @pytest.fixture
@@ -36,14 +36,8 @@ def manifest(tmp_path):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Import data sets without a worker, which takes a second to start."""
-    from syncaudit.cli import isolated_import
-    from syncaudit.datasets.importing import import_dataset
-
-    def imported(*arguments, memory_limit, **options):
-        return import_dataset(*arguments, **options)
-
-    monkeypatch.setattr(isolated_import, "import_isolated", imported)
+    """Import data sets without a worker."""
+    monkeypatch.setattr("syncaudit.cli.isolated_import.import_isolated", import_here)
 
 
 @pytest.fixture
