@@ -44,10 +44,14 @@ def write_page(template: str, path: Path, *, script: str, **content: object) -> 
     from markupsafe import Markup
 
     program = read_part(script)
-    page = _environment().get_template(template).stream(
-        content,
-        script=Markup(program),  # noqa: S704  # a file of this package
-        script_hash=base64.b64encode(hashlib.sha256(program.encode()).digest()).decode(),
+    page = (
+        _environment()
+        .get_template(template)
+        .stream(
+            content,
+            script=Markup(program),  # noqa: S704  # a file of this package
+            script_hash=base64.b64encode(hashlib.sha256(program.encode()).digest()).decode(),
+        )
     )
     with replacing(path) as file:
         # Lone surrogates of broken file names cannot be written; they become question marks.
