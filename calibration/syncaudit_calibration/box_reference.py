@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,21 +13,12 @@ from syncaudit_calibration.observations import Observations
 Floats = NDArray[np.float64]
 
 
-def adjust_with_any_reference(
-    observations: Observations, solve: Callable[[Observations], Adjustment] = adjust
-) -> Adjustment:
+def adjust_with_any_reference(observations: Observations) -> Adjustment:
     """Return the solution for the observations' reference.
 
     The posterior of intervals needs flashes dated by points, relative to the reference; if the
     reference itself has only intervals, nothing is dated. Another source then defines the time,
     and the result is transformed back: ``t_ref = (t - x_r) / (1 + d_r)``.
-
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    solve : callable
-        Solver of the equations.
     """
     free = {u.source for u in observations.unknowns if u.kind == "offset"}
     (reference,) = (name for name in observations.sources if name not in free)
@@ -39,17 +29,17 @@ def adjust_with_any_reference(
     }
     pivot = max(n_points, key=lambda name: (n_points[name], name))
     if n_points[reference] or not n_points[pivot]:
-        return solve(observations)
+        return adjust(observations)
     columns = {kind: observations.column(kind, pivot) for kind in ("offset", "drift")}
     own = observations.source == observations.sources.index(reference)
     design, unknowns = observations.design.copy(), list(observations.unknowns)
     for kind, column in columns.items():
         if column is None:
-            return solve(observations)
+            return adjust(observations)
         unknowns[column] = replace(unknowns[column], source=reference)
         design[:, column] = own * (1.0 if kind == "offset" else observations.u_s)
     turned = replace(observations, design=design, unknowns=tuple(unknowns))
-    return _turned_back(turned, solve(turned), reference)
+    return _turned_back(turned, adjust(turned), reference)
 
 
 def _turned_back(observations: Observations, found: Adjustment, reference: str) -> Adjustment:

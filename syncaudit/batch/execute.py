@@ -29,9 +29,6 @@ class LazySequence(Generic[_Item]):
     def __getitem__(self, index: int) -> _Item:
         return self._make(self._positions[index])
 
-    def __iter__(self) -> Iterator[_Item]:
-        return map(self._make, self._positions)
-
 
 def judged(
     policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from syncaudit.model.arrays import Floats
 
@@ -25,6 +24,8 @@ def rates_of_attitudes(times_s: Floats, quaternions: Floats) -> tuple[Floats, Fl
     rates : ndarray, shape (n - 1, 3)
         rad/s: the rotation vector from one attitude to the next, over the step.
     """
+    from scipy.spatial.transform import Rotation  # slow to load; few data sets hold attitudes
+
     attitudes = Rotation.from_quat(quaternions)
     turns = (attitudes[:-1].inv() * attitudes[1:]).as_rotvec()
     rates: Floats = turns / np.diff(times_s)[:, None]

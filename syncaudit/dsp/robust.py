@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from syncaudit.model.arrays import Bools, Floats, Ints
 
@@ -125,6 +124,8 @@ def student_widening(n_free: float) -> float:
     Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1): the
     quantile of his t over 1.96, which multiplies a standard error. At least one degree.
     """
+    from scipy.special import stdtrit  # a third of the start of commands that measure nothing
+
     return float(stdtrit(n_free, 0.975)) / 1.96
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from syncaudit import load_manifest
 from syncaudit.batch import VerdictFile, judge_again, run_batch
 from syncaudit.model import SourceKind
 from syncaudit.pipeline import conclude
 from syncaudit.policy import Baseline, Limits, Policy, load_policy
 from testkit.json_lines import read_verdicts
+from testkit.sample_audits import sample_clips
 
 POLICY = load_policy()
 KINDS = [str(kind) for kind in SourceKind]
@@ -74,10 +74,9 @@ policies = st.builds(
 
 @pytest.fixture(scope="module")
 def clips():
-    sample = load_manifest(str(Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"))
     return [
         replace(clip, sources={name: clip.sources[name] for name in WANTED[clip.clip_id]})
-        for clip in sample
+        for clip in sample_clips().values()
         if clip.clip_id in WANTED
     ]
 

@@ -1,35 +1,34 @@
 """Measure once and judge often; merged shards equal the output of a single run."""
 
 import json
+import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from syncaudit import load_manifest
 from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run, run_batch
 from syncaudit.batch.outputs import SPLIT_FILES
 from syncaudit.datasets import clip_to_row
 from syncaudit.errors import UsageError
 from syncaudit.policy import load_policy
 from testkit.json_lines import read_json_lines, read_verdicts
+from testkit.sample_audits import sample_clips
 
 POLICY = load_policy()
 STRICT = replace(POLICY, name="stricter", kinds={**POLICY.kinds}, required_kinds=frozenset())
 
 
 @pytest.fixture(scope="module")
-def clips(tmp_path_factory):
+def clips():
     """Return IMU and CAN of the sample data: quick to audit, and with content."""
     wanted = ("good", "can_shifted", "nan_imu", "empty_can", "imu_shifted")
-    sample = load_manifest(str(Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"))
     return [
         replace(
             clip,
             recording_id="drive",
             sources={n: s for n, s in clip.sources.items() if s.kind in ("imu", "can")},
         )
-        for clip in sample
+        for clip in sample_clips().values()
         if clip.clip_id in wanted
     ]
 
@@ -39,6 +38,12 @@ def done(clips, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole")
     run_batch(clips, POLICY, out=out, workers=0, to_row=clip_to_row)
     return out
+
+
+@pytest.fixture
+def again(done, tmp_path):
+    """Return a copy of the run, to go on with."""
+    return shutil.copytree(done, tmp_path / "again")
 
 
 def judged(done, out, policy, clips):
@@ -67,27 +72,24 @@ def test_another_policy_gives_what_an_audit_by_it_gives(clips, done, tmp_path):
     assert [w["clip_id"] for w in written] == [c.clip_id for c in changes]
 
 
-def test_validate_judges_again_by_itself(clips, done, tmp_path, monkeypatch):
-    run_batch(clips, POLICY, out=tmp_path, workers=0)
+def test_validate_judges_again_by_itself(clips, again, monkeypatch):
     monkeypatch.setattr(run, "_audit", None)  # nothing may be read
-    summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
+    summary = run_batch(clips, STRICT, out=again, workers=0)
     assert (summary.reused, summary.about["judged_again"]) == (len(clips), len(clips))
-    assert json.loads((tmp_path / "summary.json").read_text())["policy"]["name"] == "stricter"
+    assert json.loads((again / "summary.json").read_text())["policy"]["name"] == "stricter"
 
 
-def test_measurements_survive_a_stop_while_judging_again(clips, tmp_path, monkeypatch):
-    run_batch(clips, POLICY, out=tmp_path, workers=0)
-
+def test_measurements_survive_a_stop_while_judging_again(clips, again, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr("syncaudit.batch.task.JudgeTask.__call__", stop)
-        summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
+        summary = run_batch(clips, STRICT, out=again, workers=0)
     assert (summary.stopped, summary.done) == ("interrupted", 0)
-    assert read_verdicts(tmp_path) == []
+    assert read_verdicts(again) == []
     monkeypatch.setattr(run, "_audit", None)
-    assert run_batch(clips, STRICT, out=tmp_path, workers=0).done == len(clips)
+    assert run_batch(clips, STRICT, out=again, workers=0).done == len(clips)
 
 
 def test_another_search_range_must_be_measured_anew(clips, done, tmp_path):
@@ -108,16 +110,21 @@ def test_verdicts_that_are_none(tmp_path):
         VerdictFile(tmp_path / "verdicts.jsonl")
 
 
-@pytest.fixture
-def parts(clips, tmp_path):
-    folders = []
+@pytest.fixture(scope="module")
+def shards(clips, tmp_path_factory):
+    """Return a folder with the runs of two shards."""
+    folder = tmp_path_factory.mktemp("shards")
     for number in (1, 2):
-        folder = tmp_path / f"part{number}"
-        own = clips[number - 1 :: 2]
         about = {"shard": {"number": number, "count": 2}}
-        run_batch(own, POLICY, out=folder, workers=0, to_row=clip_to_row, about=about)
-        folders.append(read_shard(folder, own))
-    return folders
+        run_batch(clips[number - 1 :: 2], POLICY, out=folder / str(number), workers=0,
+                  to_row=clip_to_row, about=about)  # fmt: skip
+    return folder
+
+
+@pytest.fixture
+def parts(clips, shards, tmp_path):
+    folder = shutil.copytree(shards, tmp_path / "parts")
+    return [read_shard(folder / str(number), clips[number - 1 :: 2]) for number in (1, 2)]
 
 
 def test_shards_join_to_one_run(parts, done, tmp_path):
@@ -165,8 +172,7 @@ def test_recordings_are_listed(clips, done):
     assert summary["recordings"] == [row]
 
 
-def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, tmp_path, monkeypatch):
-    run_batch(clips, POLICY, out=tmp_path, workers=0)
+def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, again, monkeypatch):
     from syncaudit.pipeline import conclude
 
     def break_at_one(clip, record, policy):
@@ -175,13 +181,13 @@ def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, tmp_path, 
         return conclude(clip, record, policy)
 
     monkeypatch.setattr("syncaudit.pipeline.conclude", break_at_one)
-    run_batch(clips, STRICT, out=tmp_path, workers=0)
-    by_id = {row["clip_id"]: row for row in read_verdicts(tmp_path)}
-    assert [row["clip_id"] for row in read_verdicts(tmp_path)] == [clip.clip_id for clip in clips]
+    run_batch(clips, STRICT, out=again, workers=0)
+    by_id = {row["clip_id"]: row for row in read_verdicts(again)}
+    assert [row["clip_id"] for row in read_verdicts(again)] == [clip.clip_id for clip in clips]
     (reason,) = by_id["good"]["reasons"]
     assert "ZeroDivisionError: no time" in reason["message"]
     assert by_id["good"]["fingerprint"] is None  # audited again next time
-    assert "clip good" in (tmp_path / "errors.log").read_text()
+    assert "clip good" in (again / "errors.log").read_text()
 
 
 def test_a_recording_that_cannot_be_pooled_keeps_the_verdicts_of_its_clips(

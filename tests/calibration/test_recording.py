@@ -2,11 +2,13 @@
 
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from syncaudit_calibration.recording import find_recording
 
 from syncaudit.errors import ManifestError, UsageError
-from syncaudit.model import CameraSpec, CanSpec, EventsSpec, ImuSpec
+from syncaudit.model import AudioSpec, CameraSpec, CanSpec, EventsSpec, ImuSpec
 from testkit.places import SAMPLE_DATA
 
 FLASHES = SAMPLE_DATA / "flashes"
@@ -50,6 +52,23 @@ def test_tables_are_known_by_their_columns(folder):
     assert isinstance(clip.sources["button"], EventsSpec)
     assert isinstance(clip.sources["imu"], ImuSpec)
     assert {"notes", "broken"}.isdisjoint(clip.sources)
+
+
+def test_tables_may_be_parquet(folder):
+    pq.write_table(pa.table({"timestamp_ns": [1, 2]}), folder / "button.parquet")
+    (folder / "broken.parquet").write_bytes(b"PAR1")
+    clip = find_recording(str(folder))
+    assert isinstance(clip.sources["button"], EventsSpec)
+    assert "broken" not in clip.sources
+
+
+def test_sound_counts_where_it_has_stamps(folder):
+    for name in ("mic.wav", "room.wav"):
+        (folder / name).write_bytes(b"")
+    (folder / "mic.csv").write_text("timestamp_ns,sample\n1,0\n", encoding="utf-8")
+    clip = find_recording(str(folder))
+    assert clip.sources["mic"] == AudioSpec(uri="mic.wav", timestamps="mic.csv")
+    assert "room" not in clip.sources
 
 
 def test_the_strobe_of_the_only_database_is_found(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +12,7 @@ import pytest
 from syncaudit.simulate.robot import ContentFault, EpisodeConfig, record_episode, write_lerobot
 from testkit.bags.drive import drive, rules
 from testkit.bags.writing import Messages, write_bag
-from testkit.command_line import run_command
+from testkit.command_line import run_documented
 from testkit.lerobot_rules import Loaded
 from testkit.places import TESTS
 
@@ -33,7 +32,7 @@ def in_a_folder(tmp_path, monkeypatch):
 def run_all(commands: list[str]) -> None:
     """Run them all: the first finds a clip to reject, the last finds none."""
     for command, code in zip(commands, (1, 0, 0), strict=True):
-        run_command(*shlex.split(command), expected=code)
+        run_documented(command, expected=(code,))
 
 
 def offset_s(out: str, source: str) -> float:

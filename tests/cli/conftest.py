@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from testkit.command_line import run_command
+from testkit.command_line import import_here, run_command
 
 
 @pytest.fixture
@@ -32,6 +32,12 @@ def manifest(tmp_path):
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Import data sets without a worker."""
+    monkeypatch.setattr("syncaudit.cli.isolated_import.import_isolated", import_here)
 
 
 @pytest.fixture

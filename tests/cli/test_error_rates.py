@@ -90,6 +90,10 @@ def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
     assert "Precision of reject: 2/2 (16–100 %)" in said
     assert "Recall of reject: 40 %" in said  # both of the 3 passed clips that were drawn are bad
     assert said.count("a person says reject (late)") == 2
+    said = run_command("evaluate", trial / "out", "--labels", labels, "--json", expected=0).stdout
+    found = json.loads(said)["labels"]
+    assert found["precision"]["hits"] == 2
+    assert [each["note"] for each in found["disputes"]] == ["late"] * 2
 
 
 def test_labels_beside_the_run_are_taken_without_being_named(trial: Path) -> None:
@@ -113,6 +117,23 @@ def test_sample_spares_the_files_of_the_run(trial: Path) -> None:
     result = run_command("sample", trial / "out", "--out", trial / "s.csv", expected=2)
     assert "expected a manifest" in result.stderr
     run_command("sample", trial / "none", "--out", trial / "n.jsonl", expected=2)
+
+
+def test_weeks_with_labels_are_a_row_each(tmp_path: Path) -> None:
+    source = {"verdict": "reject", "clock": "cam", "observable": False}
+    rows = [
+        {"clip_id": name, "verdict": "reject", "reference": None, "at_ns": at_ns}
+        | {"reasons": [], "sources": {"cam": source}}
+        for name, at_ns in (("a", 1_767_225_600 * 10**9), ("b", 1_768_435_200 * 10**9))
+    ]
+    labels = [{"clip_id": "a", "label": "reject"}, {"clip_id": "b", "label": "accept"}]
+    write_json_lines(tmp_path / "v.jsonl", *rows)
+    write_json_lines(tmp_path / "labels.jsonl", *labels)
+    given = ("--labels", tmp_path / "labels.jsonl", "--partial")
+    said = run_command("evaluate", tmp_path / "v.jsonl", *given, expected=0).stdout
+    for week, hits in (("2025-12-29", "1/1"), ("2026-01-12", "0/1")):
+        (line,) = [line for line in said.splitlines() if line.startswith(week)]
+        assert line.split()[1:3] == ["1", hits]
 
 
 def test_trial_in_which_nothing_can_be_judged_ends_with_4(tmp_path: Path) -> None:

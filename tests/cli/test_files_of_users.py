@@ -150,6 +150,7 @@ def test_judging_does_not_replace_another_run(invoke, manifest, out, tmp_path):
             assert invoke(command, str(out), "--out", new, "-q").exit_code == 0
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_an_imported_manifest_that_was_edited_stays(invoke, tmp_path):
     (tmp_path / "set" / "drive1").mkdir(parents=True)
     (tmp_path / "set" / "drive1" / "imu.csv").write_text(

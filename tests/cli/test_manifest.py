@@ -30,6 +30,7 @@ def test_it_writes_the_manifest_and_says_what_it_took(invoke, drives, tmp_path):
     assert read_json_lines(out)[0]["sources"]["imu"]["uri"] == "drives/clip0/imu.csv"
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_format_can_be_found_by_probing(invoke, drives, tmp_path):
     out = tmp_path / "m.jsonl"
     result = invoke("manifest", "auto", str(drives), "-o", str(out), "--limit", "2", "-q")
@@ -37,6 +38,7 @@ def test_the_format_can_be_found_by_probing(invoke, drives, tmp_path):
     assert len(read_json_lines(out)) == 2
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_rules_may_come_as_toml_or_json(invoke, drives, tmp_path):
     for name, text in {
         "r.toml": '[[source]]\nmatch = "imu.csv"\nkind = "imu"\nname = "body"\n',
@@ -51,6 +53,7 @@ def test_rules_may_come_as_toml_or_json(invoke, drives, tmp_path):
         assert set(read_json_lines(out)[0]["sources"]) == {"body"}
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -114,12 +117,14 @@ def test_validate_takes_a_data_set(invoke, drives, tmp_path):
     assert len(read_json_lines(out / "verdicts.jsonl")) == 2
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_validate_goes_by_the_format_that_is_named(invoke, drives, tmp_path):
     arguments = ["validate", str(drives), "--out", str(tmp_path / "out")]
     assert invoke(*arguments, "--format", "lerobot").exit_code == 2
     assert invoke(*arguments, "--format", "folder", "-j", "0").exit_code in (0, 1, 4)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_validate_takes_rules_for_a_data_set_and_none_for_a_manifest(
     invoke, drives, manifest, tmp_path
 ):

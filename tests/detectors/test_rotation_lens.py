@@ -58,30 +58,37 @@ def test_travel_ahead_tells_of_no_lens(seed):
     assert not (term.is_known and abs(term.value) > 0.4)
 
 
-def turns_behind(lens, **fields):
+TURNS_RAD = 2.0 * directions()
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Return what a wide lens shows of a turning camera."""
     scene = texture(5, height=1100, width=1900)
-    turns = 2.0 * directions()
-    frames = [turned_behind_lens(scene, turn, FULL_FOCAL_PX, lens) for turn in turns]
+    return [turned_behind_lens(scene, turn, FULL_FOCAL_PX, WIDE) for turn in TURNS_RAD]
+
+
+def turns_behind(frames, **fields):
     found = detected(stream(**fields), frames)
-    there = Rotation.from_rotvec(turns)
+    there = Rotation.from_rotvec(TURNS_RAD)
     truth = (there[:-1].inv() * there[1:]).as_rotvec()
     return np.sum(found.angles_rad * truth, axis=0) / np.sum(truth**2, axis=0), found, truth
 
 
-def test_stated_lens_gives_whole_turns():
+def test_stated_lens_gives_whole_turns(frames):
     stated = Distortion(model="radtan", k=[*WIDE, 0.0, 0.0])
-    gains, found, truth = turns_behind(WIDE, distortion=stated)
+    gains, found, truth = turns_behind(frames, distortion=stated)
     assert np.max(np.abs(found.angles_rad - truth)) < 2 * ANGLE_TOL_RAD
     assert gains == pytest.approx(np.ones(3), abs=0.01)
 
 
-def test_unstated_lens_gives_whole_turns():
-    gains, *_ = turns_behind(WIDE)
+def test_unstated_lens_gives_whole_turns(frames):
+    gains, *_ = turns_behind(frames)
     assert gains == pytest.approx(np.ones(3), abs=0.03)
 
 
-def test_taken_for_a_pinhole_a_lens_makes_turns_small():
+def test_taken_for_a_pinhole_a_lens_makes_turns_small(frames):
     """Such footage was mistaken for stabilised: the reason for this correction."""
     none = Distortion(model="radtan", k=[0.0, 0.0, 0.0, 0.0])
-    gains, *_ = turns_behind(WIDE, distortion=none)
+    gains, *_ = turns_behind(frames, distortion=none)
     assert np.all(gains[:2] < 0.96)

@@ -68,6 +68,21 @@ def test_sound_with_table_shows_drift_and_step():
     assert stepped.steps[0][1] == pytest.approx(0.02, abs=1e-4)
 
 
+def test_sound_whose_table_lists_a_sample_twice_keeps_the_rate_of_its_header():
+    anchors = np.arange(0, 48_000, 960)
+    anchors[7] = anchors[6]
+    audit = audit_stream(audio(nanos(np.arange(50) / 50.0), anchors))
+    assert (audit.rate_hz, audit.samples) == (48_000.0, 480_000)
+    assert "the timestamp table lists a sample more than once" in audit.warnings
+
+
+def test_sound_whose_stamps_stand_still_has_no_rate():
+    anchors = np.arange(0, 48_000, 960)
+    audit = audit_stream(audio(nanos(np.zeros(50)), anchors))
+    assert audit.rate_hz is None
+    assert "the timestamps do not advance with the sample count" in audit.warnings
+
+
 def test_events_and_transcripts_have_order_only():
     stamps = nanos([0.0, 1.0, 0.5, 0.5, 9.0])
     events = EventStream(name="t", clock="t", kind=SourceKind.EVENTS, time_ns=stamps)

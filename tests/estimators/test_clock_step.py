@@ -48,9 +48,14 @@ def test_step_is_found_in_place_and_size(at_s, step_s):
     assert abs(found.at_s - at_s) < 0.34
 
 
-@pytest.mark.parametrize("drift_ppm", [0.0, 80.0, 200.0])
-@pytest.mark.parametrize("step_s", [0.01, 0.03, -0.1])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("seed", "step_s", "drift_ppm"),
+    [
+        (seed, step_s, drift_ppm)
+        for row, drift_ppm in enumerate((0.0, 80.0, 200.0))
+        for seed, step_s in zip((1, 2, 1 + row % 2), (0.01, 0.03, -0.1), strict=True)
+    ],
+)
 def test_step_beside_a_drift(seed, step_s, drift_ppm):
     """The step is not part of the drift, and the drift is not part of the step."""
     clock = Clock(step_s=step_s, step_at_s=22.0, drift_ppm=drift_ppm, middle_s=20.0)
@@ -124,7 +129,7 @@ def test_end_that_is_doubted_makes_a_clip_uneven():
 
 
 def test_ends_of_clips_of_one_delay_do_not_deviate():
-    for seed in range(40):
+    for seed in range(20):
         highest_hz = (1.0, 4.0)[seed % 2]
         end = find_deviant_end(fitted(seed, Clock(drift_ppm=80.0), highest_hz=highest_hz))
         assert end is None or not end.is_certain
@@ -178,7 +183,7 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     rng = np.random.default_rng(6)
     times, std = np.arange(6.0), np.full(6, 1e-3)
     bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 3)
-    delays = slope * times + error * rng.normal(0.0, 1e-3, (4000, 6))
+    delays = slope * times + error * rng.normal(0.0, 1e-3, (1000, 6))
     n_steps = sum(_best_split(times, row, std, MIN_CHI2_GAIN) is not None for row in delays)
     assert n_steps / len(delays) < bound
     stepped = delays + 0.1 * (times > 2.5)

@@ -228,7 +228,7 @@ def test_nothing_to_compare_is_no_measurement(estimator: Estimator) -> None:
 
 @each_estimator
 def test_claimed_errors_hold_the_error(estimator: Estimator) -> None:
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         pair = only(estimator, EXAMPLES[estimator.name](seed, seed))
         assert pair.accepted, pair.why
         assert pair.offset_s is not None

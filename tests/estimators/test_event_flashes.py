@@ -285,7 +285,7 @@ def test_bands_of_lights_are_equally_high(n, height_px):
     assert are_equally_high(bands_of(height_px + error_px))
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 12])
+@pytest.mark.parametrize("n", [2, 5])
 def test_bands_of_texture_are_equally_high_by_chance_alone(n):
     rng = np.random.default_rng(n)
     heights_px = rng.uniform(0.0, 100.0, (5000, n))
@@ -343,7 +343,7 @@ def test_an_exposure_that_one_kind_of_edge_leaves_open_widens_the_error(onsets):
 @pytest.mark.parametrize("rates_hz", [(30.0, 30.0), (30.0, 30.001), (30.0, 31.0)])
 def test_whole_frames_of_one_rate_do_not_average_out(rates_hz):
     z = []
-    for seed in range(16):
+    for seed in range(8):
         rng = np.random.default_rng([seed, 41])
         lights_s = irregular_onsets(rng, 60)
         pair = (

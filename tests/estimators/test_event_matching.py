@@ -58,7 +58,7 @@ def test_no_random_problem_is_accepted_and_wrong():
     # benchmarks/flash.py runs at least a thousand of these.
     rng = np.random.default_rng(11)
     right = dict.fromkeys(KINDS, 0)
-    for k in range(240):
+    for k in range(180):
         kind = KINDS[k % len(KINDS)]
         pulses = _pulses(rng, kind)
         std_s = 10.0 ** rng.uniform(-5.0, -3.7)
@@ -73,7 +73,7 @@ def test_no_random_problem_is_accepted_and_wrong():
             right[kind] += 1
     assert right["periodic"] == 0
     # Recommended trains are usually matched (few cameras see enough of the short ones).
-    assert right["uniform"] + right["gaps"] > 0.7 * 80
+    assert right["uniform"] + right["gaps"] > 0.7 * 60
 
 
 def test_the_first_event_need_not_be_the_same():
@@ -174,7 +174,7 @@ def test_second_edges_of_flashes_hide_no_match(n, knows_sense, width_s):
 def test_second_edges_of_flashes_are_no_evidence():
     """Two lamps that are both on for 0.2 s can always be aligned by one flash."""
     rng = np.random.default_rng(0)
-    for _ in range(100):
+    for _ in range(50):
         one, other = (
             _lamps(rng.uniform(0.0, 20.0, 4), 0.2, name, 1e-4, knows_sense=True) for name in "ab"
         )
@@ -191,7 +191,7 @@ def test_one_burst_is_one_event():
 @pytest.mark.parametrize("max_offset_s", [2.0, 30.0])
 @pytest.mark.parametrize("kind", ["even", "jittered", "bursts", "double", "frames"])
 def test_few_unrelated_events_are_refused(kind, max_offset_s):
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 9))
         shared = rng.uniform(0.02, 0.3)
@@ -211,7 +211,7 @@ def test_few_unrelated_events_are_refused(kind, max_offset_s):
         assert match_events(one, other, max_offset_s=max_offset_s).why is not None, seed
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 8, 11])
+@pytest.mark.parametrize("n", [3, 5, 11])
 def test_errors_of_few_events_are_honest(n):
     rng = np.random.default_rng(n)
     z = []

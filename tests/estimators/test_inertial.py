@@ -146,7 +146,7 @@ def test_specific_forces(unit):
 
 
 def test_offset_and_drift_errors_cover_the_truth():
-    """Noise of a tenth of the motion; 88-99 % of 100 cases allows 3 sigma of the binomial."""
+    """Noise of a tenth of the motion; 85-99 % of 60 cases allows 3 sigma of the binomial."""
     z = np.array(
         [
             z_of(
@@ -156,10 +156,10 @@ def test_offset_and_drift_errors_cover_the_truth():
                 ),
                 -0.08,
             )
-            for seed in range(100)
+            for seed in range(60)
         ]
     )
-    assert 0.88 <= np.mean(np.abs(z) < 1.96) <= 0.99
+    assert 0.85 <= np.mean(np.abs(z) < 1.96) <= 0.99
 
 
 @pytest.mark.parametrize("phase", [(0.0, 0.0, 0.0), (0.0, 1.0, 2.0)])
@@ -168,7 +168,7 @@ def test_periodic_motion_is_never_accepted(phase, hz):
     swing = Motion(
         hz=np.array([hz]), size=np.array([[0.2], [0.1], [0.05]]), phase=np.array(phase)[:, None]
     )
-    for seed in range(4):
+    for seed in range(2):
         head = imu(swing, seed, clock=Clock(late_s=0.4))
         wrist = imu(swing.mixed(TILTED), seed + 99)
         assert not measure_imu_imu(head, wrist).accepted
@@ -198,7 +198,7 @@ def test_recordings_that_mostly_rest():
 
 
 def test_other_recordings_that_mostly_rest_are_refused():
-    for seed in range(30):
+    for seed in range(15):
         head, _ = resting(seed)
         _, wrist = resting(seed + 500)
         assert not measure_imu_imu(head, wrist, max_offset_s=5.0).accepted
@@ -207,7 +207,7 @@ def test_other_recordings_that_mostly_rest_are_refused():
 def test_noise_of_the_target_is_no_motion():
     """Rates of one instant hold all of the target's noise; errors used to be half as large."""
     z = []
-    for seed in range(40):
+    for seed in range(20):
         found = measure_imu_imu(
             *pair(seed, source={"noise": 0.02}, target={"noise": 0.06}), max_offset_s=REACH_S
         )
@@ -217,7 +217,7 @@ def test_noise_of_the_target_is_no_motion():
 
 
 def test_jitter_of_stamps_is_no_drift():
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng([seed, 43])
         head, wrist = pair(seed, rate_hz=50.0)
         stamps = np.sort(head.times_s + rng.normal(0.0, 5e-3, head.times_s.size))
@@ -300,7 +300,7 @@ def test_what_shares_a_third_of_its_motion_is_refused():
 
 def test_noise_between_samples_is_no_second_lobe():
     """Slow, strong motion sampled at 25 Hz: peaks 10 to 20 ms apart on top of one lobe."""
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng([seed, 44])
         motion = shaking(seed, highest_hz=0.7, rms=1.0)
         both = {"seconds": 10.0, "rate_hz": 25.0, "noise": 5e-3}
@@ -313,7 +313,7 @@ def test_noise_between_samples_is_no_second_lobe():
 
 def test_rest_of_25_seconds_is_no_drift():
     """It used to give -195 ± 46 ppm for timestamps with jitter."""
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng([seed, 45])
         body = Paused(shaking(seed, rms=0.3), 15.0, 40.0)
         head = imu(body, seed, seconds=60.0, rate_hz=100.0, noise=5e-3)

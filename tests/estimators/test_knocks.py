@@ -159,7 +159,7 @@ def test_rumble_is_measured_by_its_envelope(offset_s):
 @pytest.mark.parametrize("ringing_s", [-0.03, 0.01, 0.03])
 def test_ringing_of_one_side_does_not_shift_the_envelope(ringing_s):
     z = []
-    for seed in range(8):
+    for seed in range(5):
         mic, imu = rumble(seed, offset_s=0.1, sound_rings_s=ringing_s)
         measured = measure(mic, imu, max_offset_s=2.0)
         assert measured.accepted, measured.why
@@ -171,15 +171,16 @@ def test_ringing_of_one_side_does_not_shift_the_envelope(ringing_s):
 
 def test_envelope_errors_are_honest():
     z = []
-    for seed in range(30):
+    for seed in range(20):
         measured = measure(*rumble(seed, offset_s=0.2), max_offset_s=2.0)
         assert measured.accepted, measured.why
         z.append((measured.offset_s - 0.2) / measured.diagnostics["random_std_s"])
+    # Four of 20 honest errors lie outside once in 60 runs, of errors half as large in 94 of 100.
     assert np.mean(np.abs(z) < 1.96) >= 0.85
 
 
 def test_rumble_of_another_drive_is_refused():
-    for seed in range(20):
+    for seed in range(12):
         mic, imu = rumble(seed, offset_s=0.0)[0], rumble(seed + 500, offset_s=0.0)[1]
         assert refused(mic, imu)
 

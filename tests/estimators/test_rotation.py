@@ -36,8 +36,10 @@ def test_shifting_the_camera_shifts_the_answer(shift_s):
     assert abs((moved.at_ns - still.at_ns) * 1e-9 - shift_s) < 0.1
 
 
-@pytest.mark.parametrize("camera_hz", [10.0, 12.0, 30.0])
-@pytest.mark.parametrize("gyro_hz", [50.0, 100.0, 400.0])
+@pytest.mark.parametrize(
+    ("camera_hz", "gyro_hz"),
+    [(10.0, 50.0), (10.0, 400.0), (12.0, 100.0), (30.0, 50.0), (30.0, 400.0)],
+)
 def test_rates_may_differ(camera_hz, gyro_hz):
     found = measured(
         3,
@@ -122,7 +124,7 @@ def test_step_of_the_camera_is_found_in_place_and_size(step_s):
     assert abs((found.step_at_ns - EPOCH_NS) * 1e-9 - 13.0) < 0.4
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_no_step_is_invented(seed):
     drift_ppm = 0.0 if seed % 2 else 200.0
     found = measured(seed, gyro={"clock": Clock(drift_ppm=drift_ppm)}, max_offset_s=0.2)
@@ -131,7 +133,7 @@ def test_no_step_is_invented(seed):
 
 
 def test_claimed_errors_cover_the_truth():
-    """Camera noise of 1 mrad dominates; 88-99 % of 100 cases allows 3 sigma of the binomial."""
+    """Camera noise of 1 mrad dominates; 85-99 % of 60 cases allows 3 sigma of the binomial."""
     z = np.array(
         [
             z_of(
@@ -142,10 +144,10 @@ def test_claimed_errors_cover_the_truth():
                 ),
                 -0.1,
             )
-            for seed in range(100)
+            for seed in range(60)
         ]
     )
-    assert 0.88 <= np.mean(np.abs(z) < 1.96) <= 0.99
+    assert 0.85 <= np.mean(np.abs(z) < 1.96) <= 0.99
 
 
 def test_stated_line_delay_is_corrected_row_by_row():

@@ -34,7 +34,7 @@ def gaussian(time_s):
 
 
 @pytest.mark.parametrize("focal", [0.62, 0.85, 1.0, 1.5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_wrong_focal_length_is_no_stabilised_image(seed, focal):
     motion = shaking(seed)
     mount = np.diag([focal, focal, 1.0]) @ TILTED
@@ -44,7 +44,7 @@ def test_wrong_focal_length_is_no_stabilised_image(seed, focal):
 
 
 @pytest.mark.parametrize("shares", [(0.85, 1.1, 0.6), (1.0, 1.0, 0.5), (0.7, 0.7, 0.6)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_gimbal_is_refused_by_its_axes(seed, shares):
     """The first shares are those of a drone's gimbal (`drone_gimbal`)."""
     motion = shaking(seed)
@@ -92,7 +92,7 @@ def test_image_without_slow_motion_is_refused():
 
 
 @pytest.mark.parametrize("noise", [1e-3, 5e-3, 2e-2])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_noise_of_the_gyroscope_is_no_filter(seed, noise):
     motion = shaking(seed)
     found = measure_camera_gyro(
@@ -121,7 +121,7 @@ class Rested:
 @pytest.mark.parametrize("rest", [0.6, 0.7, 0.8])
 def test_rest_is_no_lack_of_motion(rest):
     """At rest a camera measures nothing at all, and a gyroscope its noise."""
-    for seed in range(6):
+    for seed in range(3):
         body = Rested(shaking(seed, highest_hz=1.0, rms=0.5), 40.0 * rest)
         gyro = imu(body, seed, seconds=40.0, noise=5e-3)
         seen = camera(body, seed, seconds=40.0, rate_hz=20.0, noise_rad=2e-5)

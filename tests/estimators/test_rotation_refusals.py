@@ -19,9 +19,10 @@ def test_nothing_moves():
 
 
 def test_unrelated_motion_is_never_accepted():
+    # None of 60: one in 20 would show in 95 of 100 runs.
     accepted = [
         seed
-        for seed in range(100)
+        for seed in range(60)
         if measure_camera_gyro(
             camera(shaking(seed), seed), imu(shaking(seed + 500), seed), max_offset_s=0.6
         ).accepted

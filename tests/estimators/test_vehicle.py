@@ -246,16 +246,17 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     and is covered without it as well.
     """
     found = [
-        measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(100)
+        measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(50)
     ]
     accepted = [one for one in found if one.accepted]
-    assert len(accepted) >= 97
+    assert len(accepted) >= 48
     error_s = np.array([one.offset_s + 0.03 for one in accepted])
     claimed_s = np.array([one.offset_std_s for one in accepted])
     assert claimed_s.min() > CONTROL_UNIT_STD_S
     assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
-    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.93
+    # Five of 50 honest errors lie outside once in 26 runs; of errors half as large, in nearly all.
+    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.92
     # and not much more is claimed than needed
     assert np.sqrt(np.mean((error_s / without_s) ** 2)) > 0.7
 

@@ -130,13 +130,14 @@ class TestCommand:
             place = tmp_path / name
             place.mkdir()
             source = {"verdict": "pass", "clock": "cam", "observable": True}
+            late = {"code": "offset", "source": "cam", "message": "late"}
             rows = [
                 {
                     "clip_id": clip_id,
                     "verdict": "reject" if moved_s and clip_id == "b" else "pass",
                     "reference": "imu",
                     "at_ns": 0,
-                    "reasons": [],
+                    "reasons": [late] if moved_s and clip_id == "b" else [],
                     "sources": {
                         "cam": source
                         | {"offset_s": moved_s * (clip_id == "b"), "offset_std_s": 0.001}
@@ -157,7 +158,9 @@ class TestCommand:
         code, said = self.run(*runs)
         assert code == 1
         assert "1 clip: ✓ pass → ✕ reject" in said
-        assert "b: cam 0.0 ms → +20.0 ms" in said
+        assert "new reasons: offset of cam (1)" in said
+        assert "b: new offset of cam; cam 0.0 ms → +20.0 ms" in said
+        assert "reasons gone: offset of cam (1)" in self.run(*runs[::-1])[1]
         assert self.run(runs[0], runs[0])[0] == 0
 
     def test_json_has_every_change(self, runs: list[str]) -> None:

@@ -112,16 +112,19 @@ def test_a_limit_finds_enough_and_passes_most() -> None:
 
 
 def test_promises_hold_on_recordings_not_seen() -> None:
-    """Of 100 fleets, each evaluated on 2,000 unseen recordings, 95 keep all promises."""
-    rest = Fleet(2000, 999)
+    """Of 40 fleets, each evaluated on 1,000 unseen recordings, 38 keep all promises.
+
+    If one in five broke them, three or more of 40 would in 99 of 100 runs.
+    """
+    rest = Fleet(1000, 999)
     n_broken = 0
-    for seed in range(100):
+    for seed in range(40):
         found = Fleet(60, seed).tuned()
         camera = found.limits["camera"]
         true_found, true_kept = rest.shares(camera.limit_s)
         # The guarantee of the procedure; limits of fewer recordings differ by at most one step.
         n_broken += true_found < camera.found.low or true_kept < found.kept.low
-    assert n_broken <= 5
+    assert n_broken <= 2
 
 
 def test_variants_of_one_recording_are_one_piece_of_evidence() -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import syncaudit
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Change, Quantity, parse_changes
 from syncaudit.evaluation.replay import replayed_record
@@ -17,7 +16,7 @@ from syncaudit.model import ClipRecord, Verdict
 from syncaudit.pipeline import Examination, conclude, examine
 from testkit.judged_clips import GOOD, POLICY, judge_measured
 from testkit.measured_pairs import pair
-from testkit.places import SAMPLE_DATA
+from testkit.sample_audits import sample_clips
 
 # Two ways of shifting timestamps may differ by this: timestamps are whole nanoseconds.
 ROUNDING_S = 1e-8
@@ -83,13 +82,7 @@ def test_errors_have_both_signs_where_that_makes_two() -> None:
 @pytest.fixture(scope="module")
 def seen() -> Examination:
     """Return a rear camera, an IMU and a bus of a drive that share one time."""
-    if not SAMPLE_DATA.is_dir():
-        pytest.skip("sample_data is not here")
-    clip = next(
-        clip
-        for clip in syncaudit.load_manifest(str(SAMPLE_DATA / "manifest.jsonl"))
-        if clip.clip_id == "good"
-    )
+    clip = sample_clips()["good"]
     sources = {name: clip.sources[name] for name in ("cam_rear", "imu", "can")}
     return examine(replace(clip, sources=sources), is_thorough=True)
 

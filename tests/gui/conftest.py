@@ -33,17 +33,23 @@ def barcode_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def application(qapp) -> None:
+    """Style the application, once: Qt goes through all that was ever shown."""
+    from syncaudit_gui.window.application import make_application
+
+    make_application()
+
+
 @pytest.fixture
-def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
+def open_window(application, qtbot, tmp_path) -> Iterator[Callable[..., object]]:
     """Return a function that opens a manifest in a window and waits for its clip.
 
     After the test, no thread and no running timer of the window may be left.
     """
     from pyqtgraph.Qt import QtCore
-    from syncaudit_gui.window.application import make_application
     from syncaudit_gui.window.window import ViewerWindow
 
-    make_application()
     before = set(threading.enumerate())
     windows = []
 

@@ -13,6 +13,7 @@ from syncaudit_gui.viewmodel.frames import FAULT_SIGNS
 from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.lanes import FramesLane
 from syncaudit_gui.widgets.frames_paint import frame_rows
+from syncaudit_gui.widgets.lane_tips import tip_at
 from syncaudit_gui.widgets.theme import LIGHT
 
 from syncaudit.datasets import load_manifest
@@ -125,6 +126,21 @@ def test_spells_of_a_verdict_folder_are_marked_on_the_row_of_their_camera(window
     # Labels need room: only the row of that camera is higher.
     heights = {name: row_of(window, name).height() for name in ("cam0", "cam1", "cam2")}
     assert heights["cam1"] > heights["cam0"] == heights["cam2"]
+
+
+def test_frames_say_whose_they_are_and_what_is_wrong_on_hovering(window):
+    lane, room = next(x for x in window.panels.lanes.plots.rects() if isinstance(x[0], FramesLane))
+    scale, row = window.panels.lanes.scale(), row_of(window, "cam1")
+
+    def tip(time_s: float) -> str:
+        place = QtCore.QPointF(scale.x_of(time_s), row.center().y())
+        return tip_at(lane, room, place, window.session.model, scale)
+
+    camera, fault = tip(1.5).splitlines()
+    assert camera == "cam1"
+    assert fault.startswith(FAULT_SIGNS[ImageFault.FROZEN][0])
+    assert "20 frames" in fault
+    assert tip(0.5) == "cam1"
 
 
 def test_spells_move_with_the_clock_of_their_camera(window):

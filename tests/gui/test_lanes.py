@@ -16,7 +16,15 @@ from syncaudit_gui.widgets.lane_axis import LaneAxis
 from syncaudit_gui.widgets.lane_paint import curve_colors
 from syncaudit_gui.widgets.lane_tips import lane_words, tip_at
 
-from syncaudit.model import CanSpec, Channel, Clip, SignalStream, SourceKind
+from syncaudit.model import (
+    CanSpec,
+    Channel,
+    Clip,
+    EventsSpec,
+    EventStream,
+    SignalStream,
+    SourceKind,
+)
 from testkit.barcode_clips import START_NS, write_clip, write_manifest, write_stamps
 from testkit.barcodes import write_barcodes
 
@@ -362,6 +370,20 @@ def test_units_of_buses_are_spelled_as_those_of_an_imu(unit, shown):
     lane = next(lane for lane in lanes if isinstance(lane, CurveLane))
     assert lane.unit == shown
     assert lane.pyramid.extremes() == (0.0, 2.0)
+
+
+def test_a_log_of_events_is_a_lane_of_instants():
+    log = EventStream(
+        name="button",
+        clock="b",
+        kind=SourceKind.EVENTS,
+        time_ns=START_NS + np.array([2, 1]) * 10**9,
+    )
+    clip = Clip(clip_id="c", recording_id="c", sources={"button": EventsSpec(uri="b.csv")})
+    lanes = build_lanes(clip, {"button": log}, {}, START_NS)
+    (lane,) = [lane for lane in lanes if isinstance(lane, TierLane)]
+    assert lane.start_s.tolist() == lane.stop_s.tolist() == [1.0, 2.0]
+    assert "button" in {lane.source, lane.title}
 
 
 def test_turn_rate_is_as_high_as_what_is_shown_of_it(window):

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from syncaudit_gui.audits.run import run_audit
 from syncaudit_gui.viewmodel.judgement import Judgement
 
-from syncaudit.datasets import load_manifest
 from syncaudit.model import AgreementCurve
-from syncaudit.pipeline import audit
-
-MANIFEST = Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"
+from testkit.sample_audits import audited_sample, sample_clips
 
 
 @pytest.fixture(scope="module")
 def clip():
-    if not MANIFEST.exists():
-        pytest.skip("sample_data is not there")
-    return next(c for c in load_manifest(str(MANIFEST)) if c.clip_id == "dropped_frames")
+    return sample_clips()["dropped_frames"]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +24,7 @@ def live(clip):
 
 
 def test_an_audit_of_the_viewer_finds_what_validate_finds(clip, live):
-    verdict = audit(clip)
+    verdict = audited_sample("dropped_frames")
     row, own = verdict.to_json(), dict(live.row)
     for timed in ("seconds", "stages"):
         del row[timed], own[timed]

@@ -211,3 +211,27 @@ def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
     monkeypatch.undo()
     window.opening.close_clip()
     qtbot.waitUntil(lambda: window.panels.sources.table.rowCount() == 0, timeout=WAIT_MS)
+
+
+def test_keys_change_speed_and_zoom_and_save_a_snapshot(window, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = window.panels.transport.message
+    key(window, "L")
+    assert words.text() == "speed 2×"
+    key(window, "J")
+    assert words.text() == "speed 1×"
+    span_s = window.session.timeline.visible.span_s
+    key(window, "+")
+    assert window.session.timeline.visible.span_s < span_s
+    key(window, "-")
+    assert window.session.timeline.visible.span_s == pytest.approx(span_s)
+    key(window, "Ctrl+E")
+    (picture,) = tmp_path.glob("first-*.png")
+    assert words.text() == f"saved {picture}"
+
+
+def test_escape_removes_marks(window):
+    key(window, "M")
+    assert window.session.timeline.marks_s
+    key(window, "Escape")
+    assert not window.session.timeline.marks_s

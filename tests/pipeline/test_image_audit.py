@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import iter_luma
-from syncaudit.model import FrameFiles, Verdict
+from syncaudit.model import (
+    Activity,
+    ClipEvidence,
+    FrameFiles,
+    Quantity,
+    RotationIncrements,
+    Verdict,
+)
 from syncaudit.pipeline import audit
+from syncaudit.pipeline.image_audit import _movers
 from syncaudit.policy import load_policy
 from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltFrames, simulate_clip
 from syncaudit.simulate.config import with_cameras
@@ -19,6 +27,9 @@ from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 from syncaudit.simulate.scenarios import with_all_cameras
 from testkit.clip_folder import Folder
 from testkit.manifest_rows import clip_of_row
+from testkit.moving_body import EPOCH_NS, camera, imu, shaking
+from testkit.streams import activity
+from testkit.working_arm import arm, pictures
 
 
 def faulty(folder: Path, fault: FrameFault) -> Path:
@@ -116,3 +127,49 @@ def test_a_single_image_that_is_none_leaves_the_others_their_stamps(
     codes = {str(finding.code) for finding in verdict.reasons}
     assert "corrupt" in codes
     assert "length_mismatch" not in codes
+
+
+GYROSCOPE = imu(shaking(1), 1)
+OTHER = camera(shaking(2), 2, name="other")
+SPEED = activity(
+    "can", Quantity.SPEED, np.arange(200) / 10.0, np.full((200, 1), 3.0), epoch_ns=EPOCH_NS
+)
+
+
+def of_signals(*signals: Activity) -> ClipEvidence:
+    return ClipEvidence(motion={each.source: {each.quantity: each} for each in signals})
+
+
+def of_cameras(*turns: RotationIncrements) -> ClipEvidence:
+    return ClipEvidence(rotations={each.source: each for each in turns})
+
+
+@pytest.mark.parametrize(
+    ("evidence", "has_moved", "is_all"),
+    [
+        (of_signals(GYROSCOPE), True, False),
+        (of_signals(replace(GYROSCOPE, values=np.full_like(GYROSCOPE.values, 0.05))), False, False),
+        (of_cameras(OTHER), True, False),
+        (of_cameras(replace(OTHER, source="cam")), False, False),
+        (of_cameras(replace(OTHER, angles_rad=np.zeros_like(OTHER.angles_rad))), False, False),
+        (of_cameras(replace(OTHER, std_rad=np.ones_like(OTHER.std_rad))), False, False),
+        (of_signals(SPEED), True, False),
+        (of_signals(replace(SPEED, values=0.1 * SPEED.values)), False, False),
+        (of_signals(SPEED), True, True),
+        (of_signals(GYROSCOPE), False, True),  # a laboratory
+    ],
+    ids=[
+        "gyroscope turns", "gyroscope has a bias", "other camera turns", "this camera turns",
+        "other camera rests", "other camera is noisy", "vehicle rolls", "vehicle creeps",
+        "vehicle rolls throughout", "gyroscope turns throughout",
+    ],
+)  # fmt: skip
+def test_a_still_is_frozen_only_if_something_moved(
+    evidence: ClipEvidence, has_moved: bool, is_all: bool
+) -> None:
+    span_ns = (EPOCH_NS + 5 * 10**9, EPOCH_NS + 8 * 10**9)
+    assert any(_movers(span_ns, evidence, "cam", is_all=is_all)) is has_moved
+    # The cameras of a robot are not fixed to whatever turns.
+    robot = replace(evidence, image_motions={"cam": pictures(arm(1), 1)})
+    is_vehicle = Quantity.SPEED in evidence.motion.get("can", {})
+    assert any(_movers(span_ns, robot, "cam", is_all=is_all)) is (has_moved and is_vehicle)

@@ -18,6 +18,7 @@ from syncaudit.policy import load_policy
 from syncaudit.simulate import read_truth
 from testkit.json_lines import read_json_lines, read_verdicts
 from testkit.places import SAMPLE_DATA
+from testkit.sample_audits import audited_sample
 
 EXPECTED = json.loads((SAMPLE_DATA / "expected_verdicts.json").read_text())
 
@@ -70,7 +71,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory, original: Path) -> list[Clip
 
 def test_workers_change_nothing(clips: list[Clip], tmp_path: Path) -> None:
     found = []
-    for workers in (0, 1, 2):
+    for workers in (0, 2):
         out = tmp_path / f"out{workers}"
         summary = run_batch(clips, load_policy(), out=out, workers=workers, to_row=clip_to_row)
         assert summary.counts == {"pass": 1, "reject": 2, "unverified": 0}
@@ -79,7 +80,7 @@ def test_workers_change_nothing(clips: list[Clip], tmp_path: Path) -> None:
         page = (out / "report.html").read_text()
         # The damaged clip has one camera, and no_video nothing to show.
         assert page.count("data:image/jpeg") == 1
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     # A clip that passed can be audited again from its present location.
     (again,) = syncaudit.load_manifest(str(tmp_path / "out0" / "passed.jsonl"))
     assert syncaudit.audit(again).verdict is syncaudit.Verdict.PASS
@@ -87,9 +88,7 @@ def test_workers_change_nothing(clips: list[Clip], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clip_id", EXPECTED)
 def test_sample_data_gets_the_verdicts_it_should(clip_id: str) -> None:
-    clips = syncaudit.load_manifest(str(SAMPLE_DATA / "manifest.jsonl"))
-    (clip,) = (clip for clip in clips if clip.clip_id == clip_id)
-    verdict = syncaudit.audit(clip)
+    verdict = audited_sample(clip_id)
     expected = EXPECTED[clip_id]
     found = [(str(reason.code), reason.source) for reason in verdict.reasons]
     assert str(verdict.verdict) == expected["verdict"]

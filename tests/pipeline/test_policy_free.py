@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.pipeline import audit, conclude
 from syncaudit.policy import Limits, Policy, load_policy
-from testkit.places import SAMPLE_DATA
+from testkit.sample_audits import audited_sample, sample_clips
 
-SAMPLE = SAMPLE_DATA / "manifest.jsonl"
 # Good, off by 35 ms, drifting and with lost frames: each causes a different camera analysis.
 CLIPS = ("synthetic_stamps", "cam_rear_early", "drifting_camera", "dropped_frames")
 N_POLICIES = 40
@@ -63,44 +61,21 @@ def judged_again(clip: Clip, verdict: ClipVerdict, policy: Policy) -> Mapping[st
     return said(conclude(clip, record, policy)[1])
 
 
-@pytest.fixture(scope="module")
-def clips() -> dict[str, Clip]:
-    return {clip.clip_id: clip for clip in load_manifest(str(SAMPLE)) if clip.clip_id in CLIPS}
-
-
-@pytest.fixture(scope="module")
-def audited(clips: dict[str, Clip]) -> Callable[[str], ClipVerdict]:
-    """Return a function that audits a clip once by the default policy."""
-    known: dict[str, ClipVerdict] = {}
-
-    def one(name: str) -> ClipVerdict:
-        if name not in known:
-            known[name] = audit(clips[name])
-        return known[name]
-
-    return one
-
-
-@pytest.mark.parametrize("name", CLIPS)
 @pytest.mark.parametrize(
-    "policy",
-    [load_policy(profile="strict"), *random_policies(1, seed=2)],
-    ids=["strict", "random"],
+    ("name", "policy"),
+    [*zip(CLIPS, (load_policy(profile="strict"), *random_policies(3, seed=2)), strict=True)],
+    ids=CLIPS,
 )
-def test_judging_again_gives_what_an_audit_gives(
-    name: str, policy: Policy, clips: dict[str, Clip], audited: Callable[[str], ClipVerdict]
-) -> None:
-    again = judged_again(clips[name], audited(name), policy)
-    assert again == said(audit(clips[name], policy))
+def test_judging_again_gives_what_an_audit_gives(name: str, policy: Policy) -> None:
+    clip = sample_clips()[name]
+    assert judged_again(clip, audited_sample(name), policy) == said(audit(clip, policy))
 
 
 @pytest.mark.parametrize("name", CLIPS)
-def test_a_detour_by_another_policy_changes_nothing(
-    name: str, clips: dict[str, Clip], audited: Callable[[str], ClipVerdict]
-) -> None:
+def test_a_detour_by_another_policy_changes_nothing(name: str) -> None:
     """The record left by an audit is the same for every policy."""
-    measured = audited(name)
+    clip, measured = sample_clips()[name], audited_sample(name)
     back = load_policy()
     for policy in random_policies(N_POLICIES, seed=7):
-        _, detour = conclude(clips[name], measured.record, policy)
-        assert judged_again(clips[name], detour, back) == said(measured)
+        _, detour = conclude(clip, measured.record, policy)
+        assert judged_again(clip, detour, back) == said(measured)

@@ -1,6 +1,7 @@
 """Utterances are drawn from manifests with good and broken transcripts."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -99,3 +100,17 @@ def test_verdict_is_shown_in_words(manifest):
     source["observable"] = False
     (first, *_), _ = draw(manifest(1), 1, verdicts=rows)
     assert first.verdict_words == "offset not observable"
+
+
+def test_words_and_phones_of_one_speaker_are_shown_together(manifest, tmp_path):
+    tiers = {"Ann - words": 2, "Bob - phones": 8, "Ann - phones": 9}
+    items = []
+    for name, n in tiers.items():
+        edges = [0.25 * k for k in range(n + 1)]
+        spans = "\n".join(f'{a}\n{b}\n"x{a}"' for a, b in pairwise(edges))
+        items.append(f'"IntervalTier"\n"{name}"\n0\n{edges[-1]}\n{n}\n{spans}')
+    text = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n3\n<exists>\n3\n'
+    (tmp_path / "a.TextGrid").write_text(text + "\n".join(items) + "\n")
+    drawn, problems = draw(manifest(1, uri="a.TextGrid"), 1)
+    assert problems == []
+    assert [tier.name for tier in drawn[0].tiers] == ["Ann - words", "Ann - phones"]

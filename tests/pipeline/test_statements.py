@@ -5,19 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from syncaudit.datasets import load_manifest
 from syncaudit.model import ClipEvidence, Severity
 from syncaudit.pipeline import examine
 from syncaudit.pipeline.statements import contradicted_statements
 from testkit.event_rig import camera, irregular_onsets
 from testkit.measured_pairs import pair
-from testkit.places import SAMPLE_DATA
+from testkit.sample_audits import sample_clips
 
 
 def audited(names, exposure_s):
     """Audit some sources of a clip with flashes, with another stated exposure of the camera."""
-    clips = load_manifest(str(SAMPLE_DATA / "manifest.jsonl"))
-    clip = next(clip for clip in clips if clip.clip_id == "flashes")
+    clip = sample_clips()["flashes"]
     sources = {name: clip.sources[name] for name in names}
     sources["cam_front"] = dataclasses.replace(sources["cam_front"], exposure_s=exposure_s)
     verdict = examine(dataclasses.replace(clip, sources=sources)).verdict

@@ -8,20 +8,14 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.datasets import load_manifest
-from syncaudit.model import CameraSpec, Clip
+from syncaudit.model import CameraSpec
 from syncaudit.pipeline.thumbnails import take_thumbnails
-from testkit.places import SAMPLE_DATA
+from testkit.sample_audits import sample_clips
 
 
-@pytest.fixture(scope="module")
-def clips() -> dict[str, Clip]:
-    return {clip.clip_id: clip for clip in load_manifest(SAMPLE_DATA / "manifest.jsonl")}
-
-
-def test_the_cameras_asked_for_first_are_shown(clips: dict[str, Clip]) -> None:
+def test_the_cameras_asked_for_first_are_shown() -> None:
     wanted = ["cam_rear", "cam_front_left", "imu", "cam_front", "cam_front_right"]
-    pictures = take_thumbnails(clips["good"], wanted)
+    pictures = take_thumbnails(sample_clips()["good"], wanted)
     assert [frame.source for frame in pictures] == ["cam_rear", "cam_front_left", "cam_front"]
     for frame in pictures:
         pixels = cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR)
@@ -34,12 +28,12 @@ def test_the_cameras_asked_for_first_are_shown(clips: dict[str, Clip]) -> None:
 
 
 @pytest.mark.parametrize("name", ["truncated_video", "missing_file"])
-def test_what_cannot_be_read_is_left_out(clips: dict[str, Clip], name: str) -> None:
-    assert take_thumbnails(clips[name], ["cam_front", "nobody"]) == []
+def test_what_cannot_be_read_is_left_out(name: str) -> None:
+    assert take_thumbnails(sample_clips()[name], ["cam_front", "nobody"]) == []
 
 
-def test_nothing_is_fetched_from_afar(clips: dict[str, Clip]) -> None:
-    clip = clips["good"]
+def test_nothing_is_fetched_from_afar() -> None:
+    clip = sample_clips()["good"]
     assert take_thumbnails(replace(clip, base_uri="memory://data"), ["cam_rear"]) == []
     spec = clip.sources["cam_rear"]
     assert isinstance(spec, CameraSpec)

@@ -187,6 +187,13 @@ class TestCommand:
         assert code == 0
         assert "nothing shared was found" in said
 
+    def test_clips_of_several_splits_are_listed(self, splits: list[str], tmp_path: Path) -> None:
+        (tmp_path / "test.jsonl").write_text(Path(splits[0]).read_text())
+        code, said = self.run(splits[0], str(tmp_path / "test.jsonl"), "--no-video")
+        assert code == 1
+        assert "✕ 2 clips in several splits" in said
+        assert f"    a  ({splits[0]}: a, {tmp_path}/test.jsonl: a)" in said
+
     def test_a_video_that_cannot_be_decoded_is_told(self, splits: list[str]) -> None:
         (Path(splits[0]).parent / "b.mp4").write_bytes(b"no video")
         code, said = self.run(*splits)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
+from unittest.mock import patch
 
 from typer.testing import CliRunner, Result
 
+from syncaudit.cli import isolated_import
 from syncaudit.cli.app import build_app
+from syncaudit.datasets.importing import Imported, import_dataset
 from testkit.places import TESTS
 
 
@@ -30,6 +35,21 @@ def run_command(*arguments: object, width: int = 200, expected: int | None = Non
     if expected is not None:
         assert result.exit_code == expected, result.stdout + result.stderr
     return result
+
+
+def import_here(*arguments: Any, memory_limit: str, **options: Any) -> Imported:
+    """Stand in for `import_isolated`, whose worker takes seconds to start."""
+    return import_dataset(*arguments, **options)
+
+
+def run_documented(line: str, expected: Collection[int] = (0,)) -> None:
+    """Run the words after ``syncaudit`` in this process, without any workers."""
+    words = shlex.split(line, comments=True)
+    if words[0] == "validate":
+        words += ["-j", "0"]
+    with patch.object(isolated_import, "import_isolated", import_here):
+        result = run_command(*words)
+    assert result.exit_code in expected, f"{line}\n{result.output}"
 
 
 def faked_command(*arguments: object) -> list[str]:

@@ -1,5 +1,7 @@
 """Points and images seen by a camera of exactly known motion."""
 
+from functools import cache
+
 import cv2
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -61,16 +63,20 @@ def bent(places, k1, k2):
     return places * (1.0 + square * (k1 + square * k2))
 
 
-def turned_behind_lens(scene, turn, focal_px, lens, size=(856, 480)):
-    """Return how a lens (k1, k2) images a wide scene after a pure rotation (rotation vector)."""
-    width, height = size
+@cache
+def _rays(focal_px, lens, width, height):
+    """Return the direction that each pixel of a lens sees, shape (height, width, 3)."""
     x, y = np.meshgrid(np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2)
     seen = np.stack([x, y], axis=-1) / focal_px
     places = seen.copy()
     for _ in range(100):  # fixed point: contracts while the distortion is monotonic
         places += 0.7 * (seen - bent(places, *lens))
-    rays = np.concatenate([places, np.ones((height, width, 1))], axis=-1)
-    rays = rays @ Rotation.from_rotvec(turn).as_matrix().T
+    return np.concatenate([places, np.ones((height, width, 1))], axis=-1)
+
+
+def turned_behind_lens(scene, turn, focal_px, lens):
+    """Return how a lens (k1, k2) images a wide scene after a pure rotation (rotation vector)."""
+    rays = _rays(focal_px, lens, 856, 480) @ Rotation.from_rotvec(turn).as_matrix().T
     at = focal_px * rays[..., :2] / rays[..., 2:]
     at += (np.array(scene.shape[::-1]) - 1) / 2
     return cv2.remap(scene, at.astype(np.float32), None, cv2.INTER_CUBIC)

@@ -127,14 +127,14 @@ def _offset_of_energies(
     n_live = min(np.count_nonzero(side) for side in as_they_are)
     n_values = n_live * ENVELOPE_GRID_S / (INDEPENDENT_BLURS * ENVELOPE_BLUR_S)
     sign = 1.0 if source.quantity == "loudness" else -1.0
+    zero_s, n = _grid(source, target, epochs_s)
     curves = []
     for ringing in sign * RINGING_S:
-        smears_s = max(0.0, -ringing), max(0.0, ringing)
-        sides = _both(source, target, epochs_s, *smears_s) if any(smears_s) else as_they_are
-        if sides is None:
+        a = as_they_are[0] if ringing >= 0.0 else _envelope(source, zero_s, n, -ringing)
+        b = as_they_are[1] if ringing <= 0.0 else _envelope(target, zero_s - epochs_s, n, ringing)
+        if a is None or b is None:
             return None
-        scale = float(np.linalg.norm(sides[0]) * np.linalg.norm(sides[1]))
-        curves.append(_block_curves(*sides, lag) / scale)
+        curves.append(_block_curves(a, b, lag) / float(np.linalg.norm(a) * np.linalg.norm(b)))
     parts = np.array(curves)
     whole = np.sum(parts, axis=1)
     n_parts = parts.shape[1]
@@ -160,25 +160,24 @@ def _averaged(curves: Floats, n_values: float) -> tuple[float, float, float]:
     return level, spread_s, float(weights @ RINGING_S)
 
 
-def _both(
-    source: Activity,
-    target: Activity,
-    epochs_s: float,
-    source_shorter_s: float = 0.0,
-    target_shorter_s: float = 0.0,
-) -> tuple[Floats, Floats] | None:
-    """Return both envelopes on one grid, smeared by what each rings shorter than the other."""
-    zero = min(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
-    stop = max(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
-    n = round((stop - zero) / ENVELOPE_GRID_S) + 1
+def _grid(source: Activity, target: Activity, epochs_s: float) -> tuple[float, int]:
+    """Return the start and length of the grid that covers both sides."""
+    zero_s = min(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
+    stop_s = max(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
+    return zero_s, round((stop_s - zero_s) / ENVELOPE_GRID_S) + 1
+
+
+def _both(source: Activity, target: Activity, epochs_s: float) -> tuple[Floats, Floats] | None:
+    """Return both envelopes on one grid."""
+    zero_s, n = _grid(source, target, epochs_s)
     if n > 10_000_000:
         return None
-    a = _envelope(source, zero, n, source_shorter_s)
-    b = _envelope(target, zero - epochs_s, n, target_shorter_s)
+    a = _envelope(source, zero_s, n)
+    b = _envelope(target, zero_s - epochs_s, n)
     return None if a is None or b is None else (a, b)
 
 
-def _envelope(activity: Activity, zero_s: float, n: int, ringing_s: float) -> Floats | None:
+def _envelope(activity: Activity, zero_s: float, n: int, ringing_s: float = 0.0) -> Floats | None:
     """Return the log energy on the grid, smeared, blurred and high-passed, 0 beyond its ends."""
     times, values = activity.times_s, activity.values
     if activity.quantity == "loudness":

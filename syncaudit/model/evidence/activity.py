@@ -24,7 +24,6 @@ class Quantity(StrEnum):
     LONG_ACCEL = "long_accel"  # m/s^2
     LATERAL_ACCEL = "lateral_accel"  # m/s^2
     LOUDNESS = "loudness"  # log energy of sound
-    WAVEFORM = "waveform"  # sound pressure, full scale 1
     STATE = "state"  # where a robot is: joints or a pose, any unit
     COMMAND = "command"  # where it is commanded to be
     FLASH = "flash"

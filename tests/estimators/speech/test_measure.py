@@ -72,7 +72,7 @@ def check(pair: PairMeasurement, offset_s: float, tolerance_s: float) -> None:
     assert abs(pair.offset_s - offset_s) < 3.0 * pair.offset_std_s
 
 
-@pytest.mark.parametrize("offset_s", [-0.8, -0.0137, 0.0, 0.25, 0.8])
+@pytest.mark.parametrize("offset_s", [-0.8, -0.0137, 0.8])
 def test_offset_is_what_is_added_to_the_tier(english: Utterance, offset_s: float) -> None:
     pair = measured(changed(english.phones, lambda t: t - offset_s), english, 12.0)
     check(pair, offset_s, PHONES_S)
@@ -124,7 +124,7 @@ def in_room(said: Utterance, reverberation_s: float) -> Utterance:
     return replace(said, samples=heard.astype(np.float32))
 
 
-@pytest.mark.parametrize("reverberation_s", [0.2, 0.3, 0.5, 0.8, 1.4])
+@pytest.mark.parametrize("reverberation_s", [0.2, 0.5, 1.4])
 def test_rooms_do_not_make_a_tier_early(
     english: Utterance, german: Utterance, reverberation_s: float
 ) -> None:

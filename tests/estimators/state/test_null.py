@@ -55,8 +55,9 @@ def test_rare_peaks_are_believed():
 def test_joints_of_other_clips_are_refused():
     sides = [
         watched(seed, "free", seconds=(8.0, 12.0)[seed % 2], fps=(30.0, 10.0)[seed // 2 % 2])
-        for seed in range(9)
+        for seed in range(6)
     ]
+    # None of 30: one in ten would show in 96 of 100 runs.
     for k, (camera, _) in enumerate(sides):
         for other, (_, state) in enumerate(sides):
             pair = measure_camera_state(camera, state) if k != other else None
