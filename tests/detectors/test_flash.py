@@ -22,7 +22,7 @@ from testkit.videos import exact_frame, write_video
 # Frames without encoding: only noise of 1.5 levels.
 RAW_RMS_S = 10e-6
 RAW_WORST_S = 25e-6
-# H.264 at crf 26.
+# H.264 at crf 26: the effect of the dead zone with 320 columns (60 us worst with 856).
 CODED_RMS_S = 30e-6
 CODED_WORST_S = 80e-6
 # Frames without an unlit row, 72 of them: the unlit background is itself fitted. The half-light row
@@ -213,11 +213,6 @@ def test_encoded_footage_is_timed(tmp_path):
     found = detector.finish()
     late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
     assert late_s.size >= 12
-    # The encoder moves the two edges of a band apart, like another exposure, which is estimated.
-    is_upper = found.exposure_part > 0.0
-    apart_s = late_s[is_upper].mean() - late_s[~is_upper].mean()
-    assert abs(apart_s) < 2.0 * CODED_WORST_S
-    late_s -= apart_s * found.exposure_part
     assert np.sqrt(np.average(late_s**2, weights=found.row_std_px**-2.0)) < CODED_RMS_S
     assert np.max(np.abs(late_s)) < CODED_WORST_S
     scaled = late_s / (found.row_std_px * 5e-5)

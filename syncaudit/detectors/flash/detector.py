@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from syncaudit.detectors.flash.blinking import (
     find_blinking,
     outstanding_frames,
 )
+from syncaudit.detectors.flash.dead_zone import without_dead_zone
 from syncaudit.detectors.flash.intervals import (
     MAX_RISE_S,
     ONSET_STD_S,
@@ -232,14 +233,17 @@ class FlashDetector:
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         stream, shape, steps = self.stream, learnt.shape, self._window.steps
         exposure_px, delay_s = self._times.exposure_px, stream.line_delay_s
-        dated = date_rows(
-            learnt.edges,
+        date = partial(
+            date_rows,
             shape=shape,
             exposure_px=exposure_px,
             least_exposure_px=(stream.exposure_s or 0.0) / self._times.period_s * self._size[0],
             half_std_px=learnt.half_std_px,
             stays=2 * sum(edge.index in steps for edge in learnt.edges) > len(learnt.edges),
         )
+        dated = date(learnt.edges)
+        if not dated.sense.any() and shape.tail_px == 0.0:
+            dated = date(without_dead_zone(learnt.edges))
         if np.unique(dated.band).size == dated.band.size < MIN_SWITCHES:
             return None
         half_std_px = math.hypot(learnt.half_std_px, dated.half_std_px)

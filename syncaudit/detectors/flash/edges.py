@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -54,7 +54,9 @@ class Edge:
 
     `index` is its frame in file order; `is_upper`: light begins below it. `encoded_std` and
     `guessed_std` are the parts of its one-sigma error that the encoder causes, and full light that
-    no other frame shows.
+    no other frame shows. `lit_share` is the share of the frame that is lit; `block_shift`,
+    `block_info` and `block_step`, shape (b,), how many rows lower each block shows the edge, the
+    inverse variance of that, and its step.
     """
 
     index: int
@@ -63,6 +65,10 @@ class Edge:
     row_std: float
     encoded_std: float = 0.0
     guessed_std: float = 0.0
+    lit_share: float = 0.0
+    block_shift: Floats = field(default_factory=lambda: np.empty(0))
+    block_info: Floats = field(default_factory=lambda: np.empty(0))
+    block_step: Floats = field(default_factory=lambda: np.empty(0))
 
 
 def time_edges(
@@ -159,15 +165,16 @@ class _FrameFit:
         """Return an edge, or None where too few blocks show it or its error is too large."""
         row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
         own = np.maximum(own, 1e-12)
+        shift = scores / own
         is_usable = own > USABLE_SHARE * own.max()
         limit = np.maximum(AGREE_ROWS + AGREE_SHARE * length, 2.0 / np.sqrt(own))
-        n_agreeing = np.count_nonzero(is_usable & (np.abs(scores / own) < limit))
+        n_agreeing = np.count_nonzero(is_usable & (np.abs(shift) < limit))
         n_usable = np.count_nonzero(is_usable)
         if n_usable < MIN_BLOCKS or n_agreeing < MIN_AGREEING * n_usable:
             return None
         near = np.abs(np.arange(height) - np.clip(row, 0, height - 1)) <= length + 2.0
-        step = float(np.average(self.levels[near].mean(axis=0), weights=own))
-        step = max(step / self.shape.peak, 1.0)
+        steps = self.levels[near].mean(axis=0)
+        step = max(float(np.average(steps, weights=own)) / self.shape.peak, 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
         rows = np.arange(height, dtype=np.float64)
         is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
@@ -196,4 +203,8 @@ class _FrameFit:
             row_std=row_std,
             encoded_std=encoded,
             guessed_std=abs(guessed),
+            lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
+            block_shift=shift,
+            block_info=own,
+            block_step=steps,
         )
