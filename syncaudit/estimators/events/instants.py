@@ -74,7 +74,8 @@ class Instants:
     exposure_part : ndarray, shape (n,), optional
         Derivative of the instant with respect to the exposure.
     exposure_s, exposure_std_s : float
-        Assumed exposure and its standard error (0: stated, or visible as the height of bands).
+        Assumed exposure and its standard error (0: visible as the height of bands). If stated, it
+        is what edges may suggest instead.
     systematic_std_s : float
         Error common to all instants: timestamps, and the systematic error given in the evidence.
     is_onset : bool
@@ -125,7 +126,7 @@ class Instants:
     @property
     def knows_timing(self) -> bool:
         """Return whether the instants depend on no line delay or exposure that is not stated."""
-        return self.line_delay_std_s == self.exposure_std_s == 0.0
+        return self.line_delay_std_s == 0.0 and self.exposure_std_s < USUAL_EXPOSURE_STD_S
 
     @property
     def exposure_parts(self) -> Floats:
@@ -311,7 +312,8 @@ def _of_edges(edges: FlashEdges) -> Instants:
     exposure_s, exposure_std_s = (
         (max(USUAL_EXPOSURE_S, 2.0 * (edges.half_light_s or 0.0)), USUAL_EXPOSURE_STD_S)
         if edges.exposure_s is None
-        else (edges.exposure_s, 0.0)
+        # Encoders move the two edges of all bands apart, like another exposure.
+        else (edges.exposure_s, EDGE_SHIFT_PX * line_delay_s if height is None else 0.0)
     )
     exposure_part = np.zeros(row.size)
     systematic_s = math.hypot(edges.rise_std_s, edges.edge_shift_std_s)
