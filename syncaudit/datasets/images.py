@@ -253,6 +253,7 @@ def _size_of(data: bytes, codec: str) -> tuple[int, int] | None:
         decoder = av.CodecContext.create(codec, "r")
         if not isinstance(decoder, VideoCodecContext):
             return None
+        decoder.thread_count = 1  # dav1d may wait for its threads forever when it closes
         frames = [*decoder.decode(av.Packet(data)), *decoder.decode(None)]
     except (av.FFmpegError, ValueError, MemoryError):
         return None

@@ -198,6 +198,7 @@ class Decoder:
             named = {"JPEG": "mjpeg", "AV1": "libdav1d"}
             name = named.get(self._codec.name, self._codec.name.lower())
             self._context = av.CodecContext.create(name, "r")
+            self._context.thread_count = 1  # dav1d may wait for its threads forever when it closes
             self._n_decoded = 0
         packet = None
         if sent.bsl:

@@ -16,6 +16,7 @@ class Demuxer:
     def __init__(self, path: str) -> None:
         self._container = av.open(path)
         self._stream = self._container.streams.video[0]
+        self._stream.codec_context.thread_count = 1
         self.streams = [self]
 
     def make_decoder(self, device: str) -> Demuxer:
