@@ -148,19 +148,19 @@ def _measured(world_name: str, world: World, by: str) -> list[Row]:
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))
     found = (_calibrated if by == "calibrate" else _audited)(clip)
     cameras = {camera.name: camera for camera in world.cameras}
-    seen = {name: len(own) for name, own in truth["seen"].items()}
+    seen = {name: set(own) for name, own in truth["seen"].items()}
     if world.has_trigger:
-        seen["trigger"] = len(set().union(*truth["seen"].values()))
+        seen["trigger"] = set().union(*seen.values())
     true_s = {
         name: _true_offset_s(world, truth, name, found.reference, found.at_ns)
         for name in seen
         if found.reference is not None
     }
-    tied = _tied(world, truth["seen"])
+    tied = _tied(seen)
     limits_s = load_policy().clock_tolerances(clip)
     is_off = any(abs(true_s[name]) > limits_s[name] for name in cameras if name in true_s)
     rows = []
-    for name, n_seen in seen.items():
+    for name, own in seen.items():
         error_s = std_s = None
         if name in found.offsets and name != found.reference:
             offset_s, std_s = found.offsets[name]
@@ -174,10 +174,10 @@ def _measured(world_name: str, world: World, by: str) -> list[Row]:
                 "shutter": _shutter(cameras.get(name)),
                 "scan": cameras[name].scan if name in cameras else "down",
                 "scan_found": found.scans.get(name),
-                "seen": n_seen,
-                "shared": _shared(world, truth["seen"], name),
+                "seen": len(own),
+                "shared": _shared(seen, name),
                 "is_tied": name in tied,
-                "is_needed": n_seen >= MIN_SEEN and name != found.reference,
+                "is_needed": len(own) >= MIN_SEEN and name != found.reference,
                 "is_false_pass": found.is_passed and is_off,
                 "error_s": error_s,
                 "std_s": std_s,
@@ -251,23 +251,16 @@ def _drift_z(world: World, name: str, found: _Found) -> float | None:
     return (drift_ppm - true_ppm[name] + true_ppm[found.reference or ""]) / std_ppm
 
 
-def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
+def _shared(seen: dict[str, set[int]], name: str) -> int:
     """Return how many of a source's flashes another source saw: only these tie clocks together."""
-    if name == "trigger":
-        return len(set().union(*seen.values()))
-    if world.has_trigger:
-        return len(seen[name])
-    others = {k for other, numbers in seen.items() if other != name for k in numbers}
-    return len(others & set(seen[name]))
+    others = (own for other, own in seen.items() if other != name)
+    return len(seen[name] & set().union(*others))
 
 
-def _tied(world: World, seen: dict[str, list[int]]) -> set[str]:
+def _tied(seen: dict[str, set[int]]) -> set[str]:
     """Return the largest group of two or more that pairs with enough flashes in common connect."""
-    numbers = {name: set(own) for name, own in seen.items()}
-    if world.has_trigger:
-        numbers["trigger"] = set.union(*numbers.values())
-    names = sorted(numbers)
-    shares = np.array([[len(numbers[a] & numbers[b]) >= MIN_SHARED for a in names] for b in names])
+    names = sorted(seen)
+    shares = np.array([[len(seen[a] & seen[b]) >= MIN_SHARED for a in names] for b in names])
     _, group = connected_components(shares, directed=False)
     size = np.bincount(group)
     if size.max() < 2:

@@ -20,6 +20,7 @@ from syncaudit.estimators.events import (
     without_ends,
 )
 from syncaudit.estimators.events.flashes import KNOWN_SHARE
+from syncaudit.estimators.events.light_length import LightLength
 from syncaudit_calibration.adjustment import Adjustment, value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
@@ -96,18 +97,15 @@ def calibrate_events(
     dated = [read.get(item.source, item) for item in evidence]
     left = allow_for_rise(limit_light(settle_exposures(dated)))
     if any(states_nothing(item) for item in dated):
-        line_delays_s = _line_delays_s(left, reference=reference, max_offset_s=max_offset_s)
+        line_delays_s = _line_delays_s(left, reference, max_offset_s)
         left = allow_for_rise(limit_light(settle_exposures(dated, line_delays_s)))
     light = find_light_length(left, max_offset_s=max_offset_s)
     while True:
-        seed = find_seed(
-            left, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
-        )
-        if not isinstance(seed, Seed):
-            raise _impossible(seed | refused)
+        solved = _solved(left, light, reference, max_offset_s)
+        if isinstance(solved, dict):
+            raise _impossible(solved | refused)
+        seed, observations, adjustment = solved
         refused |= seed.refused
-        narrow = [light.narrowed(item) for item in left]
-        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, narrow))
         unobservable = unobservable_cameras(observations, adjustment)
         useless = unobservable.refused
         if not useless:
@@ -122,21 +120,19 @@ def calibrate_events(
         left = [item for item in left if item.source not in refused]
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
+    narrow = [light.narrowed(item) for item in left]
     return calibration_of(narrow, seed, observations, adjustment, refused, set(read), warnings)
 
 
 def _line_delays_s(
-    evidence: Sequence[EventEvidence], *, reference: str | None, max_offset_s: float
+    evidence: Sequence[EventEvidence], reference: str | None, max_offset_s: float
 ) -> dict[str, float]:
     """Return line delays of cameras that state nothing, where a first solution shows them."""
     light = find_light_length(evidence, max_offset_s=max_offset_s)
-    seed = find_seed(
-        evidence, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
-    )
-    if not isinstance(seed, Seed):
+    solved = _solved(evidence, light, reference, max_offset_s)
+    if isinstance(solved, dict):
         return {}
-    narrow = [light.narrowed(item) for item in evidence]
-    _, observations, adjustment = solve_with_steps(seed, partial(_solve, narrow))
+    _, observations, adjustment = solved
     found = {}
     for name in [item.source for item in evidence if states_nothing(item)]:
         column = observations.column("line_delay", name)
@@ -145,6 +141,21 @@ def _line_delays_s(
             if std_s < KNOWN_SHARE * line_delay_s:
                 found[name] = line_delay_s
     return found
+
+
+def _solved(
+    evidence: Sequence[EventEvidence],
+    light: LightLength,
+    reference: str | None,
+    max_offset_s: float,
+) -> tuple[Seed, Observations, Adjustment] | dict[str, str]:
+    """Match and solve, or return the reason for each source that could not be connected."""
+    seed = find_seed(
+        evidence, reference=reference, max_offset_s=max_offset_s, light_s=light.likely_s
+    )
+    if not isinstance(seed, Seed):
+        return seed
+    return solve_with_steps(seed, partial(_solve, [light.narrowed(item) for item in evidence]))
 
 
 def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:

@@ -9,6 +9,7 @@ from syncaudit.estimators.events import (
     EventEvidence,
     Scans,
     find_scans,
+    without_ends,
     word_scans,
     word_undecided_scan,
 )
@@ -160,14 +161,15 @@ def _settle_scans(
             shown[name] = item.scan
             streams[name] = replace(free[name], scan=item.scan)
     with stages.timed("solve"):
-        scans = find_scans(evidence, max_offset_s=max_offset_s)
+        recorded = {item.source: item for item in without_ends(list(evidence.values()))}
+        scans = find_scans(recorded, max_offset_s=max_offset_s)
     lost = [name for name in free if name in scans.apart or name not in evidence]
     others = [
         edges for name in lost for edges in find_flashes_by_scan(free[name], OTHER_SCANS, stages)
     ]
     if others:
         with stages.timed("solve"):
-            scans = find_scans(evidence, others, max_offset_s=max_offset_s)
+            scans = find_scans(recorded, others, max_offset_s=max_offset_s)
     for name, scan in scans.found.items():
         streams[name] = stream = replace(free[name], scan=scan)
         evidence.pop(name, None)

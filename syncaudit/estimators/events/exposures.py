@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -83,7 +84,9 @@ def settle_exposures(
     ]
     seen = [(item, own) for item in evidence if (own := _lights(item))]
     certain = [own[0] for item, own in seen if len(own) == 1 and not _may_outlast(item)]
-    tried = certain or sorted((light for _, own in seen for light in own), key=_length_s)
+    tried = certain or sorted(
+        (light for _, own in seen for light in own), key=attrgetter("length_s")
+    )
     votes = [sum(any(one.is_like(light) for one in own) for _, own in seen) for light in tried]
     best = [light for light, n in zip(tried, votes, strict=True) if n == max(votes)]
     is_known = bool(certain) or (bool(best) and all(best[0].is_like(light) for light in best))
@@ -118,10 +121,6 @@ def states_nothing(item: EventEvidence) -> bool:
 def _may_outlast(item: EventEvidence) -> bool:
     """Return whether a light may be longer than the exposure, which is not stated."""
     return isinstance(item, FlashEdges) and _shows_ramps(item) and item.exposure_s is None
-
-
-def _length_s(light: _Light) -> float:
-    return light.length_s
 
 
 def _lights(item: EventEvidence) -> list[_Light]:

@@ -19,7 +19,6 @@ import numpy as np
 from syncaudit.estimators.events.exposures import settle_exposures
 from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
-from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.matching import match_events
 from syncaudit.model import FlashEdges
 from syncaudit.model.scan import OPPOSITE_SCANS, Scan
@@ -140,11 +139,10 @@ def _options(
     evidence: Mapping[str, EventEvidence], others: Sequence[FlashEdges], max_offset_s: float
 ) -> _Options:
     """Return the events of each source by direction of reading; the assumed one first."""
-    recorded = without_ends(list(evidence.values()))
-    settled = limit_light(settle_exposures(recorded))
+    settled = limit_light(settle_exposures(list(evidence.values())))
     light = find_light_length(settled, max_offset_s=max_offset_s)
     # What is read in a wrong direction must not determine what others show.
-    settled += [limit_light(settle_exposures([*recorded, each]))[-1] for each in others]
+    settled += [limit_light(settle_exposures([*evidence.values(), each]))[-1] for each in others]
     free = {item.source for item in others}
     options: dict[str, dict[Scan | None, Instants]] = {item.source: {} for item in settled}
     for item in settled:
