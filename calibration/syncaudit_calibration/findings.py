@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events import EventEvidence, is_by_camera
 from syncaudit.formatting import word_count, word_duration, word_measure
 from syncaudit.model import FlashEdges
 from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.clipping import word_clipping
-from syncaudit_calibration.seed import Seed, is_camera
+from syncaudit_calibration.seed import Seed
 
 # Typical timestamp jitter is tens of microseconds; above this a warning is given.
 MAX_JITTER_S = 2e-4
@@ -62,7 +62,7 @@ def _frames(n: int | None) -> str:
 
 def _open_length(items: Mapping[str, EventEvidence], half_light_std_s: float) -> list[str]:
     """Say what to state where the length of the light limits what is known of logs of onsets."""
-    logs = sorted(name for name, item in items.items() if not is_camera(item))
+    logs = sorted(name for name, item in items.items() if not is_by_camera(item))
     open_to = sorted(
         name
         for name, item in items.items()

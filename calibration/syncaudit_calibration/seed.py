@@ -18,11 +18,12 @@ from syncaudit.estimators.events import (
     Instants,
     band_height_px,
     instants_of,
+    is_by_camera,
     period_of,
     shortened,
 )
 from syncaudit.formatting import word_duration
-from syncaudit.model import FlashEdges, Quantity
+from syncaudit.model import FlashEdges
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
@@ -101,7 +102,7 @@ def find_seed(
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}
     vague: dict[str, Instants] = {}
-    cameras = {item.source for item in evidence if is_camera(item)}
+    cameras = {item.source for item in evidence if is_by_camera(item)}
     for item in sorted(evidence, key=lambda item: item.source):
         wide = instants_of(item, with_intervals=True)
         sharp = instants_of(item)
@@ -165,11 +166,6 @@ def find_seed(
         refused=refused,
         length_s=length_s,
     )
-
-
-def is_camera(item: EventEvidence) -> bool:
-    """Return whether a source is a camera that shows flashes."""
-    return isinstance(item, FlashEdges) or getattr(item, "quantity", None) is Quantity.FLASH
 
 
 def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str | None:

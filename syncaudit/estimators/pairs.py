@@ -11,6 +11,7 @@ import numpy as np
 from syncaudit.estimators import knocks, sound, speech
 from syncaudit.estimators.events.exposures import allow_for_light, allow_for_rise, settle_exposures
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
+from syncaudit.estimators.events.instants import is_by_camera
 from syncaudit.estimators.events.light_length import find_light_length, limit_light
 from syncaudit.estimators.events.log_edges import without_ends
 from syncaudit.estimators.events.scans import READ_UP, find_scans, word_undecided_scan
@@ -29,7 +30,6 @@ from syncaudit.model import (
     BandEnergies,
     ClipEvidence,
     FlashEdges,
-    FlashIntervals,
     PairMeasurement,
     Quantity,
     RotationIncrements,
@@ -197,7 +197,7 @@ def measure_light(evidence: ClipEvidence, _known: _Known, max_offset_s: float) -
     Which cameras see the same pulses depends on their phases, so all pairs are tried. Only a tree
     of them is kept, because more pairs would count each camera's noise twice.
     """
-    if not any(_is_by_camera(found) for found in evidence.flashes.values()):
+    if not any(is_by_camera(found) for found in evidence.flashes.values()):
         return []
     recorded = without_ends([*evidence.triggers.values(), *evidence.flashes.values()])
     found = {item.source: item for item in recorded}
@@ -245,10 +245,6 @@ def _marked(pair: PairMeasurement, read_up: Collection[str]) -> PairMeasurement:
 
 
 LIGHT = Estimator(name="light", methods=(METHOD,), measure=measure_light)
-
-
-def _is_by_camera(found: FlashEdges | FlashIntervals) -> bool:
-    return isinstance(found, FlashEdges) or found.quantity is Quantity.FLASH
 
 
 def measure_cameras(

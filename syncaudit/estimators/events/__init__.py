@@ -21,6 +21,7 @@ from syncaudit.estimators.events.instants import (
     EventEvidence,
     Instants,
     instants_of,
+    is_by_camera,
     sensed_beside,
 )
 from syncaudit.estimators.events.light_length import find_light_length, limit_light, shortened
@@ -52,6 +53,7 @@ __all__ = [
     "find_light_length",
     "find_scans",
     "instants_of",
+    "is_by_camera",
     "limit_light",
     "match_events",
     "measure_flashes",

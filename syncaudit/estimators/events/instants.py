@@ -198,6 +198,11 @@ class Instants:
         return float(np.median(self.half_s + 2.0 * std_s))
 
 
+def is_by_camera(item: EventEvidence) -> bool:
+    """Return whether events are lights that a camera shows."""
+    return isinstance(item, FlashEdges) or item.quantity is Quantity.FLASH
+
+
 def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Instants:
     """Return the events of one source as instants in order of time.
 
