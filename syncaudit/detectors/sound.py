@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
+from syncaudit.detectors.attack import attack_lateness
 from syncaudit.dsp.robust import spread
 from syncaudit.dsp.sound import rise_above_past, sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
@@ -67,8 +68,9 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     waveform, ``AIC(k) = k log var(x[:k]) + (n - k) log var(x[k:])`` (Maeda, "A method for
     reading and checking phase times in autoprocessing system of seismic wave data", Zisin 38,
     1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k, which
-    is large for slow onsets (speech, tyres). The time is that of the start of a sound, not of its
-    peak. None if there is no sound to examine, an empty train if there are no clicks.
+    is large for slow onsets (speech, tyres). What all clicks rise before (`attack_lateness`) is
+    taken off, so that the time is that of the start of a sound; the rest of that is the systematic
+    error. None if there is no sound to examine, an empty train if there are no clicks.
     """
     loudness = find_loudness(stream)
     if loudness is None:
@@ -85,12 +87,14 @@ def find_clicks(stream: AudioStream) -> EventTrain | None:
     picks = [_pick(stream, k * hop) for k in np.flatnonzero(is_peak).tolist()]
     kept = sorted(pick for pick in picks if pick[0] >= 0.0)
     table = np.array(kept, dtype=np.float64).reshape(-1, 2)
+    late, late_std = attack_lateness(stream, table[:, 0], PICK_BEFORE_S)
     return EventTrain(
         source=stream.name,
         quantity=Quantity.CLICK,
         epoch_ns=clock.epoch_ns,
-        times_s=clock.seconds(table[:, 0]),
+        times_s=clock.seconds(table[:, 0] - late),
         std_s=table[:, 1] * clock.period_s,
+        systematic_std_s=late_std * clock.period_s,
     )
 
 

@@ -27,8 +27,9 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     A pulse began between the last message with the old count and the first with the new one, both
     by their stamps; the receive delay of a bus is part of its clock offset. A counter that jumps by
     more than one counts several pulses in the interval; one that falls has wrapped after 256 or
-    65536, whichever is the first range that holds all its counts. None if there is no channel of
-    the role ``strobe`` or it never changes.
+    65536, whichever is the first range that holds all its counts. A signal that changes between two
+    values is the level of a light instead, which goes on where it rises. None if there is no
+    channel of the role ``strobe`` or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
@@ -41,7 +42,9 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     changed = np.flatnonzero((jumps != 0) & (np.diff(times_s) >= 0.0))
     if not changed.size:
         return None
-    wrap = next((n for n in WRAPS if int(counts.max()) < n), None)
+    is_level = changed.size > 1 and np.unique(counts).size == 2
+    wrap = None if is_level else next((n for n in WRAPS if int(counts.max()) < n), None)
+    jumps = np.sign(jumps) if is_level else jumps
     jumps = jumps[changed] if wrap is None else jumps[changed] % wrap
     # Without a known wrap, a falling counter was reset: the number of pulses is unknown.
     forward = jumps > 0

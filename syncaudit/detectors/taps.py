@@ -12,13 +12,13 @@ from syncaudit.model.arrays import Floats
 # Share of its largest swing at which a knock is noticed, and how many earlier samples are used:
 # filters of a tenth of the sampling rate take about eight to rise that far.
 LEVEL = 0.3
-N_BEFORE = 12
+N_BEFORE = 16
 # A jump through a filter of order m, or a ringing that starts from rest, rises with the power m
 # (or m + 1) of time; towards 30 % an exponential flattens below the first power.
-POWERS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+POWERS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 # Samples from onset to level; half-normal prior because nearly all sensors filter at an eighth of
 # the sampling rate or above.
-LENGTHS = np.concatenate([[0.0], np.geomspace(0.05, 8.0, 40)])
+LENGTHS = np.concatenate([[0.0], np.geomspace(0.05, 12.0, 44)])
 USUAL_LENGTH = 2.0
 # Position between two samples at which the level was reached.
 PHASES = (np.arange(24) + 0.5) / 24
@@ -27,11 +27,10 @@ PHASES = (np.arange(24) + 0.5) / 24
 SHAPE_SHARE, SHAPE_FLOOR, FREEDOM = 0.3, 0.003, 3.0
 # Misfit of power laws to the rises of real filters, in samples and relative to the length: common
 # to all knocks.
-MISFIT, MISFIT_SHARE = 0.05, 0.1
+MISFIT, MISFIT_SHARE = 0.05, 0.15
 # More knocks do not determine the rise any better.
 MAX_KNOCKS = 64
 MIN_WEIGHT = 1e-3
-
 
 # Knocks closer than this are one knock that rings.
 APART_S = 0.08
@@ -107,15 +106,16 @@ def _notice(values: Floats, peak: int, back: int) -> tuple[int, Floats, float] |
     if len(rest) < MIN_AT_REST or start < N_BEFORE:
         return None
     level = rest.mean(axis=0)
-    swings = values[start : peak + 3] - level
-    largest = int(np.argmax(np.linalg.norm(swings, axis=1)))
-    direction = swings[largest] / float(swings[largest] @ swings[largest])
-    course = swings @ direction
-    first = int(np.argmax(np.abs(course[: largest + 1]) >= LEVEL))
-    at = start + first
-    before = (values[at - N_BEFORE : at][::-1] - level) @ direction
-    noise = float(np.std((rest - level) @ direction, ddof=1)) * (1.0 + 1.0 / len(rest)) ** 0.5
-    return at, before * np.sign(course[first]), noise
+    power = np.sum((values[start : peak + 3] - level) ** 2, axis=1)
+    quiet = np.sum((rest - level) ** 2, axis=1)
+    usual = float(quiet.sum()) / (len(rest) - 1)
+    largest = int(np.argmax(power))
+    at = start + int(np.argmax(power[: largest + 1] >= LEVEL**2 * power[largest]))
+    before = np.sum((values[at - N_BEFORE : at][::-1] - level) ** 2, axis=1) - usual
+    top = float(power[largest])
+    # the mean square of k axes scatters by its mean times sqrt(2 / k)
+    noise = (usual * (2.0 / values.shape[1]) ** 0.5 / top) ** 0.5
+    return at, np.sign(before) * np.sqrt(np.abs(before) / top), noise
 
 
 def _date_rises(before: Floats, noise: Floats) -> tuple[Floats, Floats, float]:

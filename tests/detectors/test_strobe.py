@@ -44,6 +44,14 @@ def test_counters_wrap(counts, expected):
     assert find_strobe(bus(counts)).count.tolist() == expected
 
 
+@pytest.mark.parametrize("on", [1, 100])
+def test_level_of_a_light_counts_where_it_rises(on):
+    found = find_strobe(bus([0, on, on, 0, 0, on, 0]))
+    assert found.count.tolist() == [1, 1]
+    zero_s = (EPOCH_NS - found.epoch_ns) * 1e-9
+    assert np.max(np.abs(found.stop_s - zero_s - [0.01, 0.05])) < 1e-12
+
+
 def test_counter_without_known_wrap_that_is_set_back_gives_nothing_there():
     assert find_strobe(bus([100000, 100001, 7, 8])).count.tolist() == [1, 1]
 

@@ -169,3 +169,31 @@ def test_a_ring_of_60_hz_at_200_hz_is_within_what_is_claimed(sampling):
         )
         z.append(error / claimed)
     assert np.max(np.abs(z)) < 2.6
+
+
+def test_bodies_that_are_pushed_softly_are_dated_where_the_push_starts():
+    z = []
+    for seed in range(12):
+        rng = np.random.default_rng([9, seed])
+        rate_hz = rng.choice([100.0, 200.0, 400.0, 1000.0])
+        taps_s = np.cumsum(rng.uniform(0.5, 1.1, 24))
+        fine_s = np.arange(round((taps_s[-1] + 1.0) * FINE_HZ)) / FINE_HZ
+        age_s = np.arange(round(0.3 * FINE_HZ))[:, None] / FINE_HZ
+        modes_hz, sides = rng.uniform(15.0, 150.0, 3), rng.normal(size=(3, 3))
+        ring = (np.exp(-age_s / 0.03) * np.sin(2.0 * np.pi * modes_hz * age_s)) @ sides
+        push = np.sin(np.linspace(0.0, np.pi, round(rng.uniform(0.001, 0.005) * FINE_HZ)))
+        knock = np.stack([np.convolve(side, push)[: age_s.size] for side in ring.T], axis=1)
+        force = np.zeros((fine_s.size, 3))
+        for tap_s in taps_s:
+            start = int(np.ceil(tap_s * FINE_HZ))
+            force[start : start + age_s.size] += 25.0 * knock / np.abs(knock).max()
+        low_pass = butter(2, rng.uniform(0.2, 0.4) * rate_hz, fs=FINE_HZ, output="sos")
+        times_s = np.arange(1.0 + rng.uniform(), fine_s[-1] * rate_hz) / rate_hz
+        values = _at(times_s, fine_s, sosfilt(low_pass, force, axis=0))
+        values += rng.normal((0.0, 0.0, 9.81), 0.05, values.shape)
+        found = find_taps(accelerometer(times_s, values))
+        late_s = found.times_s - taps_s[np.argmin(np.abs(taps_s[:, None] - found.times_s), axis=0)]
+        claimed_s = np.hypot(found.systematic_std_s, np.median(found.std_s) / 24**0.5)
+        z.append(np.median(late_s) / claimed_s)
+    assert np.mean(np.abs(z) < 1.96) >= 10 / 12
+    assert np.max(np.abs(z)) < 3.0

@@ -38,6 +38,8 @@ MIN_RISE = 4.0
 MIN_EVENTS = 5
 # Part of the rise (in nepers) at which a knock has begun: rattle makes its peak late.
 ONSET_SHARE = 0.5
+# Hammers, fingers and kerbs push for one to five milliseconds; a body swings furthest even later.
+PUSH_S = 0.001
 # A filter before the sampling and a case that starts to ring make a knock appear late, by zero to
 # half a sample. This is the mean, used as the spread too.
 LATE_SAMPLES = 0.15
@@ -47,13 +49,14 @@ LOOK_BACK_S = 0.04
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Onsets:
-    """Onsets of one signal."""
+    """Onsets of one signal; `systematic_std_s` is the error that all have in common."""
 
     times_s: Floats
     weights: Floats
     start_s: float
     stop_s: float
     interval_s: float
+    systematic_std_s: float
 
     def moved(self, by_s: float) -> Onsets:
         """Return the same onsets on a time axis that begins `by_s` earlier."""
@@ -282,14 +285,17 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     found = times[_onsets(rise, is_peak, size // 2 + 1)]
     # The square root keeps a single crash from dominating.
     weights = np.sqrt((rise[is_peak] - centre) / scatter)
+    systematic_s = 0.0 if is_sound else float(np.hypot(PUSH_S, LATE_SAMPLES * interval))
     if is_sound and clicks is not None and clicks.times_s.size:
         found = _sharpened(found, clicks, activity.epoch_ns)
+        systematic_s = clicks.systematic_std_s
     return Onsets(
         times_s=found,
         weights=weights,
         start_s=float(times[0]),
         stop_s=float(times[-1]),
         interval_s=interval,
+        systematic_std_s=systematic_s,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,6 @@ from scipy.ndimage import gaussian_filter1d
 from syncaudit.dsp.nearest import nearest
 from syncaudit.dsp.robust import jackknife_std, spread, student_widening
 from syncaudit.estimators.knocks.envelopes import (
-    LATE_SAMPLES,
     LOBE_S,
     MIN_EVENTS,
     N_BLOCKS,
@@ -54,8 +54,9 @@ def estimate_knocks(
     Its error is the greater of the scatter of the knocks and of a jackknife over ten blocks of
     time (Efron, Stein, "The jackknife estimate of variance", 1981,
     doi:10.1214/aos/1176345462; knocks that come in groups are not independent), with Student's t,
-    plus a systematic part: half a millisecond, and 0.15 of the accelerometer's interval, by which
-    filters typically make knocks late, and which is subtracted. The offset contains the travel time
+    plus a systematic part: half a millisecond for the path of the sound, the error of the clicks,
+    a millisecond for which knocks push, and 0.15 of the accelerometer's interval, by which filters
+    typically make knocks late, and which is subtracted. The offset contains the travel time
     of the sound through air, 2.9 ms per metre, which makes the sound late.
 
     Where there are too few clear onsets (a car on a bad road thuds and rumbles rather than knocks),
@@ -162,7 +163,7 @@ def _matched(
     # An onset of the accelerometer may lie anywhere in its interval, however small the scatter.
     interval = max(a.interval_s, b.interval_s)
     random = max(random, interval / (12.0 * n) ** 0.5)
-    systematic = float(np.hypot(SOUND_PATH_S, LATE_SAMPLES * interval))
+    systematic = math.hypot(SOUND_PATH_S, a.systematic_std_s, b.systematic_std_s)
     share = n / max(1.0, float(min(_inside(a, b, level), _inside(b, a, -level))))
     figures |= {"scatter_s": scatter, "random_std_s": random, "share": share}
     reason = None
