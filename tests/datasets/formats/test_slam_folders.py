@@ -78,6 +78,14 @@ def test_a_damaged_imu_of_euroc_is_told(euroc, tmp_path, content, pattern):
         read(clip, "imu0")
 
 
+def test_a_table_of_euroc_without_a_header_is_told(euroc, tmp_path):
+    table = euroc / "MH_00/mav0/cam0/data.csv"
+    table.write_text(table.read_text().partition("\n")[2])
+    clip = import_clips(euroc, tmp_path, "euroc")[0][0]
+    with pytest.raises(StreamReadError, match=r"has no column '#timestamp \[ns\]'"):
+        read(clip, "cam0")
+
+
 @pytest.mark.parametrize("lens", ["intrinsics: [1, x]\n", "distortion_model: omni\n"])
 def test_a_lens_that_euroc_does_not_state_stays_unknown(euroc, tmp_path, lens):
     (euroc / "MH_00/mav0/cam0/sensor.yaml").write_text(lens)
