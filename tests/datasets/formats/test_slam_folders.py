@@ -151,6 +151,21 @@ def test_damaged_stamps_of_kitti_are_told(kitti, tmp_path):
             read(clips[0], name)
 
 
+def test_lost_samples_of_kitti_leave_the_times_of_the_others(kitti, tmp_path):
+    """The line of a lost sample is blank, as for the lidar in drive 9 of 2011_09_26."""
+    drive = kitti / "2011_09_26_drive_0000_sync"
+    for name, suffix in (("image_02", "png"), ("oxts", "txt")):
+        table = drive / name / "timestamps.txt"
+        lines = table.read_text().splitlines()
+        table.write_text("\n".join([*lines[:3], "", *lines[4:], ""]))
+        (drive / f"{name}/data/{3:010d}.{suffix}").unlink()
+    clip = import_clips(kitti, tmp_path, "kitti")[0][0]
+    for name in ("image_02", "oxts"):
+        stream = read(clip, name)
+        assert stream.time_ns.tolist() == [*stamps()[:3], *stamps()[4:]]
+        assert stream.findings == ()
+
+
 def test_damaged_samples_of_kitti_are_told_and_left_out(kitti, tmp_path):
     data = kitti / "2011_09_26_drive_0000_sync/oxts/data"
     (data / "0000000003.txt").write_text("1 2 3\n")
