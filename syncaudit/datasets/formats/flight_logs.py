@@ -61,7 +61,7 @@ class UlogFormat(LogFileFormat):
             for at, axis in enumerate("xyz")
         }
         combined = [topic for topic in content.data_list if topic.name == _COMBINED]
-        imu = _topic_columns(combined[0].data, names) if combined else {}
+        imu = _averaged_columns(combined[0].data, names) if combined else {}
         n_least = _LEAST_SHARE * _n_rows(imu)
         thinned = [name for name, table in tables.items() if 0 < _n_rows(table) < n_least]
         if thinned:
@@ -92,6 +92,19 @@ def _topic_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
         "receive_ns": published,
         **columns,
     }
+
+
+def _averaged_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
+    """Return the table of ``sensor_combined``: averages, dated in the middle of their period.
+
+    PX4 dates them at its end. The period is in us, in logs of older versions in float seconds.
+    """
+    columns = _topic_columns(data, names)
+    period = data.get("gyro_integral_dt")
+    if columns and period is not None:
+        unit_ns = 1e9 if period.dtype.kind == "f" else _US
+        columns["timestamp_ns"] -= np.rint(period * unit_ns / 2).astype(np.int64)
+    return columns
 
 
 def _findings(log: Any) -> list[str]:

@@ -22,6 +22,7 @@ from testkit.moving_body import TILTED, shaking
 
 LATE_S = 0.0123
 LEVEL = np.eye(3)
+COMBINED = ("gyro_rad", "accelerometer_m_s2")
 
 
 def read(clip, name):
@@ -86,6 +87,16 @@ def test_what_px4_flies_by_is_taken_where_nothing_raw_was_logged_at_its_rate(is_
     assert stream.time_ns.tolist() == (1000 * stamps).tolist()
     assert [channel.name for channel in stream.channels] == ["gyro", "accel"]
     assert stream.arrivals is None
+
+
+@pytest.mark.parametrize("period", [np.full(50, 4000), np.full(50, 0.004)])
+def test_averages_of_px4_are_dated_in_the_middle_of_their_period(period, tmp_path):
+    """In us, or in seconds as older versions wrote it."""
+    stamps, rates = shaken(50, 200.0)
+    axes = {f"{name}[{k}]": rates[:, k] for k in range(3) for name in COMBINED}
+    combined = {"timestamp": stamps, "gyro_integral_dt": period, **axes}
+    clip = ulog_clip(tmp_path, ulog_of({("sensor_combined", 0): combined}))
+    assert read(clip, "imu").time_ns.tolist() == (1000 * stamps - 2_000_000).tolist()
 
 
 def test_dropouts_of_px4_are_told(tmp_path):
