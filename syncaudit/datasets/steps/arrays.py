@@ -76,7 +76,7 @@ def role_of(name: str, array: StepArray) -> tuple[Role, str]:
     if last in _STAMPS and shape[1:] in ((), (1,)) and kind in "fiu":
         return Role.STAMPS, ""
     if "timestamp" in words:
-        return Role.NONE, "times of single arrays are not used"
+        return Role.NONE, "a time, but not an array called 'timestamp'"
     if kind in "OSV" or (array.dtype == np.uint8 and len(shape) == 2):
         return _role_of_encoded(array)
     if len(shape) > 2:
