@@ -37,6 +37,8 @@ _NOMINAL_HZ = 10.0
 _MOST_S = 2**63 / 1e9
 # Coarser timestamps are no times of steps: float32 holds unix seconds in steps of 128 s.
 _COARSE_S = 0.002
+# No robot is recorded more slowly: such times are milliseconds or finer.
+_LONGEST_STEP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -159,6 +161,8 @@ def _stamps(
             why = "not every item is a number of seconds"
         elif np.spacing(largest) > _COARSE_S:
             why = f"{values.dtype} holds them in steps of {np.spacing(largest):g} s"
+        elif (step_s := np.ptp(values) / max(1, len(values) - 1)) > _LONGEST_STEP_S:
+            why = f"as seconds its items would be {step_s:.3g} s apart"
         else:
             job.note(f"timestamps are {name}, taken as seconds")
             time_ns = np.rint(values.ravel().astype(np.float64) * 1e9).astype(np.int64)

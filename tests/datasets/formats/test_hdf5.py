@@ -90,6 +90,7 @@ def test_stated_times_are_taken(shape, tmp_path):
     [
         (np.array([0.0, 0.02, np.nan, 0.06, 0.08, 0.1]), "not every item is a number of seconds"),
         (1.76e12 + 20.0 * np.arange(N_STEPS), "not every item is a number of seconds"),
+        (20.0 * np.arange(N_STEPS), "as seconds its items would be 20 s apart"),
         (np.float32(1.76e9 + 0.02 * np.arange(N_STEPS)), "float32 holds them in steps of 128 s"),
     ],
 )
