@@ -204,6 +204,7 @@ def _collect(
     time_ns: list[int] = []
     ids: list[int] = []
     payloads: list[bytes] = []
+    buses: list[str] = []
     n_total = 0
     seen: set[int] = set()
     findings: tuple[Finding, ...] = ()
@@ -221,6 +222,7 @@ def _collect(
                 time_ns.append(stamp)
                 ids.append(key)
                 payloads.append(bytes(message.data))
+                buses.append(f"channel {message.channel}")
     except errors as error:
         if not n_total:
             raise _not_a(uri, Path(uri).suffix.lstrip(".").upper(), error) from error
@@ -233,7 +235,9 @@ def _collect(
                 value=float(n_total),
             ),
         )
-    return frames_of(time_ns, ids, payloads, n_total=n_total, ids_seen=seen, findings=findings)
+    return frames_of(
+        *(time_ns, ids, payloads, buses), n_total=n_total, ids_seen=seen, findings=findings
+    )
 
 
 def _not_a(uri: str, form: str, error: Exception) -> StreamReadError:

@@ -50,8 +50,9 @@ def read_camera(
     suffix = suffix_of(uri)
     if suffix in _TABLES and spec.pictures is None:
         alone = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
+        doubts = () if spec.timestamps is None else (_no_images(uri, spec.timestamps),)
         return CameraStream(
-            **stream_fields(name, spec, uri, alone.time_ns, alone.findings),
+            **stream_fields(name, spec, uri, alone.time_ns, alone.findings + doubts),
             files=FrameFiles(paths=()),
             stamp_at=spec.stamp_at,
             line_delay_s=spec.line_delay_s,
@@ -123,6 +124,15 @@ def read_camera(
         scan=spec.scan,
         focal_px=_focal_px(spec, frames.width_px),
         distortion=spec.distortion,
+    )
+
+
+def _no_images(uri: str, timestamps: str) -> Finding:
+    return warned(
+        ReasonCode.MANIFEST,
+        f"{uri} is a table, so this camera has no images: only the timestamps in {timestamps} are "
+        "audited. Name its video or images as 'uri'; if the table holds images, name their column "
+        "as 'pictures'.",
     )
 
 

@@ -121,6 +121,8 @@ def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path
         return frames.time_ns, [], findings
     if not len(frames.time_ns):
         raise _foreign(uri, dbc_uri, wanted, frames)
+    frames, several = frames.of_one_bus_each()
+    findings += [_on_several_buses(uri, key, names) for key, names in several.items()]
     channels: list[Channel] = []
     is_used = np.zeros(len(frames.time_ns), dtype=np.bool_)
     short: dict[str, int] = {}
@@ -157,6 +159,15 @@ def _foreign(
         code="manifest",
         path=uri,
         hint="The DBC belongs to another bus or vehicle: name the right one.",
+    )
+
+
+def _on_several_buses(uri: str, key: int, names: list[str]) -> Finding:
+    return Finding.warning(
+        ReasonCode.MANIFEST,
+        None,
+        f"{uri}: frames {_words(key)} were received on {', '.join(names)}; only those on "
+        f"{names[0]} are read. If that is not the bus of the DBC, log that bus alone.",
     )
 
 

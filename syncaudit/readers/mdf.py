@@ -44,19 +44,19 @@ def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> 
             )
         start_ns = _start_ns(mdf)
         parts += [_group_frames(mdf, group, start_ns) for group in groups]
-        width = max(payload.shape[1] for _, _, payload, _ in parts)
+        width = max(payload.shape[1] for _, _, payload, *_ in parts)
         parts = [
-            (time_ns, ids, np.pad(payload, ((0, 0), (0, width - payload.shape[1]))), lengths)
-            for time_ns, ids, payload, lengths in parts
+            (time_ns, ids, np.pad(payload, ((0, 0), (0, width - payload.shape[1]))), *others)
+            for time_ns, ids, payload, *others in parts
         ]
-        time_ns, ids, payload, lengths = (
+        time_ns, ids, payload, lengths, buses = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         if len(parts) > 1 and all(bool(np.all(np.diff(part[0]) >= 0)) for part in parts):
             # Groups are stored one after the other and are each in order: merge them.
             order = np.argsort(time_ns, kind="stable")
-            time_ns, ids, payload, lengths = (
-                column[order] for column in (time_ns, ids, payload, lengths)
+            time_ns, ids, payload, lengths, buses = (
+                column[order] for column in (time_ns, ids, payload, lengths, buses)
             )
         keep = np.isin(ids, sorted(wanted))
         return BusFrames(
@@ -64,6 +64,8 @@ def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> 
             ids=ids[keep],
             payload=payload[keep],
             lengths=lengths[keep],
+            buses=buses[keep],
+            bus_names=tuple(f"channel {bus}" for bus in range(int(buses.max(initial=0)) + 1)),
             n_total=len(ids),
             ids_seen=frozenset(np.unique(ids).tolist()),
         )
@@ -83,11 +85,13 @@ def _group_frames(mdf: Any, group: int, start_ns: int) -> tuple[NDArray[Any], ..
     payload = np.atleast_2d(column("DataBytes").samples.astype(np.uint8))
     length_field = "DataLength" if f"{_FRAME}.DataLength" in fields else "DLC"
     lengths = np.minimum(column(length_field).samples.astype(np.int64), payload.shape[1])
+    is_bus_known = f"{_FRAME}.BusChannel" in fields
     columns = (
         _stamps(ids.timestamps, start_ns),
         numbers + np.where(is_extended, EXTENDED, 0),
         payload.reshape(len(numbers), -1),
         lengths,
+        column("BusChannel").samples.astype(np.uint8) if is_bus_known else numbers * 0,
     )
     if len({len(one) for one in columns}) > 1:
         raise ValueError("the columns of its frames differ in length")

@@ -11,7 +11,7 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
-from syncaudit.model import CameraSpec, CameraStream, Distortion
+from syncaudit.model import CameraSpec, CameraStream, Distortion, Severity
 from syncaudit.readers import read_source
 from testkit.late_tracks import write_late
 from testkit.places import real_recording
@@ -155,6 +155,17 @@ def test_file_whose_name_looks_like_a_glob_is_a_file(
     sample = samples["camera a.mp4"]
     sample = replace(sample, file="a[1].mp4", spec=replace(sample.spec, uri="a[1].mp4"))
     assert camera(sample.put(tmp_path), tmp_path).n_frames_container == 10
+
+
+def test_table_beside_timestamps_is_reported_as_a_camera_without_images(tmp_path: Path) -> None:
+    stamp_file(tmp_path, 4)
+    (tmp_path / "images.csv").write_text("image\na.png\n")
+    stream = camera(CameraSpec(uri="images.csv", timestamps="s.csv"), tmp_path)
+    assert (stream.time_ns.size, stream.files.paths) == (4, ())
+    (finding,) = stream.findings
+    assert "images.csv is a table, so this camera has no images" in finding.message
+    assert finding.severity is Severity.WARNING
+    assert camera(CameraSpec(uri="s.csv"), tmp_path).findings == ()
 
 
 def test_stamp_table_without_rows_is_empty(samples: Mapping[str, Any], tmp_path: Path) -> None:

@@ -46,6 +46,22 @@ def test_candump_stamps_keep_every_nanosecond(
     assert read_source("can", spec, str(folder)).time_ns.tolist() == [stamp]
 
 
+def test_identifier_on_two_buses_is_read_on_the_one_with_most_frames(bus: Bus) -> None:
+    log = (
+        "(1.000000) can1 024#0000A00F00000000\n"
+        "(1.000000) can0 024#0000E80300000000\n"
+        "(1.100000) can1 024#0000A00F00000000\n"
+        "(1.200000) can1 024#0000D00700000000\n"
+    )
+    stream = bus(log)
+    assert stream.time_ns.tolist() == [1000000000, 1100000000, 1200000000]
+    assert stream.channels[0].values.tolist() == [[40.0], [40.0], [20.0]]
+    (finding,) = stream.findings
+    assert "frames 0x024 were received on can1, can0; only those on can1 are read" in (
+        finding.message
+    )
+
+
 def test_each_role_has_the_stamps_of_its_own_message(bus: Bus) -> None:
     log = (
         "(1.000000) can0 024#0000E80300000000\n"

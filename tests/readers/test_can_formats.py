@@ -120,7 +120,7 @@ def test_decoding_equals_cantools(
         ' [0|0] "" A\n'
     )
     signal = find_signals(str(path), {"speed": "S"})["speed"]
-    frames = frames_of([1], [5], [data], n_total=1, ids_seen=[5])
+    frames = frames_of([1], [5], [data], ["can0"], n_total=1, ids_seen=[5])
     expected = cantools.database.load_file(path).decode_message(5, data)["S"]
     assert decode(frames, signal)[1].tolist() == [expected]
 
@@ -140,7 +140,8 @@ def test_multiplexed_and_float_signals_equal_cantools(
     database = cantools.database.load_string(text)
     key = 0x18FEF1D5 + EXTENDED
     found = find_signals(str(path), {"speed": "Real", "brake": "Whole"})
-    frames = frames_of(range(len(rows)), [key] * len(rows), rows, n_total=len(rows), ids_seen=[key])
+    n = len(rows)
+    frames = frames_of(range(n), [key] * n, rows, ["can0"] * n, n_total=n, ids_seen=[key])
     for role, name in (("speed", "Real"), ("brake", "Whole")):
         expected = {}
         for row, data in enumerate(rows):

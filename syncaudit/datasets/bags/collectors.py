@@ -200,6 +200,8 @@ class CameraCollector:
             found = self._read(data)
             if not -(2**63) <= found.stamp_ns < 2**63:
                 raise LayoutError(f"its stamp is {found.stamp_ns} ns")
+            if not len(found.data):
+                raise LayoutError("it holds no image")
         except (ValueError, LookupError) as error:
             self._damage.note(error)
             return

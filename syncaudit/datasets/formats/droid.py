@@ -15,9 +15,11 @@ from syncaudit.datasets.source import Source
 from syncaudit.datasets.steps.arrays import READ_ERRORS
 from syncaudit.datasets.steps.episode import broken_clip
 from syncaudit.datasets.steps.hdf5_file import child_of, open_hdf5, require_h5py
-from syncaudit.errors import ManifestError, one_line
+from syncaudit.decode.container import list_frames
+from syncaudit.errors import ManifestError, StreamReadError, one_line
 from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
 from syncaudit.model.arrays import Ints
+from syncaudit.readers.uris import local_path
 
 if TYPE_CHECKING:
     import h5py
@@ -28,6 +30,9 @@ _TIMES = "observation/timestamp"
 _STATE = ("joint_positions", "joint_velocities", "cartesian_position", "gripper_position")
 _ACTION = ("joint_position", "cartesian_position", "gripper_position")
 _NS_PER_MS = 1_000_000
+# DROID's converter from SVO (svo2mp4.py) stops one frame before the end (droid, issue 54), and its
+# own readers pair rows and frames from the start.
+_ONE_SHORT = "its video holds one frame less than there are steps; the last is taken as missing"
 
 
 class DroidFormat(NestedFormat):
@@ -75,9 +80,15 @@ def _sources(
             continue
         captured = _milliseconds(file, f"{_TIMES}/cameras/{serial}_estimated_capture")
         received = _milliseconds(file, f"{_TIMES}/cameras/{serial}_read_end")
+        findings = []
+        if _n_frames(source, uri) == captured.size - 1:
+            captured, received = captured[:-1], received[:-1]
+            findings.append(f"length_mismatch: {_ONE_SHORT}")
         columns = {"timestamp_ns": captured, "receive_ns": received}
         table = job.sidecars.write_table(f"{clip_id}/cam_{serial}.parquet", columns)
-        sources[f"cam_{serial}"] = CameraSpec(uri=uri, timestamps=table, arrivals=table)
+        sources[f"cam_{serial}"] = CameraSpec(
+            uri=uri, timestamps=table, arrivals=table, findings=findings
+        )
         job.note(f"{_VIDEOS}/SERIAL.mp4 -> camera, stamps SERIAL_estimated_capture")
     for name in source.files("*.svo*", f"{prefix}recordings/SVO"):
         if name.rpartition("/")[2].partition(".")[0] not in videos:
@@ -102,6 +113,14 @@ def _sources(
         is_command=True,
     )
     return sources
+
+
+def _n_frames(source: Source, name: str) -> int | None:
+    """Return the number of frames of a local video; None if unknown."""
+    path = local_path(source.uri_of(name))
+    with suppress(StreamReadError):  # the audit reports the fault
+        return None if path is None else list_frames(str(path)).n_frames
+    return None
 
 
 def _vectors(

@@ -54,8 +54,9 @@ class EurocFormat(NestedFormat):
 
 
 def _stamps(source: Source, table: str) -> str:
-    """Return the timestamp column, which comes first."""
-    return next(iter(columns_of(source, table)), "#timestamp [ns]")
+    """Return the timestamp column, which comes first; a number means that the header is missing."""
+    first = next(iter(columns_of(source, table)), "0")
+    return "#timestamp [ns]" if first.isdigit() else first
 
 
 def _camera(source: Source, place: str) -> CameraSpec:

@@ -15,8 +15,10 @@ from syncaudit.formatting import word_count
 _US = 1000
 # PX4: topics of raw samples, with the triple they hold.
 _TOPICS = {"sensor_gyro": "gyro", "sensor_accel": "accel"}
-# The sensor selected by the estimator, used if the raw ones were not logged.
+# The sensor selected by the estimator, used if the raw ones were not logged, or far more rarely:
+# PX4 logs them at 1 Hz by default, and at 10 Hz to compare them (logged_topics.cpp).
 _COMBINED = "sensor_combined"
+_LEAST_SHARE = 0.25
 _COMBINED_TRIPLES = {"gyro": "gyro_rad[{}]", "accel": "accelerometer_m_s2[{}]"}
 # ArduPilot: message and sensor number; raw samples, and the filtered ones for flight control.
 _KIND = re.compile(r"^(GYR|ACC|IMU)(\d?)$")
@@ -29,7 +31,7 @@ _COLUMNS["imu"] = _COLUMNS["gyro"] | _COLUMNS["accel"]
 
 
 class UlogFormat(LogFileFormat):
-    """Gyroscopes and accelerometers (``sensor_gyro``, ``sensor_accel``), else ``sensor_combined``.
+    """Gyroscopes and accelerometers (``sensor_gyro``, ``sensor_accel``), or ``sensor_combined``.
 
     A sample is timestamped by ``timestamp_sample`` if the log has it; ``timestamp`` is then its
     publish time.
@@ -47,22 +49,33 @@ class UlogFormat(LogFileFormat):
         with path.open("rb") as file:
             return ULog(file, message_name_filter_list=[*_TOPICS, _COMBINED])
 
-    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:  # noqa: ARG002  # one signature
+    def _sources_of(self, content: Any, log: Log) -> tuple[dict[str, Logged], list[str]]:
         tables: dict[str, Columns] = {}
         for topic in content.data_list:
             if (triple := _TOPICS.get(topic.name)) is not None:
                 names = {f"{triple}_{axis}": axis for axis in "xyz"}
                 tables[f"{triple}_{topic.multi_id}"] = _topic_columns(topic.data, names)
-        if not any(tables.values()):
-            names = {
-                f"{triple}_{axis}": pattern.format(at)
-                for triple, pattern in _COMBINED_TRIPLES.items()
-                for at, axis in enumerate("xyz")
-            }
-            combined = [topic for topic in content.data_list if topic.name == _COMBINED]
-            tables = {"imu": _topic_columns(combined[0].data, names)} if combined else {}
-        logged = {name: Logged(columns=table) for name, table in tables.items() if table}
-        return logged, _findings(content)
+        names = {
+            f"{triple}_{axis}": pattern.format(at)
+            for triple, pattern in _COMBINED_TRIPLES.items()
+            for at, axis in enumerate("xyz")
+        }
+        combined = [topic for topic in content.data_list if topic.name == _COMBINED]
+        imu = _averaged_columns(combined[0].data, names) if combined else {}
+        n_least = _LEAST_SHARE * _n_rows(imu)
+        thinned = [name for name, table in tables.items() if 0 < _n_rows(table) < n_least]
+        if thinned:
+            log.note(
+                f"ignored {', '.join(thinned)}: logged far more rarely than sensor_combined. For "
+                "their full rate name sensor_gyro and sensor_accel in logger_topics.txt"
+            )
+        raw = {name: table for name, table in tables.items() if _n_rows(table) > n_least}
+        logged = {name: Logged(columns=table) for name, table in (raw or {"imu": imu}).items()}
+        return {name: each for name, each in logged.items() if each.columns}, _findings(content)
+
+
+def _n_rows(table: Columns) -> int:
+    return len(table.get("timestamp_ns", ()))
 
 
 def _topic_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
@@ -79,6 +92,19 @@ def _topic_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
         "receive_ns": published,
         **columns,
     }
+
+
+def _averaged_columns(data: dict[str, Any], names: dict[str, str]) -> Columns:
+    """Return the table of ``sensor_combined``: averages, dated in the middle of their period.
+
+    PX4 dates them at its end. The period is in us, in logs of older versions in float seconds.
+    """
+    columns = _topic_columns(data, names)
+    period = data.get("gyro_integral_dt")
+    if columns and period is not None:
+        unit_ns = 1e9 if period.dtype.kind == "f" else _US
+        columns["timestamp_ns"] -= np.rint(period * unit_ns / 2).astype(np.int64)
+    return columns
 
 
 def _findings(log: Any) -> list[str]:

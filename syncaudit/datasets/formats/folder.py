@@ -40,6 +40,8 @@ _COLUMNS = {
     "accel.csv": ("accel_x", "accel_y", "accel_z", _STAMPS),
     "_timestamps.csv": (_STAMPS,),
 }
+# Both write Android's SENSOR_TIMESTAMP: when the exposure of the first row began.
+_OF_ANDROID = "start_of_frame"
 _LONGEST_LINE = 1000
 _PROBED = 20
 _MOVED = ("uri", "timestamps", "dbc")
@@ -56,6 +58,7 @@ def _adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> No
     stamps = _FRAME_STAMPS.get(str(row.get("timestamps", "")).rpartition("/")[2])
     if stamps is not None:
         row.setdefault("stamps", stamps)
+        row.setdefault("stamp_at", _OF_ANDROID)
     for key in ("uri", "timestamps"):
         name = str(row.get(key, ""))
         columns = next((names for end, names in _COLUMNS.items() if name.endswith(end)), None)
@@ -67,6 +70,8 @@ def _adapt_tables(row: dict[str, Any], source: Source, sidecars: Sidecars) -> No
             continue
         if _is_row(text[:_LONGEST_LINE].split("\n")[0], columns):
             row[key] = sidecars.write_text(name, f"{','.join(columns)}\n{text}")
+            if key == "timestamps":
+                row.setdefault("stamp_at", _OF_ANDROID)
 
 
 def _is_row(line: str, columns: Sequence[str]) -> bool:

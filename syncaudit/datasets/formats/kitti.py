@@ -22,6 +22,7 @@ _CALIBRATION = "calib_cam_to_cam.txt"
 _N_OXTS = 30
 _SPEED = 8
 _TRIPLES = {"gyro": 17, "accel": 11}
+_LOST = np.iinfo(np.int64).min  # what NumPy makes of a date that is blank
 
 
 class KittiFormat(NestedFormat):
@@ -59,13 +60,14 @@ class KittiFormat(NestedFormat):
 
 
 def _stamps(source: Source, place: str) -> Ints:
-    """Convert ``timestamps.txt``, dates in one time zone, to nanoseconds since 1970."""
+    """Convert ``timestamps.txt``, dates in one time zone, to nanoseconds since 1970.
+
+    A blank line, where a sample was lost, becomes `_LOST`.
+    """
     name = f"{place}/{_STAMPS}"
-    lines = source.read(name).decode("ascii", "replace").split("\n")
+    lines = source.read(name).decode("ascii", "replace").rstrip().split("\n")
     stamps = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
         try:
             stamps.append(np.datetime64(line.strip(), "ns").astype(np.int64))
         except ValueError as error:
@@ -83,7 +85,8 @@ def _camera(
     """Return a camera; all four have a global shutter and were triggered by the lidar."""
     name = place.rpartition("/")[2]
     try:
-        table = {"timestamp_ns": _stamps(source, place)}
+        stamps = _stamps(source, place)
+        table = {"timestamp_ns": stamps[stamps != _LOST]}
         timestamps = job.sidecars.write_table(f"{clip_id}/{name}.parquet", table)
     except ManifestError as error:
         job.note(str(error))
@@ -127,7 +130,7 @@ def _navigation(source: Source, place: str, clip_id: str, job: Import) -> dict[s
         try:
             row = [float(cell) for cell in source.read(name).split()]
             number = int(name.rpartition("/")[2].partition(".")[0])
-            if len(row) != _N_OXTS or number >= stamps.size:
+            if len(row) != _N_OXTS or number >= stamps.size or stamps[number] == _LOST:
                 raise ValueError(f"{len(row)} numbers of sample {number}")
         except (ManifestError, ValueError) as error:
             faults.append(f"corrupt: {name}: expected {_N_OXTS} numbers ({one_line(error)})")

@@ -73,8 +73,10 @@ def role_of(name: str, array: StepArray) -> tuple[Role, str]:
         return Role.NONE, "depth: distances show no light"
     if "point" in words and "cloud" in words:
         return Role.NONE, "a point cloud has no texture to follow"
-    if last in _STAMPS and len(shape) == 1 and kind in "fiu":
+    if last in _STAMPS and shape[1:] in ((), (1,)) and kind in "fiu":
         return Role.STAMPS, ""
+    if "timestamp" in words:
+        return Role.NONE, "a time, but not an array called 'timestamp'"
     if kind in "OSV" or (array.dtype == np.uint8 and len(shape) == 2):
         return _role_of_encoded(array)
     if len(shape) > 2:

@@ -25,7 +25,7 @@ from syncaudit.datasets.steps.arrays import (
 from syncaudit.errors import UsageError, nearest_name, one_line
 from syncaudit.formatting import word_count
 from syncaudit.limits import ARRAY_BYTES
-from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec, is_usable
+from syncaudit.model import CameraSpec, Clip, EventsSpec, SourceSpec, StateSpec
 from syncaudit.model.arrays import Ints
 from syncaudit.model.clip import StampKind
 
@@ -33,6 +33,12 @@ from syncaudit.model.clip import StampKind
 _MOST_STEPS = 10_000_000
 # Nominal rate of rows whose rate is not stated: their stamp_kind is ``index``.
 _NOMINAL_HZ = 10.0
+# As nanoseconds, later times exceed int64: unix milliseconds, for one.
+_MOST_S = 2**63 / 1e9
+# Coarser timestamps are no times of steps: float32 holds unix seconds in steps of 128 s.
+_COARSE_S = 0.002
+# No robot is recorded more slowly: such times are milliseconds or finer.
+_LONGEST_STEP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,10 +156,18 @@ def _stamps(
 ) -> Stamps:
     """Return the timestamps in the episode, else timestamps made from its rate."""
     for name, values in stated.items():
-        if values.dtype.kind == "f" and is_usable(values[:, None]).all():
+        largest = np.abs(values).max()
+        if values.dtype.kind != "f" or not largest < _MOST_S:  # or NaN
+            why = "not every item is a number of seconds"
+        elif np.spacing(largest) > _COARSE_S:
+            why = f"{values.dtype} holds them in steps of {np.spacing(largest):g} s"
+        elif (step_s := np.ptp(values) / max(1, len(values) - 1)) > _LONGEST_STEP_S:
+            why = f"as seconds its items would be {step_s:.3g} s apart"
+        else:
             job.note(f"timestamps are {name}, taken as seconds")
-            return Stamps(time_ns=np.rint(values * 1e9).astype(np.int64), kind="receive")
-        findings.append(f"manifest: {name} is not used: not every item is a number of seconds")
+            time_ns = np.rint(values.ravel().astype(np.float64) * 1e9).astype(np.int64)
+            return Stamps(time_ns=time_ns, kind="receive")
+        findings.append(f"manifest: {name} is not used: {why}")
     return counted(episode.rows[1] - episode.rows[0], episode.rate_hz, job)
 
 

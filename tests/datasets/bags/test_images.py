@@ -173,6 +173,16 @@ def test_images_that_cannot_be_kept_leave_a_finding_and_the_stamps(tmp_path):
     assert "encoding '32FC1' are not known" in findings[0].message
 
 
+def test_an_empty_image_is_left_out_with_its_timestamp(tmp_path):
+    messages = Messages(is_ros1=False)
+    made = [messages.compressed(t, b"" if k == 4 else jpeg(9)) for k, t in enumerate(TIMES)]
+    stream, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
+    assert stream.time_ns.tolist() == TIMES[:4] + TIMES[5:]
+    assert stream.n_frames_container == N - 1
+    (finding,) = findings
+    assert "1 message of /cam/image_raw cannot be read, left out" in finding.message
+
+
 def test_a_topic_that_changes_its_codec_keeps_what_came_before(tmp_path):
     messages = Messages(is_ros1=False)
     png = bytes(cv2.imencode(".png", scene(1))[1])

@@ -6,12 +6,14 @@ import h5py
 import numpy as np
 import pytest
 
-from syncaudit.model import SignalStream, Verdict
+from syncaudit.model import Severity, SignalStream, Verdict
 from syncaudit.pipeline import audit
 from syncaudit.readers import read_source
 from testkit.data_sets.droid_data import SERIAL, STEPS_MS, write_droid
 from testkit.data_sets.hdf5_data import N_STEPS, vectors
 from testkit.data_sets.importing import import_clips
+from testkit.data_sets.stills import frame
+from testkit.videos import grey_frame, write_video
 
 CAMERA = f"cam_{SERIAL}"
 
@@ -43,6 +45,22 @@ def test_every_stream_has_its_own_times(root, tmp_path):
     assert {channel.name for channel in state.channels} == {"joint_positions", "gripper_position"}
     np.testing.assert_array_equal(action.channels[0].values, vectors(1, 7))
     assert any("both eyes" in text for text in notes)
+
+
+@pytest.mark.parametrize(("n_lacking", "codes"), [(1, []), (2, ["length_mismatch"])])
+def test_video_without_its_last_frame_keeps_the_times_of_the_others(
+    n_lacking, codes, root, tmp_path
+):
+    (path,) = root.rglob(f"{SERIAL}.mp4")
+    write_video(path, [grey_frame(frame(k)[..., 0]) for k in range(N_STEPS - n_lacking)], rate=15)
+    [clip], _ = import_clips(root, tmp_path, "droid")
+    camera = read_source(CAMERA, clip.sources[CAMERA], clip.base_uri)
+    defects = [str(each.code) for each in camera.findings if each.severity is Severity.DEFECT]
+    assert defects == codes
+    assert camera.time_ns[:4].tolist() == ((STEPS_MS[:4] - 41) * 10**6).tolist()
+    assert any("the last is taken as missing" in each.message for each in camera.findings) is (
+        n_lacking == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from testkit.moving_body import TILTED, shaking
 
 LATE_S = 0.0123
 LEVEL = np.eye(3)
+COMBINED = ("gyro_rad", "accelerometer_m_s2")
 
 
 def read(clip, name):
@@ -70,17 +71,32 @@ def test_samples_of_px4_are_dated_when_they_were_taken(tmp_path):
     np.testing.assert_allclose(stream.channel("gyro").values, rates, atol=1e-6)
 
 
-def test_what_px4_flies_by_is_taken_where_nothing_raw_was_logged(tmp_path):
-    stamps, rates = shaken(50, 200.0)
+@pytest.mark.parametrize("is_thinned", [False, True])
+def test_what_px4_flies_by_is_taken_where_nothing_raw_was_logged_at_its_rate(is_thinned, tmp_path):
+    """PX4 logs raw samples at 1 Hz unless told otherwise."""
+    stamps, rates = shaken(500, 200.0)
     names = [f"gyro_rad[{k}]" for k in range(3)]
     names += [f"accelerometer_m_s2[{k}]" for k in range(3)]
     combined = {"timestamp": stamps, **dict(zip(names, [*rates.T, *rates.T], strict=True))}
     fields = {name.replace("[0]", "").replace("[1]", "").replace("[2]", "") for name in names}
     assert fields == {"gyro_rad", "accelerometer_m_s2"}
-    content = ulog_of({("sensor_combined", 0): combined})
-    stream = read(ulog_clip(tmp_path, content), "imu")
+    raw = {("sensor_gyro", 0): gyro_topic(stamps[::200], rates[::200])} if is_thinned else {}
+    clip = ulog_clip(tmp_path, ulog_of(raw | {("sensor_combined", 0): combined}))
+    assert {*clip.sources} == {"imu"}
+    stream = read(clip, "imu")
+    assert stream.time_ns.tolist() == (1000 * stamps).tolist()
     assert [channel.name for channel in stream.channels] == ["gyro", "accel"]
     assert stream.arrivals is None
+
+
+@pytest.mark.parametrize("period", [np.full(50, 4000), np.full(50, 0.004)])
+def test_averages_of_px4_are_dated_in_the_middle_of_their_period(period, tmp_path):
+    """In us, or in seconds as older versions wrote it."""
+    stamps, rates = shaken(50, 200.0)
+    axes = {f"{name}[{k}]": rates[:, k] for k in range(3) for name in COMBINED}
+    combined = {"timestamp": stamps, "gyro_integral_dt": period, **axes}
+    clip = ulog_clip(tmp_path, ulog_of({("sensor_combined", 0): combined}))
+    assert read(clip, "imu").time_ns.tolist() == (1000 * stamps - 2_000_000).tolist()
 
 
 def test_dropouts_of_px4_are_told(tmp_path):

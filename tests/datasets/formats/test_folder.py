@@ -212,6 +212,7 @@ def test_files_of_phones_and_loggers_are_known(tmp_path, phone):
     for name, spec in clip.sources.items():
         if spec.kind == "camera":
             assert FrameStamps.read(spec, clip.base_uri).time_ns.tolist() == [5, 6]
+            assert spec.stamp_at == "start_of_frame"
             continue
         stream = read_source(name, spec, clip.base_uri)
         seen |= {channel.name for channel in stream.channels}

@@ -70,25 +70,37 @@ def test_robomimic_and_libero_keep_their_simulator_s_rate(camera, tmp_path):
     assert f"ignored next_obs/{camera}: the simulator's own state, or obs a step later" in notes
 
 
-def test_stated_times_are_taken(tmp_path):
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_stated_times_are_taken(shape, tmp_path):
     root = write_aloha(tmp_path / "data", 1)
     times_s = 1.76e9 + np.cumsum([0, 0.02, 0.021, 0.019, 0.02, 0.05])
     with h5py.File(root / "episode_0.hdf5", "a") as file:
-        file["observations/timestamp"] = times_s
+        file["observations/timestamp"] = times_s.reshape(shape)
+        file["timestamps/qpos"] = times_s + 0.01
     [clip], _ = import_clips(root, tmp_path, "hdf5")
     assert {spec.stamp_kind for spec in clip.sources.values()} == {"receive"}
     state = read_source("state", clip.sources["state"], clip.base_uri)
     # Unix seconds in float64 have steps of 0.24 us.
     np.testing.assert_allclose(np.diff(state.time_ns) * 1e-9, np.diff(times_s), rtol=0, atol=5e-7)
+    assert {channel.name for channel in state.channels} == {"effort", "qpos", "qvel"}
 
 
-def test_times_that_are_none_are_not_used(tmp_path):
+@pytest.mark.parametrize(
+    ("times", "why"),
+    [
+        (np.array([0.0, 0.02, np.nan, 0.06, 0.08, 0.1]), "not every item is a number of seconds"),
+        (1.76e12 + 20.0 * np.arange(N_STEPS), "not every item is a number of seconds"),
+        (20.0 * np.arange(N_STEPS), "as seconds its items would be 20 s apart"),
+        (np.float32(1.76e9 + 0.02 * np.arange(N_STEPS)), "float32 holds them in steps of 128 s"),
+    ],
+)
+def test_times_that_are_none_are_not_used(times, why, tmp_path):
     root = write_aloha(tmp_path / "data", 1)
     with h5py.File(root / "episode_0.hdf5", "a") as file:
-        file["timestamp"] = np.array([0.0, 0.02, np.nan, 0.06, 0.08, 0.1])
+        file["timestamp"] = times
     verdict, told = verdict_of(root, tmp_path)
     assert verdict is Verdict.UNVERIFIED
-    assert "timestamp is not used: not every item is a number of seconds" in told
+    assert f"timestamp is not used: {why}" in told
 
 
 def verdict_of(root, tmp_path):

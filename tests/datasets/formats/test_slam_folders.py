@@ -78,6 +78,14 @@ def test_a_damaged_imu_of_euroc_is_told(euroc, tmp_path, content, pattern):
         read(clip, "imu0")
 
 
+def test_a_table_of_euroc_without_a_header_is_told(euroc, tmp_path):
+    table = euroc / "MH_00/mav0/cam0/data.csv"
+    table.write_text(table.read_text().partition("\n")[2])
+    clip = import_clips(euroc, tmp_path, "euroc")[0][0]
+    with pytest.raises(StreamReadError, match=r"has no column '#timestamp \[ns\]'"):
+        read(clip, "cam0")
+
+
 @pytest.mark.parametrize("lens", ["intrinsics: [1, x]\n", "distortion_model: omni\n"])
 def test_a_lens_that_euroc_does_not_state_stays_unknown(euroc, tmp_path, lens):
     (euroc / "MH_00/mav0/cam0/sensor.yaml").write_text(lens)
@@ -141,6 +149,21 @@ def test_damaged_stamps_of_kitti_are_told(kitti, tmp_path):
     for name in ("image_02", "oxts"):
         with pytest.raises(StreamReadError, match=r"timestamps\.txt"):
             read(clips[0], name)
+
+
+def test_lost_samples_of_kitti_leave_the_times_of_the_others(kitti, tmp_path):
+    """The line of a lost sample is blank, as for the lidar in drive 9 of 2011_09_26."""
+    drive = kitti / "2011_09_26_drive_0000_sync"
+    for name, suffix in (("image_02", "png"), ("oxts", "txt")):
+        table = drive / name / "timestamps.txt"
+        lines = table.read_text().splitlines()
+        table.write_text("\n".join([*lines[:3], "", *lines[4:], ""]))
+        (drive / f"{name}/data/{3:010d}.{suffix}").unlink()
+    clip = import_clips(kitti, tmp_path, "kitti")[0][0]
+    for name in ("image_02", "oxts"):
+        stream = read(clip, name)
+        assert stream.time_ns.tolist() == [*stamps()[:3], *stamps()[4:]]
+        assert stream.findings == ()
 
 
 def test_damaged_samples_of_kitti_are_told_and_left_out(kitti, tmp_path):
