@@ -22,9 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.box_posterior import refine_boxes
 from syncaudit_calibration.boxes import bend_boxes
 from syncaudit_calibration.normal_equations import (
@@ -38,9 +38,6 @@ from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.student import widened
 from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter, is_confirmed
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 N_ROBUST = 8
 N_FINAL = 24
 MAX_Z = 5.0
@@ -52,6 +49,8 @@ class Adjustment:
 
     Parameters
     ----------
+    observations : Observations
+        The equations.
     x : ndarray, shape (p,)
         Unknowns (corrections to the assumed values).
     covariance : ndarray, shape (p, p)
@@ -68,6 +67,7 @@ class Adjustment:
         Factor on the stated errors of each source's detections.
     """
 
+    observations: Observations
     x: Floats
     covariance: Floats
     flash_s: Floats
@@ -76,6 +76,13 @@ class Adjustment:
     is_used: Bools
     jitter_s: Floats
     scale: Floats
+
+    def value_of(self, column: int | None) -> tuple[float, float]:
+        """Return the value of an unknown and its standard error; zeros without a column."""
+        if column is None:
+            return 0.0, 0.0
+        value = self.observations.unknowns[column].assumed + float(self.x[column])
+        return value, float(np.sqrt(self.covariance[column, column]))
 
 
 def adjust(observations: Observations) -> Adjustment:
@@ -145,6 +152,7 @@ def adjust(observations: Observations) -> Adjustment:
     residuals = residuals_of(observations, solution)
     outside = np.sign(residuals) * np.maximum(np.abs(residuals) - observations.half_s, 0.0)
     return Adjustment(
+        observations=observations,
         x=solution.x,
         covariance=solution.covariance,
         flash_s=solution.flash_s,
@@ -156,16 +164,12 @@ def adjust(observations: Observations) -> Adjustment:
     )
 
 
-def noise_of(observations: Observations, adjustment: Adjustment, which: Bools) -> Noise:
+def noise_of(adjustment: Adjustment, which: Bools) -> Noise:
     """Return the covariance of some of the points, as estimated by a solution.
 
-    Parameters
-    ----------
-    observations, adjustment
-        Equations and solution.
-    which : ndarray of bool, shape (n,)
-        Points to include, outliers or not; no intervals.
+    `which`, shape (n,): points to include, outliers or not; no intervals.
     """
+    observations = adjustment.observations
     scatter = Scatter(jitter_s=np.nan_to_num(adjustment.jitter_s, nan=0.0), scale=adjustment.scale)
     std = _std(observations, adjustment.x)
     nothing = np.zeros(std.size)
@@ -234,17 +238,4 @@ def _inliers(
     sign = np.where(was_used & (observations.half_s == 0.0), -1.0, 1.0)
     expected = np.sqrt(np.maximum(std**2 + sign * spread, 0.01 * std**2))
     off = np.maximum(np.abs(residuals) - observations.half_s, 0.0)
-    inside: Bools = off <= MAX_Z * np.minimum(expected, std + np.sqrt(spread))
-    return inside
-
-
-def value_of(
-    observations: Observations, adjustment: Adjustment, column: int | None
-) -> tuple[float, float]:
-    """Return the value of an unknown and its standard error; zeros without a column."""
-    if column is None:
-        return 0.0, 0.0
-    return (
-        observations.unknowns[column].assumed + float(adjustment.x[column]),
-        float(np.sqrt(adjustment.covariance[column, column])),
-    )
+    return off <= MAX_Z * np.minimum(expected, std + np.sqrt(spread))

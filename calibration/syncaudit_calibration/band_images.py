@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import iter_luma
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, FlashEdges
+from syncaudit.model.arrays import Floats
 
 N_IMAGES = 3
 # Neighbouring frames on either side to compare with, as in the detector.
@@ -35,7 +36,7 @@ class BandImage:
 
     index: int
     luma: NDArray[np.uint8]
-    gain: NDArray[np.float64]
+    gain: Floats
     edges: list[tuple[float, float, float]]
 
 

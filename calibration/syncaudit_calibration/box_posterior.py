@@ -20,17 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import log_ndtr, ndtr
 
+from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 CLOCK, LATENCIES = ("offset", "drift"), ("half_light", "length")
 # With at least this many dated flashes bounding it, a clock does not need flashes that are seen
@@ -174,8 +170,7 @@ def _by_latencies(
     ]
     shared = gaussian.covariance[np.ix_(columns, others)]
     own = gaussian.covariance[np.ix_(others, others)]
-    found: Floats = shared @ np.linalg.pinv(own) @ shared.T
-    return found
+    return shared @ np.linalg.pinv(own) @ shared.T
 
 
 def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> Bools:
@@ -215,8 +210,7 @@ def _with_points(
 
     def with_points(theta: Floats) -> Floats:
         off = theta - centre
-        logs: Floats = density(theta) - 0.5 * np.einsum("ni,ij,nj->n", off, precision, off)
-        return logs
+        return np.asarray(density(theta) - 0.5 * np.einsum("ni,ij,nj->n", off, precision, off))
 
     return with_points
 
@@ -238,8 +232,7 @@ def _bounds(observations: Observations, solution: Solution, use: Bools, dates: _
 def _log_inside(a: Floats, b: Floats) -> Floats:
     """Return ``log(Phi(b) - Phi(a))`` for a < b, not below `MIN_LOG`."""
     inside = np.where(a + b > 0.0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
-    logs: Floats = np.log(np.maximum(inside, np.exp(MIN_LOG)))
-    return logs
+    return np.log(np.maximum(inside, np.exp(MIN_LOG)))
 
 
 def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
@@ -260,8 +253,7 @@ def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
         first_high = np.minimum.reduceat(high + moved, first, axis=1)
         by_date = _log_inside(last_low / spread, np.maximum(first_high, last_low) / spread)
         by_overlap = np.maximum(log_ndtr((first_high - last_low) / both), MIN_LOG)
-        logs: Floats = np.where(is_dated, by_date, by_overlap).sum(axis=1)
-        return logs
+        return np.asarray(np.where(is_dated, by_date, by_overlap).sum(axis=1))
 
     return density
 

@@ -10,11 +10,9 @@ posterior mean and errors.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
 
 # Sharpness of the ends in half widths: enough to place a clock; sharper ends need more iterations.
 END_SHARE = 0.05
@@ -26,7 +24,7 @@ def bend_boxes(
     residuals: Floats,
     mean: Floats,
     variance: Floats,
-    is_box: NDArray[np.bool_],
+    is_box: Bools,
 ) -> tuple[Floats, Floats]:
     """Return the Gaussians that approximate the boxes' penalties at the solution.
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Floats
+
 LogDensity = Callable[[Floats], Floats]
 
 N_GRID = {1: 201, 2: 41, 3: 21}

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventMatch, Instants, match_events
 from syncaudit.estimators.events.missed import count_missed, why_contradicted
-
-Bools = NDArray[np.bool_]
+from syncaudit.model.arrays import Bools
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

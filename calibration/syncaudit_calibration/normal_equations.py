@@ -20,13 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Information (1/s^2) on a flash without any observation of nonzero weight.
 NOTHING_KNOWN = 1e-6
@@ -112,8 +109,7 @@ class Solution:
         prior, ten orders of magnitude above that of a residual in which it cancels.
         """
         apart = rows - np.expand_dims(part, -1) * self.share[flash]
-        variance: Floats = part**2 * self.own_var[flash] + _squares(apart @ self.factor)
-        return variance
+        return part**2 * self.own_var[flash] + _squares(apart @ self.factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -165,15 +161,11 @@ class _Whitener:
         """Return the least-squares flash instants of whitened rows, shape (f, m)."""
         sums = np.zeros((self.total.size, white.shape[1]))
         np.add.at(sums, self.flash, (self.root * self.kept)[:, None] * white)
-        means: Floats = sums / self.total[:, None]
-        return means
+        return sums / self.total[:, None]
 
     def without_flashes(self, white: Floats) -> Floats:
         """Return whitened rows minus the part that the flash instants can explain."""
-        left: Floats = (
-            white - (self.root * self.kept)[:, None] * self.flash_means(white)[self.flash]
-        )
-        return left
+        return white - (self.root * self.kept)[:, None] * self.flash_means(white)[self.flash]
 
 
 def solve(
@@ -264,10 +256,7 @@ def reduced_products(
 
 def residuals_of(observations: Observations, solution: Solution) -> Floats:
     """Return observed minus solved times, shape (n,)."""
-    residuals: Floats = (
-        observations.u_s + solution.design @ solution.x - solution.flash_s[observations.flash]
-    )
-    return residuals
+    return observations.u_s + solution.design @ solution.x - solution.flash_s[observations.flash]
 
 
 def line_delays_s(observations: Observations, x: Floats) -> Floats:

@@ -20,7 +20,6 @@ import numpy as np
 
 from syncaudit.estimators.events.pair_fit import MAX_LINE_SHARE, MIN_LINE_SHARE
 from syncaudit_calibration.adjustment import Adjustment
-from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.unknowns import Unknown
 
 # A direction is unobserved if the flashes leave at least this fraction of the prior spread,
@@ -64,21 +63,9 @@ class Unobservable:
     vague: Mapping[str, str] = field(default_factory=dict)
 
 
-def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> Unobservable:
-    """Return the cameras whose line delay or exposure is not observable, with messages.
-
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    adjustment : Adjustment
-        Their solution.
-
-    Returns
-    -------
-    Unobservable
-        Empty if all are observable.
-    """
+def unobservable_cameras(adjustment: Adjustment) -> Unobservable:
+    """Return the cameras whose line delay or exposure is not observable, with messages."""
+    observations = adjustment.observations
     columns = [
         k
         for k, unknown in enumerate(observations.unknowns)

@@ -17,18 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import FlashEdges, FlashIntervals
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import Unknown, light_lasts, unknowns_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STD_FLOOR_S = 1e-6
 
@@ -39,6 +38,8 @@ class Observations:
 
     Parameters
     ----------
+    seed : Seed
+        Association of events with flashes.
     sources : tuple of str
         Names, which `source` indexes.
     anchor_ns : mapping of str to int
@@ -64,6 +65,7 @@ class Observations:
         Rough instants after the reference's anchor.
     """
 
+    seed: Seed
     sources: tuple[str, ...]
     anchor_ns: Mapping[str, int]
     unknowns: tuple[Unknown, ...]
@@ -106,35 +108,15 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     reference_s = float(np.round(0.5 * (seed.flash_s[0] + seed.flash_s[-1]), 9))
     unknowns = tuple(unknowns_of(items, seed))
     assumed = {(unknown.kind, unknown.source): unknown.assumed for unknown in unknowns}
-    parts = {}
+    parts: list[_Part] = []
     anchor_ns = {}
     for name in sources:
         own_s = _own(seed.maps[name], reference_s)
         anchor_ns[name] = items[name].epoch_ns + round(own_s * 1e9)
-        parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9, assumed)
-    source = np.concatenate(
-        [np.full(parts[n].u_s.size, k, dtype=np.int64) for k, n in enumerate(sources)]
-    )
+        parts.append(_part(items[name], seed, round(own_s * 1e9) * 1e-9, assumed))
+    source = np.repeat(np.arange(len(sources)), [part["u_s"].size for part in parts])
     design = np.zeros((source.size, len(unknowns)))
-    everything = {
-        field: np.concatenate([getattr(parts[n], field) for n in sources])
-        for field in (
-            "flash",
-            "frame",
-            "u_s",
-            "row_px",
-            "exposure_part",
-            "band_part",
-            "std_s",
-            "half_s",
-            "row_std_px",
-            "is_onset",
-            "is_end",
-            "stamp_s",
-            "sense",
-            "late_s",
-        )
-    }
+    everything = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     flash: Ints = everything["flash"].astype(np.int64)
     # The instant of a flash is its half-light; if the light lasts, its onset, or its end where
     # ends were not converted to onsets.
@@ -162,6 +144,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     # Onsets are converted to half-light instants by the assumed latency, or vice versa.
     half_light_s = latency * assumed["half_light", ""]
     return Observations(
+        seed=seed,
         sources=sources,
         anchor_ns=anchor_ns,
         unknowns=unknowns,
@@ -197,24 +180,10 @@ def _own(clock: Map, reference_s: float) -> float:
     return own_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
-    """Observations of one source."""
-
-    flash: Ints
-    frame: Ints
-    u_s: Floats
-    row_px: Floats
-    exposure_part: Floats
-    band_part: Floats
-    std_s: Floats
-    half_s: Floats
-    row_std_px: Floats
-    is_onset: Floats
-    stamp_s: Floats
-    is_end: Floats
-    sense: Floats
-    late_s: Floats
+_Part = dict[str, NDArray[Any]]
+"""Observations of one source by column, each of shape (n,)."""
+# Columns that are zero without edges in rows.
+_OF_EDGES = ("row_px", "row_std_px", "exposure_part", "band_part", "sense", "late_s")
 
 
 def _part(
@@ -227,30 +196,23 @@ def _part(
         return _edges(item, numbers, anchor_s, assumed)
     used = flash >= 0
     index = events.item[used]
+    nothing = np.zeros(index.size)
     if isinstance(item, FlashIntervals):
-        start, stop, std = item.start_s[index], item.stop_s[index], item.std_s[index]
+        start, stop = item.start_s[index], item.stop_s[index]
         times, half = 0.5 * (start + stop), 0.5 * (stop - start)
+        is_end = nothing if item.sense is None else 1.0 * (item.sense[index] < 0)
     else:
-        times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
-    is_end = nothing = np.zeros(index.size)
-    if isinstance(item, FlashIntervals) and item.sense is not None:
-        is_end = np.asarray(item.sense[index] < 0, dtype=np.float64)
-    return _Part(
-        flash=flash[used],
-        frame=np.arange(index.size),
-        u_s=times - is_end * assumed.get(("length", ""), 0.0) - anchor_s,
-        row_px=nothing,
-        exposure_part=nothing,
-        band_part=nothing,
-        std_s=np.hypot(std, STD_FLOOR_S),
-        half_s=half,
-        row_std_px=nothing,
-        is_onset=np.ones(index.size),
-        stamp_s=times,
-        is_end=is_end,
-        sense=nothing,
-        late_s=nothing,
-    )
+        times, half, is_end = item.times_s[index], nothing, nothing
+    return dict.fromkeys(_OF_EDGES, nothing) | {
+        "flash": flash[used],
+        "frame": np.arange(index.size),
+        "u_s": times - is_end * assumed.get(("length", ""), 0.0) - anchor_s,
+        "std_s": np.hypot(item.std_s[index], STD_FLOOR_S),
+        "half_s": half,
+        "is_onset": np.ones(index.size),
+        "is_end": is_end,
+        "stamp_s": times,
+    }
 
 
 def _edges(
@@ -288,19 +250,19 @@ def _edges(
         sense = np.where(half_s > 0.0, 0.0, item.sense[used])
     late_s = nothing if item.late_s is None else item.late_s[used]
     soft_s = np.where(half_s > 0.0, item.jitter_s, 0.0)
-    return _Part(
-        flash=flash[used],
-        frame=item.frame_index[used],
-        u_s=times - anchor_s,
-        row_px=row,
-        exposure_part=exposure_part,
-        band_part=band_part,
-        std_s=np.hypot(STD_FLOOR_S, soft_s),
-        half_s=half_s,
-        row_std_px=item.row_std_px[used],
-        is_onset=nothing + float(item.sense is not None),
-        stamp_s=item.frame_s[used],
-        is_end=is_end,
-        sense=sense,
-        late_s=late_s,
-    )
+    return {
+        "flash": flash[used],
+        "frame": item.frame_index[used],
+        "u_s": times - anchor_s,
+        "row_px": row,
+        "exposure_part": exposure_part,
+        "band_part": band_part,
+        "std_s": np.hypot(STD_FLOOR_S, soft_s),
+        "half_s": half_s,
+        "row_std_px": item.row_std_px[used],
+        "is_onset": nothing + float(item.sense is not None),
+        "is_end": is_end,
+        "stamp_s": item.frame_s[used],
+        "sense": sense,
+        "late_s": late_s,
+    }

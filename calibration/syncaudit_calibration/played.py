@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, Quantity
+from syncaudit.model.arrays import Floats
 
 # Offset between sound and light of a video: ITU-R BT.1359 accepts 90 ms early to 185 ms late, and
 # displays and speakers make use of that range (one sigma of a uniform distribution).
@@ -37,7 +37,7 @@ def is_played(item: EventEvidence) -> bool:
     )
 
 
-def _chance(times_s: NDArray[np.float64], rate_hz: float) -> float:
+def _chance(times_s: Floats, rate_hz: float) -> float:
     """Return the p-value of a common phase of the events at a rate near this one."""
     if times_s.size < 2:
         return 1.0

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import Corrections, instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
+from syncaudit.model.arrays import Floats
 from syncaudit.writing import Signature, check_target, replacing
 from syncaudit_calibration.band_images import BandImage, find_band_images
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 # Flashes drawn on one axis: more would hide the effect of the offsets.
 N_DRAWN = 10

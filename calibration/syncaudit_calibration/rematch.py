@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import (
     EventMatch,
@@ -19,11 +18,10 @@ from syncaudit.estimators.events import (
     sensed_beside,
 )
 from syncaudit.estimators.events.missed import count_missed
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
-
-Ints = NDArray[np.int64]
 
 # A source with at least this many unexplained events is matched again, and the new match is kept
 # if it explains at least this many more.
@@ -48,7 +46,7 @@ class Associated:
     """
 
     flash_of: Mapping[str, Ints]
-    flash_s: NDArray[np.float64]
+    flash_s: Floats
     closures: tuple[Closure, ...]
 
     @classmethod

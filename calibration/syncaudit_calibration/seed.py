@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.estimators.events import (
     EventEvidence,
@@ -24,6 +23,7 @@ from syncaudit.estimators.events import (
 )
 from syncaudit.formatting import word_duration
 from syncaudit.model import FlashEdges
+from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
@@ -31,9 +31,6 @@ from syncaudit_calibration.links import Links, groups_of, match_all
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Two for the offset and drift of a clock, one to check them, and one to identify an outlier.
 MIN_EVENTS = 4

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.variances import Groups
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 P_95 = 0.975
 

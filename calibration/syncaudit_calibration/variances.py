@@ -14,13 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats, Ints
 from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Minimum number of groups with at least two observations to estimate the detection errors.
 MIN_PAIRS = 5
@@ -77,7 +74,7 @@ def grouped(observations: Observations) -> Groups:
     )
 
 
-def is_confirmed(groups: Groups, flash: Ints, is_point: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def is_confirmed(groups: Groups, flash: Ints, is_point: Bools) -> Bools:
     """Return which observations are of flashes dated by points of several groups, shape (n,).
 
     With intervals only as partners, the residual of a point shows where it lies in them, not its
@@ -93,8 +90,7 @@ def is_confirmed(groups: Groups, flash: Ints, is_point: NDArray[np.bool_]) -> ND
         Observations that count.
     """
     dates = np.unique(np.stack([flash[is_point], groups.group[is_point]]), axis=1)[0]
-    found: NDArray[np.bool_] = (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
-    return found
+    return (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
 
 
 def improve_scatter(
@@ -103,7 +99,7 @@ def improve_scatter(
     solution: Solution,
     flash: Ints,
     residuals: Floats,
-    is_point: NDArray[np.bool_],
+    is_point: Bools,
     scatter: Scatter,
 ) -> Scatter:
     """Return the next iterate of jitters and factors.
@@ -154,7 +150,7 @@ def _scale(
     solution: Solution,
     flash: Ints,
     residuals: Floats,
-    is_point: NDArray[np.bool_],
+    is_point: Bools,
     scatter: Scatter,
     mean_residual: Floats,
 ) -> Floats:

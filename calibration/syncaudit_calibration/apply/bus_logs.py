@@ -6,10 +6,10 @@ import re
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CanSpec
+from syncaudit.model.arrays import Ints
 from syncaudit.model.units import si_per_unit
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.can import read_can
@@ -103,7 +103,7 @@ def _write_candump(task: Task, uri: str, suffix: str) -> Written:
     )
 
 
-def _candump(frames: BusFrames, stamps: NDArray[np.int64]) -> bytes:
+def _candump(frames: BusFrames, stamps: Ints) -> bytes:
     lines: list[str] = []
     rows = zip(stamps.tolist(), frames.ids.tolist(), frames.lengths.tolist(), strict=True)
     for row, (stamp, key, length) in enumerate(rows):

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.formatting import word_count
 from syncaudit.model import CanSpec, ClockMap, EventsSpec, ImuSpec, StateSpec
+from syncaudit.model.arrays import Bools, Ints
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import STAMPS, base_column
 from syncaudit.readers.csv_table import decode_text
@@ -147,7 +147,7 @@ def _restamp_parquet(task: Task, uri: str, data: bytes, column: str) -> _Copy:
 
 def _parquet_stamps(
     uri: str, column: str, found: pa.ChunkedArray
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.DataType]:
+) -> tuple[Ints, Bools, pa.DataType]:
     """Return the timestamps, a mask of valid ones, and the type to write them as."""
     kind = found.type
     if pa.types.is_dictionary(kind):

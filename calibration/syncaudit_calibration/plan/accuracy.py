@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.pulse_train import PulseTrain
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
-
-Floats = NDArray[np.float64]
 
 # Band edges in H.264 480p date a flash this well (design, section 3.1: 7 to 20 us).
 EDGE_STD_S = 15e-6
@@ -133,7 +131,7 @@ def _global_stds_s(
     after_s = np.where(is_sharp, 0.0, periods_s - into_s)
     blur_s = PARTIAL_SHARE_STD * exposures_s[:, 0]
 
-    def left_s(late: Floats, early: Floats, is_dated: NDArray[np.bool_], blur: float) -> float:
+    def left_s(late: Floats, early: Floats, is_dated: Bools, blur: float) -> float:
         bounds_s = late.min(axis=1) + early.min(axis=1)
         noise_s = blur / np.sqrt(np.maximum(is_dated.sum(axis=1), 1))
         return float(np.median(np.hypot(bounds_s / math.sqrt(12.0), noise_s)))

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from syncaudit.model.arrays import Floats
 
 TICK_S = 1e-6
 # Instants that agree to this are indistinguishable while clocks are still unknown.

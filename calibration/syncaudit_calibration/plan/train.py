@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
-
-Floats = NDArray[np.float64]
 
 SCREEN_RATE_HZ = 60
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.pulse_train import PulseTrain
-
-Floats = NDArray[np.float64]
 
 N_DRAWS = 400
 MAX_CELLS = 20_000_000  # of phases x cameras x pulses at once
@@ -77,15 +75,12 @@ def draw_phases(cameras: Sequence[PlannedCamera], n_draws: int, rng: np.random.G
     return rng.uniform(0.0, [camera.period_s for camera in cameras], (n_draws, len(cameras)))
 
 
-def pulses_seen(
-    cameras: Sequence[PlannedCamera], train: PulseTrain, phases_s: Floats
-) -> NDArray[np.bool_]:
+def pulses_seen(cameras: Sequence[PlannedCamera], train: PulseTrain, phases_s: Floats) -> Bools:
     """Return which pulses meet an exposure, shape (n_draws, c, n)."""
     periods_s = np.array([camera.period_s for camera in cameras])[:, None]
     visible_s = np.array([camera.visible_s(train.width_s) for camera in cameras])[:, None]
     since_s = train.starts_s + train.width_s - phases_s[:, :, None]
-    seen: NDArray[np.bool_] = np.mod(since_s, periods_s) < visible_s
-    return seen
+    return np.asarray(np.mod(since_s, periods_s) < visible_s)
 
 
 def visibility(
@@ -131,7 +126,7 @@ def visibility(
     )
 
 
-def _reachable(is_tied: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reachable(is_tied: Bools) -> Bools:
     """Return which cameras are tied through any number of others, shape (n, c, c)."""
     reach = is_tied
     for _ in range(is_tied.shape[1].bit_length()):

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from syncaudit.model.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Pairing:
         """Return the number of rows that are kept."""
         return self.stop - self.start
 
-    def samples(self, source: str) -> NDArray[np.float64]:
+    def samples(self, source: str) -> Floats:
         """Return the sample index of every row, shape (n_rows,)."""
         return np.arange(self.start, self.stop, dtype=np.float64) + self.moves[source]
 
