@@ -45,37 +45,20 @@ MAX_Z = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adjustment:
-    """The solution.
+    """The solution."""
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    x : ndarray, shape (p,)
-        Unknowns (corrections to the assumed values).
-    covariance : ndarray, shape (p, p)
-        Of the unknowns, including scatter beyond the stated errors.
-    flash_s, flash_std_s : ndarray, shape (f,)
-        Half-light instants after the reference's anchor.
-    residuals_s : ndarray, shape (n,)
-        Observed minus solved in reference time; for intervals, the distance from the box.
-    is_used : ndarray of bool, shape (n,)
-        False for outliers, which are ignored.
-    jitter_s : ndarray, shape (s,)
-        Standard deviation of each source's timestamps; NaN where only intervals are known.
-    scale : ndarray, shape (s,)
-        Factor on the stated errors of each source's detections.
-    """
-
-    observations: Observations
-    x: Floats
-    covariance: Floats
+    observations: Observations  # the equations
+    x: Floats  # shape (p,): unknowns (corrections to the assumed values)
+    covariance: Floats  # shape (p, p): of the unknowns, including scatter beyond the stated errors
+    # shape (f,): half-light instants after the reference's anchor
     flash_s: Floats
     flash_std_s: Floats
+    # shape (n,): observed minus solved in reference time; for intervals, the distance from the box
     residuals_s: Floats
-    is_used: Bools
+    is_used: Bools  # shape (n,): false for outliers, which are ignored
+    # shape (s,): standard deviation of each source's timestamps; NaN where only intervals are known
     jitter_s: Floats
-    scale: Floats
+    scale: Floats  # shape (s,): factor on the stated errors of each source's detections
 
     def value_of(self, column: int | None) -> tuple[float, float]:
         """Return the value of an unknown and its standard error; zeros without a column."""

@@ -40,46 +40,26 @@ MIN_LOG = -12.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Bounds:
-    """Intervals at the current solution.
+    """Intervals at the current solution."""
 
-    Parameters
-    ----------
-    low_s, high_s, soft_s : ndarray, shape (n,)
-        Ends, relative to the date of the flash if there is one, and their softness.
-    flash : ndarray of int, shape (n,)
-        Flash of each interval.
-    terms : ndarray, shape (n, d)
-        Derivatives by the sought unknowns.
-    """
-
+    # shape (n,): ends, relative to the date of the flash if there is one, and their softness
     low_s: Floats
     high_s: Floats
     soft_s: Floats
-    flash: Ints
-    terms: Floats
+    flash: Ints  # shape (n,): flash of each interval
+    terms: Floats  # shape (n, d): derivatives by the sought unknowns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Dates:
-    """Times of the flashes from points, as functions of the sought unknowns.
+    """Times of the flashes from points, as functions of the sought unknowns."""
 
-    Parameters
-    ----------
-    columns : list of int
-        The sought unknowns, among all unknowns.
-    is_dated : ndarray of bool, shape (f,)
-        Whether points date the flash; other flashes have the time 0.
-    time_s, variance : ndarray, shape (f,)
-        Time with the clocks of the solution, and its variance given these clocks.
-    terms : ndarray, shape (f, d)
-        Derivatives of the time by the sought unknowns.
-    """
-
-    columns: list[int]
-    is_dated: Bools
+    columns: list[int]  # the sought unknowns, among all unknowns
+    is_dated: Bools  # shape (f,): whether points date the flash; other flashes have the time 0
+    # shape (f,): time with the clocks of the solution, and its variance given these clocks
     time_s: Floats
     variance: Floats
-    terms: Floats
+    terms: Floats  # shape (f, d): derivatives of the time by the sought unknowns
 
     @classmethod
     def of(

@@ -31,21 +31,11 @@ NOTHING_KNOWN = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Noise:
-    """Covariance of the observations, group by group.
+    """Covariance of the observations, group by group."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n,)
-        Group of every observation.
-    weights : ndarray, shape (n,)
-        Inverse variance of the independent error; 0: not used.
-    common : ndarray, shape (g,)
-        Variance of the error that a group shares.
-    """
-
-    group: Ints
-    weights: Floats
-    common: Floats
+    group: Ints  # shape (n,): group of every observation
+    weights: Floats  # shape (n,): inverse variance of the independent error; 0: not used
+    common: Floats  # shape (g,): variance of the error that a group shares
 
     @property
     def total(self) -> Floats:
@@ -73,29 +63,18 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """Unknowns and flashes with their errors.
+    """Unknowns and flashes with their errors."""
 
-    Parameters
-    ----------
-    x, covariance
-        Unknowns, shapes (p,) and (p, p).
-    factor : ndarray, shape (p, p)
-        The covariance of the least-squares solution is ``factor @ factor.T``.
-    share : ndarray, shape (f, p)
-        Derivatives of the flash instants by the unknowns.
-    flash_s, own_var : ndarray, shape (f,)
-        Instants, and their variances given all unknowns.
-    design : ndarray, shape (n, p)
-        Derivatives by the unknowns at the solution.
-    """
-
+    # Unknowns, shapes (p,) and (p, p).
     x: Floats
     covariance: Floats
+    # shape (p, p): the covariance of the least-squares solution is ``factor @ factor.T``
     factor: Floats
-    share: Floats
+    share: Floats  # shape (f, p): derivatives of the flash instants by the unknowns
+    # shape (f,): instants, and their variances given all unknowns
     flash_s: Floats
     own_var: Floats
-    design: Floats
+    design: Floats  # shape (n, p): derivatives by the unknowns at the solution
 
     @property
     def flash_var(self) -> Floats:
@@ -114,28 +93,15 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Whitener:
-    """Transform rows to independent errors of unit variance, and eliminate the flashes from them.
+    """Transform rows to independent errors of unit variance, and eliminate the flashes."""
 
-    Parameters
-    ----------
-    noise : Noise
-        Covariance of the observations.
-    flash : ndarray of int, shape (n,)
-        Flash of every observation.
-    root : ndarray, shape (n,)
-        Square roots of the weights.
-    kept : ndarray, shape (n,)
-        Fraction that is kept of a value common to a group; the rest is attributed to the common
-        error.
-    total : ndarray, shape (f,)
-        Information on each flash, given all unknowns.
-    """
-
-    noise: Noise
-    flash: Ints
-    root: Floats
+    noise: Noise  # covariance of the observations
+    flash: Ints  # shape (n,): flash of every observation
+    root: Floats  # shape (n,): square roots of the weights
+    # shape (n,): fraction that is kept of a value common to a group; the rest is attributed to the
+    # common error
     kept: Floats
-    total: Floats
+    total: Floats  # shape (f,): information on each flash, given all unknowns
 
     @classmethod
     def of(cls, observations: Observations, noise: Noise) -> _Whitener:

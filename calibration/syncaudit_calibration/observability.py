@@ -49,17 +49,10 @@ _VAGUE = "{what}: offset errors allow for its whole usual range; for smaller err
 
 @dataclass(frozen=True, slots=True)
 class Unobservable:
-    """Cameras whose line delay or exposure the flashes do not determine, with messages.
+    """Cameras whose line delay or exposure the flashes do not determine, with messages."""
 
-    Parameters
-    ----------
-    refused : mapping of str to str
-        Cameras whose offset is undetermined.
-    vague : mapping of str to str
-        Cameras for which typical values are assumed; the errors of their offsets allow for it.
-    """
-
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)  # cameras whose offset is undetermined
+    # Cameras for which typical values are assumed; the errors of their offsets allow for it.
     vague: Mapping[str, str] = field(default_factory=dict)
 
 

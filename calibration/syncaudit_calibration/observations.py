@@ -34,51 +34,29 @@ STD_FLOOR_S = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observations:
-    """All observations of the bundle and the unknowns they constrain.
+    """All observations of the bundle and the unknowns they constrain."""
 
-    Parameters
-    ----------
-    seed : Seed
-        Association of events with flashes.
-    sources : tuple of str
-        Names, which `source` indexes.
-    anchor_ns : mapping of str to int
-        Own timestamp of each source from which `u_s` counts.
-    unknowns : tuple of Unknown
-        Columns of the design.
-    source, flash : ndarray of int, shape (n,)
-        Source and flash of each observation.
-    frame : ndarray of int, shape (n,)
-        Frame; observations of one source in one frame share its timestamp.
-    u_s : ndarray, shape (n,)
-        Own time of half-light after the anchor, with assumed line delay, exposure and latency; for
-        intervals, the middle.
-    design : ndarray, shape (n, p)
-        Derivatives by the unknowns, without the factor ``1 + d`` of the drift.
-    std_s, half_s : ndarray, shape (n,)
-        Random error of the time itself; half the width of an interval (0: a point).
-    row_std_px : ndarray, shape (n,)
-        Random error of the row, which the line delay converts to an error of the time.
-    stamp_s : ndarray, shape (n,)
-        Own time, on the time axis of the evidence, that decides which clock steps apply.
-    flash_s : ndarray, shape (f,)
-        Rough instants after the reference's anchor.
-    """
-
-    seed: Seed
-    sources: tuple[str, ...]
-    anchor_ns: Mapping[str, int]
-    unknowns: tuple[Unknown, ...]
+    seed: Seed  # association of events with flashes
+    sources: tuple[str, ...]  # names, which `source` indexes
+    anchor_ns: Mapping[str, int]  # own timestamp of each source from which `u_s` counts
+    unknowns: tuple[Unknown, ...]  # columns of the design
+    # shape (n,): source and flash of each observation
     source: Ints
     flash: Ints
-    frame: Ints
+    frame: Ints  # shape (n,): frame; observations of one source in one frame share its timestamp
+    # shape (n,): own time of half-light after the anchor, with assumed line delay, exposure and
+    # latency; for intervals, the middle
     u_s: Floats
+    # shape (n, p): derivatives by the unknowns, without the factor ``1 + d`` of the drift
     design: Floats
+    # shape (n,): random error of the time itself; half the width of an interval (0: a point)
     std_s: Floats
     half_s: Floats
+    # shape (n,): random error of the row, which the line delay converts to an error of the time
     row_std_px: Floats
+    # shape (n,): own time, on the time axis of the evidence, that decides which clock steps apply
     stamp_s: Floats
-    flash_s: Floats
+    flash_s: Floats  # shape (f,): rough instants after the reference's anchor
 
     def column(self, kind: str, source: str = "") -> int | None:
         """Return the column of an unknown, or None if it is not an unknown."""

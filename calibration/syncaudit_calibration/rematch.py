@@ -33,21 +33,11 @@ N_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Associated:
-    """Association of events with flashes under given maps.
+    """Association of events with flashes under given maps."""
 
-    Parameters
-    ----------
-    flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: none.
-    flash_s : ndarray, shape (f,)
-        Rough reference time of each flash.
-    closures : tuple of Closure
-        Of all matched pairs.
-    """
-
-    flash_of: Mapping[str, Ints]
-    flash_s: Floats
-    closures: tuple[Closure, ...]
+    flash_of: Mapping[str, Ints]  # flash number of every event of each source; -1: none
+    flash_s: Floats  # shape (f,): rough reference time of each flash
+    closures: tuple[Closure, ...]  # of all matched pairs
 
     @classmethod
     def by(

@@ -38,35 +38,16 @@ MIN_EVENTS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seed:
-    """Initial values of the bundle.
+    """Initial values of the bundle."""
 
-    Parameters
-    ----------
-    reference : str
-        Source whose clock is reference time.
-    maps : mapping of str to Map
-        Rough clock map of each connected source.
-    events : mapping of str to Instants
-        Events of the connected sources.
-    flash_of : mapping of str to ndarray of int
-        Flash number of every event of each source; -1: none.
-    flash_s : ndarray, shape (f,)
-        Rough reference time of each flash.
-    closures : tuple of Closure
-        Of all matched pairs beyond the tree.
-    refused : mapping of str to str
-        Sources that could not be used, and why.
-    length_s : float, optional
-        Length of all pulses, by which their ends were converted to onsets in `events`.
-    """
-
-    reference: str
-    maps: Mapping[str, Map]
-    events: Mapping[str, Instants]
-    flash_of: Mapping[str, Ints]
-    flash_s: Floats
-    closures: tuple[Closure, ...]
-    refused: Mapping[str, str]
+    reference: str  # source whose clock is reference time
+    maps: Mapping[str, Map]  # rough clock map of each connected source
+    events: Mapping[str, Instants]  # events of the connected sources
+    flash_of: Mapping[str, Ints]  # flash number of every event of each source; -1: none
+    flash_s: Floats  # shape (f,): rough reference time of each flash
+    closures: tuple[Closure, ...]  # of all matched pairs beyond the tree
+    refused: Mapping[str, str]  # sources that could not be used, and why
+    # Length of all pulses, by which their ends were converted to onsets in `events`.
     length_s: float | None = None
 
 

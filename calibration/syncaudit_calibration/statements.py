@@ -24,21 +24,11 @@ KNOWN_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradicted:
-    """A stated value that the flashes contradict.
+    """A stated value that the flashes contradict."""
 
-    Parameters
-    ----------
-    source : str
-        Camera.
-    kind : str
-        ``line_delay`` or ``exposure``.
-    words : str
-        Message with the stated and the estimated value.
-    """
-
-    source: str
-    kind: str
-    words: str
+    source: str  # camera
+    kind: str  # ``line_delay`` or ``exposure``
+    words: str  # message with the stated and the estimated value
 
 
 def find_contradicted(observations: Observations) -> list[Contradicted]:

@@ -28,38 +28,21 @@ MIN_JITTER_S = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Observations of a flash in one frame.
+    """Observations of a flash in one frame."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n,)
-        Group of every observation.
-    source : ndarray of int, shape (g,)
-        Source of every group.
-    multiplicity : ndarray, shape (g,)
-        Number of flashes in the same frame: their common error is treated as independent per
-        flash, so its variance is multiplied by this.
-    """
-
-    group: Ints
-    source: Ints
+    group: Ints  # shape (n,): group of every observation
+    source: Ints  # shape (g,): source of every group
+    # shape (g,): number of flashes in the same frame: their common error is treated as independent
+    # per flash, so its variance is multiplied by this
     multiplicity: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scatter:
-    """Errors of each source.
+    """Errors of each source."""
 
-    Parameters
-    ----------
-    jitter_s : ndarray, shape (s,)
-        Standard deviation of the timestamps.
-    scale : ndarray, shape (s,)
-        Factor on the stated errors of detections, at least 1.
-    """
-
-    jitter_s: Floats
-    scale: Floats
+    jitter_s: Floats  # shape (s,): standard deviation of the timestamps
+    scale: Floats  # shape (s,): factor on the stated errors of detections, at least 1
 
 
 def grouped(observations: Observations) -> Groups:

@@ -16,27 +16,14 @@ from syncaudit.model import ClockMap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOutcome:
-    """Outcome for one source.
+    """Outcome for one source."""
 
-    Parameters
-    ----------
-    source : str
-        Name of the source.
-    correction : ClockMap, optional
-        What was added to its timestamps; None if they are unchanged.
-    why : str, optional
-        Reason why they are unchanged.
-    is_failure : bool
-        Whether they are unchanged although a correction is known.
-    remarks : tuple of str
-        For example, defects that the correction does not fix.
-    """
-
-    source: str
+    source: str  # name of the source
+    # What was added to its timestamps; None if they are unchanged.
     correction: ClockMap | None = None
-    why: str | None = None
-    is_failure: bool = False
-    remarks: tuple[str, ...] = ()
+    why: str | None = None  # reason why they are unchanged
+    is_failure: bool = False  # whether they are unchanged although a correction is known
+    remarks: tuple[str, ...] = ()  # for example, defects that the correction does not fix
 
     def to_json(self) -> dict[str, object]:
         """Return the object of ``corrections.jsonl``."""

@@ -35,23 +35,12 @@ N_DRAWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """One-sigma errors for the pair of cameras that shares fewest flashes; the bundle is better.
+    """One-sigma errors for the pair of cameras that shares fewest flashes; the bundle is better."""
 
-    Parameters
-    ----------
-    flash_std_s : float
-        Of one flash in one camera.
-    offset_std_s : float
-        In the middle of the recording.
-    drift_std_ppm : float
-        Over the recording.
-    triggered_offset_std_s : float
-        Offset of one camera against a log of the pulses themselves (the trigger output).
-    """
-
-    flash_std_s: float
-    offset_std_s: float
-    drift_std_ppm: float
+    flash_std_s: float  # of one flash in one camera
+    offset_std_s: float  # in the middle of the recording
+    drift_std_ppm: float  # over the recording
+    # Offset of one camera against a log of the pulses themselves (the trigger output).
     triggered_offset_std_s: float
 
 

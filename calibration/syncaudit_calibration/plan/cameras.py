@@ -17,21 +17,11 @@ MAX_CAMERAS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCamera:
-    """Exposure timing of a camera.
+    """Exposure timing of a camera."""
 
-    Parameters
-    ----------
-    rate_hz : Fraction
-        Frames per second.
-    readout_s : float
-        From the exposure of the first row to that of the last; 0: global shutter.
-    exposure_s : float
-        Of each row.
-    """
-
-    rate_hz: Fraction
-    readout_s: float
-    exposure_s: float
+    rate_hz: Fraction  # frames per second
+    readout_s: float  # from the exposure of the first row to that of the last; 0: global shutter
+    exposure_s: float  # of each row
 
     def __post_init__(self) -> None:
         # Neither the exposure of a row nor the readout of a frame can exceed the frame period.

@@ -19,49 +19,26 @@ MIN_TIED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraView:
-    """Visibility of a train to one camera, over all phases of its frames.
+    """Visibility of a train to one camera, over all phases of its frames."""
 
-    Parameters
-    ----------
-    share_by_formula : float
-        ``(readout + E + w) / T_frame``.
-    share_seen, share_seen_std : float
-        Mean over the simulated phases, and the standard deviation between phases.
-    share_of_bursts : float
-        Fraction of bursts of which it sees at least one pulse.
-    share_with_both_edges : float
-        Fraction of pulses whose band lies in one image with both edges.
-    """
-
-    share_by_formula: float
+    share_by_formula: float  # ``(readout + E + w) / T_frame``
+    # Mean over the simulated phases, and the standard deviation between phases.
     share_seen: float
     share_seen_std: float
-    share_of_bursts: float
-    share_with_both_edges: float
+    share_of_bursts: float  # fraction of bursts of which it sees at least one pulse
+    share_with_both_edges: float  # fraction of pulses whose band lies in one image with both edges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Visibility:
-    """Visibility of a train to all cameras.
+    """Visibility of a train to all cameras."""
 
-    Parameters
-    ----------
-    views : tuple of CameraView
-        One per camera.
-    shared : ndarray, shape (c, c)
-        Expected number of flashes that two cameras both see.
-    shared_by_all : float
-        Expected number that all see.
-    share_of_pairs_apart : float
-        Fraction of camera pairs, over all phases, that share fewer than 8 flashes.
-    share_tied : float
-        Fraction of phases for which all cameras are tied, directly or through others.
-    """
-
-    views: tuple[CameraView, ...]
-    shared: Floats
-    shared_by_all: float
+    views: tuple[CameraView, ...]  # one per camera
+    shared: Floats  # shape (c, c): expected number of flashes that two cameras both see
+    shared_by_all: float  # expected number that all see
+    # Fraction of camera pairs, over all phases, that share fewer than 8 flashes.
     share_of_pairs_apart: float
+    # Fraction of phases for which all cameras are tied, directly or through others.
     share_tied: float
 
     @property

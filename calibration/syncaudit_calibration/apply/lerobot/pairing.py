@@ -13,21 +13,14 @@ from syncaudit.model.arrays import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """How the rows of an episode are re-paired.
+    """How the rows of an episode are re-paired."""
 
-    Attributes
-    ----------
-    start, stop : int
-        Original rows that are kept, half open: beyond them some source has no sample.
-    moves : mapping of str to float
-        Row ``j`` takes sample ``j + move`` of a source; a fraction is interpolated.
-    left_s : mapping of str to float
-        Remaining offset of the source: positive if its content is later than its row.
-    """
-
+    # Original rows that are kept, half open: beyond them some source has no sample.
     start: int
     stop: int
+    # Row ``j`` takes sample ``j + move`` of a source; a fraction is interpolated.
     moves: Mapping[str, float]
+    # Remaining offset of the source: positive if its content is later than its row.
     left_s: Mapping[str, float]
 
     @property
