@@ -71,10 +71,7 @@ class Adjustment:
 def adjust(observations: Observations) -> Adjustment:
     """Solve the bundle.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations, seeded well enough to be linear (except for drift times line delay).
+    `observations` are seeded well enough to be linear (except for drift times line delay).
     """
     n = observations.u_s.size
     n_sources = len(observations.sources)

@@ -86,16 +86,8 @@ def refine_boxes(
 ) -> Solution:
     """Refine the clocks of sources with intervals, and their errors, by the posterior of bounds.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    solution : Solution
-        Solution with intervals treated as Gaussians.
-    noise : Noise
-        Covariance used for that solution.
-    is_used : ndarray of bool, shape (n,)
-        False for outliers.
+    `solution` treats intervals as Gaussians, with the covariance `noise`; `is_used`, shape (n,), is
+    false for outliers.
     """
     is_box = observations.half_s > 0.0
     use = is_box & is_used

@@ -28,16 +28,8 @@ def bend_boxes(
 ) -> tuple[Floats, Floats]:
     """Return the Gaussians that approximate the boxes' penalties at the solution.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    residuals : ndarray, shape (n,)
-        Of the solution.
-    mean, variance : ndarray, shape (n,)
-        Current Gaussians.
-    is_box : ndarray of bool, shape (n,)
-        Which ones to replace.
+    `residuals`, shape (n,), are those of the solution, `mean` and `variance` the current Gaussians;
+    those of `is_box` are replaced.
     """
     half, soft, off = observations.half_s[is_box], observations.std_s[is_box], residuals[is_box]
     inside_var = half**2 / 3.0 + soft**2

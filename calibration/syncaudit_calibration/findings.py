@@ -26,16 +26,7 @@ def find_warnings(
 ) -> list[str]:
     """Return warnings: open loops, steps, clipping, jitter, how long the light stays on.
 
-    Parameters
-    ----------
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence by source.
-    seed : Seed
-        Seed, with the closures of loops.
-    sources : mapping of str to CalibratedSource
-        Results.
-    half_light_std_s : float
-        Error of the time from the onset of a light to its half-light instant.
+    `half_light_std_s` is the error of the time from the onset of a light to its half-light instant.
     """
     warnings = [
         f"{closure.source} and {closure.target} disagree with the path through the other "

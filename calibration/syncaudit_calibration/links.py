@@ -25,12 +25,7 @@ class Links:
 def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:
     """Match every pair of sources, and reject matches under which a camera misses flashes.
 
-    Parameters
-    ----------
-    events : mapping of str to Instants
-        Non-periodic events of each source.
-    max_offset_s : float
-        Search bound.
+    `events` are the non-periodic ones of each source.
     """
     links = Links()
     for one, other in itertools.combinations(sorted(events), 2):

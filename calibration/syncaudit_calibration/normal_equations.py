@@ -144,19 +144,9 @@ def solve(
 ) -> Solution:
     """Solve for unknowns and flashes.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    last : Solution, optional
-        Solution to linearise at.
-    mean : ndarray, shape (n,)
-        Expected value of each residual.
-    noise : Noise
-        Covariance of the observations.
-    row_errors_s : ndarray, shape (n,), optional
-        Estimated errors of the rows in seconds: derivatives are taken at the rows corrected for
-        them.
+    `last` is the solution to linearise at, `mean`, shape (n,), the expected value of each residual.
+    Derivatives are taken at the rows corrected for their estimated errors `row_errors_s`, shape
+    (n,), in seconds.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
     x, flash_s = np.zeros(prior.size), observations.flash_s
@@ -191,16 +181,8 @@ def reduced_products(
 ) -> tuple[Floats, Floats]:
     """Return the reduced equations for one more unknown at a time, all others eliminated.
 
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    noise : Noise
-        Covariance of the observations.
-    columns : ndarray, shape (n, m)
-        Derivatives by the additional unknowns.
-    residuals : ndarray, shape (n,)
-        Of the solution without them.
+    `columns`, shape (n, m), are the derivatives by the additional unknowns; `residuals`, shape
+    (n,), those of the solution without them.
 
     Returns
     -------

@@ -74,12 +74,7 @@ class Observations:
 def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
     """Set up the equations of all connected sources.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        As given to `find_seed`.
-    seed : Seed
-        Flash numbers and rough maps.
+    `evidence` is that given to `find_seed`.
     """
     items = {item.source: item for item in evidence if item.source in seed.maps}
     sources = tuple(sorted(items))

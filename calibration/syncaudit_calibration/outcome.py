@@ -43,18 +43,8 @@ def calibration_of(
 ) -> Calibration:
     """Convert a solution to a calibration.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        One per source.
-    solved : Adjustment
-        The solution.
-    refused : mapping of str to str
-        Sources that are not among them, and why.
-    latent : set of str
-        Counters that were sent at every flash with an unknown latency.
-    warnings : sequence of str
-        Earlier warnings.
+    `refused` names the sources that are not among them, and why; `latent` the counters that were
+    sent at every flash with an unknown latency. `warnings` are earlier ones.
     """
     items = {item.source: item for item in evidence}
     observations, seed = solved.observations, solved.observations.seed

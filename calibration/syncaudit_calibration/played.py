@@ -21,13 +21,7 @@ MAX_CHANCE = 1e-4
 
 
 def is_played(item: EventEvidence) -> bool:
-    """Return whether the clicks of a source align with the frames of a video.
-
-    Parameters
-    ----------
-    item : FlashEdges, FlashIntervals or EventTrain
-        Evidence of the source.
-    """
+    """Return whether the clicks of a source align with the frames of a video."""
     if not isinstance(item, EventTrain) or item.quantity is not Quantity.CLICK:
         return False
     return (

@@ -60,12 +60,8 @@ def find_pulse_length(events: Mapping[str, Instants], *, max_offset_s: float) ->
     same kind in both: the difference of the two offsets is the length. The votes of all pairs are
     added. Both the resulting match and the ends in it must be significant, given all lengths tried.
 
-    Parameters
-    ----------
-    events : mapping of str to Instants
-        Of each source; a `sense` distinguishes onsets from ends.
-    max_offset_s : float
-        Largest offset of the timestamps, either sign.
+    A `sense` in `events` distinguishes onsets from ends; timestamps are off by at most
+    `max_offset_s`, either sign.
     """
     sharp = {
         name: train

@@ -63,18 +63,7 @@ def rematch(
 ) -> tuple[dict[str, Map], Associated]:
     """Return improved maps, if there are any, and the resulting flashes.
 
-    Parameters
-    ----------
-    maps : dict of str to Map
-        Rough maps along the pairs.
-    events : mapping of str to Instants
-        Events of these sources.
-    links : Links
-        Matched pairs.
-    root : str
-        Reference.
-    max_offset_s : float
-        Search bound.
+    `maps` are rough ones along the pairs, relative to `root`.
     """
     found = Associated.by(maps, events, links)
     for _ in range(N_ROUNDS):
@@ -110,23 +99,7 @@ def match_with_all(
 ) -> EventMatch | None:
     """Match a source against the events of all others together, in reference time.
 
-    Parameters
-    ----------
-    name : str
-        The source.
-    root : str
-        Reference.
-    maps : mapping of str to Map
-        Maps of the others (that of the source itself is ignored).
-    events : mapping of str to Instants
-        Events of all sources.
-    max_offset_s : float
-        Search bound.
-
-    Returns
-    -------
-    EventMatch or None
-        None if fewer than two others have sharp instants.
+    The map of the source itself is ignored. None if fewer than two others have sharp instants.
     """
     sharp = {o: own.take(own.sharp) for o, own in events.items()}
     others = [o for o in maps if o != name and sharp[o].n]
@@ -166,14 +139,8 @@ def match_with_all(
 def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
     """Return the map of the other side of a match (before any step).
 
-    Parameters
-    ----------
-    parent : Map
-        Map of the known side.
-    match : EventMatch
-        Match of both sides.
-    is_source : bool
-        Whether the other side is the source of the match.
+    `parent` is the map of the known side; `is_source`: whether the other side is the source of the
+    match.
     """
     fit = match.fit
     if fit is None:

@@ -60,22 +60,10 @@ def find_seed(
 ) -> Seed | dict[str, str]:
     """Match every pair of sources and relate the clocks to the reference.
 
-    Parameters
-    ----------
-    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
-        One per source.
-    reference : str, optional
-        Source whose clock is reference time; default: the first camera by name in the largest
-        connected group, preferring those that date instants, or else its first source.
-    max_offset_s : float
-        Search bound.
-    light_s : float
-        Maximum duration of lights, for the matching only: longer ones are not matched.
-
-    Returns
-    -------
-    Seed or dict
-        The seed, or reasons per source if no two sources could be connected.
+    `reference` is the source whose clock is reference time; default: the first camera by name in
+    the largest connected group, preferring those that date instants, or else its first source.
+    Lights that last longer than `light_s` are not matched. If no two sources could be connected,
+    the reason of each is returned.
     """
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}

@@ -32,13 +32,7 @@ class Contradicted:
 
 
 def find_contradicted(observations: Observations) -> list[Contradicted]:
-    """Return the stated line delays and exposures that the flashes contradict.
-
-    Parameters
-    ----------
-    observations : Observations
-        The equations.
-    """
+    """Return the stated line delays and exposures that the flashes contradict."""
     stated = [
         (k, unknown)
         for k, unknown in enumerate(observations.unknowns)

@@ -38,12 +38,7 @@ MAX_RESIDUAL = 5.0
 def solve_with_steps(seed: Seed, solve: Solve) -> Adjustment:
     """Solve the bundle with as many clock steps as the residuals require.
 
-    Parameters
-    ----------
-    seed : Seed
-        Seed with the steps that the matching found.
-    solve : callable
-        Returns the solution for a seed.
+    `seed` has the steps that the matching found.
     """
     solved = _without_idle(solve(seed), solve)
     for _ in range(MAX_FOUND):

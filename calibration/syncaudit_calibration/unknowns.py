@@ -56,12 +56,7 @@ class Unknown:
 def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
     """Return the unknowns besides the flash instants.
 
-    Parameters
-    ----------
-    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
-        Evidence of the connected sources.
-    seed : Seed
-        Seed with their rough maps.
+    `items` is the evidence of the connected sources.
     """
     half_light = _half_light(list(items.values()), seed.length_s)
     found = [half_light]

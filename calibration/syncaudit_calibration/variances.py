@@ -63,14 +63,7 @@ def is_confirmed(groups: Groups, flash: Ints, is_point: Bools) -> Bools:
     With intervals only as partners, the residual of a point shows where it lies in them, not its
     timestamp error.
 
-    Parameters
-    ----------
-    groups : Groups
-        Groups of observations.
-    flash : ndarray of int, shape (n,)
-        Flash of each observation.
-    is_point : ndarray of bool, shape (n,)
-        Observations that count.
+    `flash`, shape (n,), is that of each observation; only those of `is_point` count.
     """
     dates = np.unique(np.stack([flash[is_point], groups.group[is_point]]), axis=1)[0]
     return (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
@@ -87,20 +80,9 @@ def improve_scatter(
 ) -> Scatter:
     """Return the next iterate of jitters and factors.
 
-    Parameters
-    ----------
-    groups : Groups
-        Groups of observations.
-    noise : Noise
-        Covariance given `scatter`.
-    solution : Solution
-        Solution given `noise`.
-    flash, residuals : ndarray, shape (n,)
-        Flash of each observation, and its residual.
-    is_point : ndarray of bool, shape (n,)
-        Observations that count (no intervals, no outliers).
-    scatter : Scatter
-        Current iterate.
+    `noise` is the covariance given `scatter`, the current iterate, and `solution` the one given
+    `noise`. `flash` and `residuals`, shape (n,), are those of each observation; only those of
+    `is_point` count (no intervals, no outliers).
     """
     n_sources = scatter.scale.size
     group, share, total = groups.group, noise.share, noise.total

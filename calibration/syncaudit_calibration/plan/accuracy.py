@@ -59,18 +59,10 @@ def expected_accuracy(
     a floor of 10 us is added (1.2 ms for a screen, which cancels in the drift). For global shutters
     the errors come from `_global_stds_s` instead.
 
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-    train : PulseTrain
-    n_shared : float
-        Flashes that the two cameras share.
-    rng : Generator
-        Draws the phases of global shutters.
-    kind : LightKind
-        Its light. For one that stays on, `train` and `n_shared` refer to its switching on and off
-        (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
-        dated to a fraction of the ramp.
+    `n_shared` is the number of flashes that the two cameras share; `rng` draws the phases of global
+    shutters. For a light that stays on, `train` and `n_shared` refer to its switching on and off
+    (`switchings`): each is a ramp over the exposure, plus the rise of a screen's light, and is
+    dated to a fraction of the ramp.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
     is_screen = kind is LightKind.SCREEN

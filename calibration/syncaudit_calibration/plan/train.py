@@ -61,17 +61,8 @@ def choose_train(
     one screen frame longer than those of an LED for global shutters: the light of a screen rises
     line by line over one frame, and all rows must see its full light in two frames.
 
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-        All cameras to be calibrated.
-    kind : LightKind
-        What gives the light.
-    duration_s : float, optional
-        Default: until two cameras share 25 flashes (global shutters: until 25 edges fall into
-        exposures), 30 s to 10 min.
-    rng : Generator
-        Draws the gaps.
+    `duration_s` is by default as long as it takes until two cameras share 25 flashes (global
+    shutters: until 25 edges fall into exposures), 30 s to 10 min. `rng` draws the gaps.
     """
     if light := HAND_LIGHTS.get(kind):
         pattern = _Pattern(

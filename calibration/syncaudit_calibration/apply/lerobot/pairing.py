@@ -51,18 +51,8 @@ def pair_rows(
     cannot be interpolated: if other sources are, rows represent the times of the frames (the
     median over the cameras), otherwise their nominal times ``j / fps``.
 
-    Parameters
-    ----------
-    n_rows : int
-        Samples of every source.
-    fps : float
-        Rate of the rows.
-    offsets_s : mapping of str to float
-        What is added to the timestamps of each source to get reference time.
-    cameras : collection of str
-        The sources that hold frames.
-    interpolated : collection of str
-        The sources that may be interpolated.
+    `offsets_s` is what is added to the timestamps of each source to get reference time; `cameras`
+    are the sources that hold frames, `interpolated` those that may be interpolated.
     """
     nearest = {name: round(-offset_s * fps) for name, offset_s in offsets_s.items()}
     grid_s = 0.0

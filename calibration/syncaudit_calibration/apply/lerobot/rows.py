@@ -31,18 +31,8 @@ def paired_rows(
 
     Columns that belong to no source (rewards, tasks) stay with the row.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The original episode.
-    pairing : Pairing
-        Of its sources.
-    sources : mapping of str to str
-        Source of each feature.
-    fps : float
-        Rate of the rows.
-    episode, first_index : int
-        Number of the episode, and of its first row in the data set.
+    `sources` maps features to their sources; `episode` and `first_index` number the episode, and
+    its first row in the data set.
     """
     n = pairing.n_rows
     frames = np.arange(n)
