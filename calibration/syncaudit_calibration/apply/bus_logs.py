@@ -27,13 +27,8 @@ def write_can(task: Task, spec: CanSpec) -> Written:
 
     In candump text, only the digits of the timestamps change, and their number stays: a timestamp
     in microseconds remains one. Other logs (ASC, BLF, TRC, MDF bus logging) become candump text
-    with all their data frames; MDF files of decoded signals become a Parquet table. The DBC and
-    the signals stay.
-
-    Raises
-    ------
-    StreamReadError
-        If the log or the table cannot be read.
+    with all their data frames; MDF files of decoded signals become a Parquet table. The DBC and the
+    signals stay. StreamReadError if the log or the table cannot be read.
     """
     uri = task.resolve(spec.uri)
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()

@@ -36,12 +36,8 @@ def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMP
     timestamps if the column has a timestamp type.
 
     `uri`: resolved path or URL of the table. `key`: manifest field that names it; any but ``uri``
-    becomes part of the copy's name. `column`: column of timestamps.
-
-    Raises
-    ------
-    StreamReadError
-        If it cannot be read or holds no timestamps, with the message of the reader.
+    becomes part of the copy's name. `column`: column of timestamps. StreamReadError if it cannot be
+    read or holds no timestamps, with the message of the reader.
     """
     data = read_bytes(uri)
     is_parquet = data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq"))
@@ -175,11 +171,7 @@ def restamp_part(task: Task, spec: TableSpec) -> Written:
 
     Used if the manifest gives `stamps`, `rows` or a unit for the timestamps. The timestamps become
     integer nanoseconds, and these keys are removed, since the copy holds nothing else.
-
-    Raises
-    ------
-    StreamReadError
-        If the table cannot be read or holds no timestamps.
+    StreamReadError if the table cannot be read or holds no timestamps.
     """
     uri = task.resolve(spec.uri)
     renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}

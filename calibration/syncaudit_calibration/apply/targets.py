@@ -38,11 +38,7 @@ def check_target(
 
     Neither the files of `clips` nor `inputs` are changed. `folders` are the names of the folders of
     clips in `out`, `record` the file that identifies the folder of an earlier run of `command`.
-
-    Raises
-    ------
-    UsageError
-        If there is a conflict; the message names it.
+    UsageError if there is a conflict; the message names it.
     """
     if is_url(str(out)) or ":/" in str(out):
         raise UsageError(

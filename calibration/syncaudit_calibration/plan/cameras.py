@@ -77,10 +77,7 @@ def planned_cameras(
 
     `n_cameras` is by default the length of the longest list, at least two.
 
-    Raises
-    ------
-    UsageError
-        If the lengths of the lists do not match, or there are fewer cameras than values.
+    UsageError if the lengths of the lists do not match, or there are fewer cameras than values.
     """
     lengths = {len(rates_hz), len(readouts_s), len(exposures_s)} - {1}
     if len(lengths) > 1:
@@ -115,11 +112,7 @@ def recorded_cameras(
     """Return the cameras of a clip: rates from timestamps, the rest from its manifest.
 
     Given rates, readouts and exposures take precedence: none, one for all, or one for each camera.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two cameras, or something is neither stated nor given.
+    UsageError if there are fewer than two cameras, or something is neither stated nor given.
     """
     from syncaudit.pipeline.reading import read_clip
 
