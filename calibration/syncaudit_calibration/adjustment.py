@@ -35,8 +35,14 @@ from syncaudit_calibration.normal_equations import (
     solve,
 )
 from syncaudit_calibration.observations import Observations
-from syncaudit_calibration.student import widened
-from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter, is_confirmed
+from syncaudit_calibration.variances import (
+    Groups,
+    Scatter,
+    grouped,
+    improve_scatter,
+    is_confirmed,
+    widened,
+)
 
 N_ROBUST = 8
 N_FINAL = 24

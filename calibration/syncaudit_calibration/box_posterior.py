@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import log_ndtr, ndtr
 
-from syncaudit.model.arrays import Bools, Floats, Ints
+from syncaudit.model.arrays import Bools, Floats
 from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
@@ -36,18 +36,6 @@ MIN_DATED = 5
 MAX_STD_SHARE = 0.05
 # Log-likelihood at five sigmas: intervals missed by more were rejected before.
 MIN_LOG = -12.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Bounds:
-    """Intervals at the current solution."""
-
-    # shape (n,): ends, relative to the date of the flash if there is one, and their softness
-    low_s: Floats
-    high_s: Floats
-    soft_s: Floats
-    flash: Ints  # shape (n,): flash of each interval
-    terms: Floats  # shape (n, d): derivatives by the sought unknowns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,7 +107,7 @@ def refine_boxes(
         which = use.copy()
         which[use] = has_say[:, own].any(axis=1)
         dates = _Dates.of(solution, by_points, dated, columns)
-        density = _density(_bounds(observations, solution, which, dates), dates)
+        density = _density(observations, solution, which, dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]
         mean, covariance = moments_of(density, start)
@@ -187,33 +175,29 @@ def _with_points(
     return with_points
 
 
-def _bounds(observations: Observations, solution: Solution, use: Bools, dates: _Dates) -> _Bounds:
-    flash = observations.flash[use]
-    middle = residuals_of(observations, solution)[use] + solution.flash_s[flash]
-    middle -= dates.time_s[flash]
-    half = observations.half_s[use]
-    return _Bounds(
-        low_s=middle - half,
-        high_s=middle + half,
-        soft_s=observations.std_s[use],
-        flash=flash,
-        terms=solution.design[use][:, dates.columns] - dates.terms[flash],
-    )
-
-
 def _log_inside(a: Floats, b: Floats) -> Floats:
     """Return ``log(Phi(b) - Phi(a))`` for a < b, not below `MIN_LOG`."""
     inside = np.where(a + b > 0.0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
     return np.log(np.maximum(inside, np.exp(MIN_LOG)))
 
 
-def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
-    """Return the log-likelihood of the clocks given the intervals."""
-    order = np.argsort(bounds.flash, kind="stable")
-    flash = bounds.flash[order]
+def _density(
+    observations: Observations, solution: Solution, use: Bools, dates: _Dates
+) -> LogDensity:
+    """Return the log-likelihood of the clocks given the intervals, around the solution.
+
+    The ends of an interval are relative to the date of its flash, if there is one.
+    """
+    flash = observations.flash[use]
+    middle = residuals_of(observations, solution)[use] + solution.flash_s[flash]
+    middle -= dates.time_s[flash]
+    terms = solution.design[use][:, dates.columns] - dates.terms[flash]
+    order = np.argsort(flash, kind="stable")
+    flash, middle, terms = flash[order], middle[order], terms[order]
+    half, q = observations.half_s[use][order], observations.std_s[use][order]
+    low, high = middle - half, middle + half
     first = np.flatnonzero(np.concatenate([[True], np.diff(flash) > 0]))
-    low, high, q = bounds.low_s[order], bounds.high_s[order], bounds.soft_s[order]
-    terms, numbers = bounds.terms[order], flash[first]
+    numbers = flash[first]
     softness = np.sqrt(np.add.reduceat(q**2, first) / np.diff(np.append(first, q.size)))
     is_dated = dates.is_dated[numbers]
     spread = np.sqrt(softness**2 + dates.variance[numbers])

@@ -9,8 +9,7 @@ from syncaudit.estimators.events import EventEvidence, is_by_camera
 from syncaudit.formatting import word_count, word_duration, word_measure
 from syncaudit.model import FlashEdges
 from syncaudit_calibration.calibration import CalibratedSource
-from syncaudit_calibration.clipping import word_clipping
-from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.seed import Seed, word_clipping
 
 # Typical timestamp jitter is tens of microseconds; above this a warning is given.
 MAX_JITTER_S = 2e-4

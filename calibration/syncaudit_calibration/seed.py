@@ -22,10 +22,9 @@ from syncaudit.estimators.events import (
     shortened,
 )
 from syncaudit.formatting import word_duration
-from syncaudit.model import FlashEdges
+from syncaudit.model import EventTrain, FlashEdges
 from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import Map
-from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
@@ -34,6 +33,8 @@ from syncaudit_calibration.step_owners import steps_of, unseen_s
 
 # Two for the offset and drift of a clock, one to check them, and one to identify an outlier.
 MIN_EVENTS = 4
+# Fraction of the lit cells that may clip: with more, too few remain to fit edges.
+MAX_CLIPPED_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,6 +147,16 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
     return (
         f"the events of {events.source} are periodic: its offset is known only modulo "
         f"{word_duration(period_s)}. Use an irregular train"
+    )
+
+
+def word_clipping(item: EventEvidence) -> str | None:
+    """Describe the problem and its cure, or return None if little of the flashes' light clips."""
+    if isinstance(item, EventTrain) or item.clipped_share <= MAX_CLIPPED_SHARE:
+        return None
+    return (
+        f"the flash clips {100 * item.clipped_share:.0f} % of what it lights in the image of "
+        f"{item.source}: lower its exposure or gain, or dim the light"
     )
 
 

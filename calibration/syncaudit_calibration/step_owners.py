@@ -135,22 +135,13 @@ def _claims(
     after_s, before_s = fit.predict(np.array([step.after_s, step.before_s])).tolist()
     if before_s < after_s:  # set back by more than the time between the two events
         after_s, before_s = before_s, after_s
-    pair = (one, other)
-    return (
-        _Claim(
-            source=one,
-            pair=pair,
-            nth=nth,
-            after_s=step.after_s,
-            before_s=step.before_s,
-            size_s=step.size_s,
-        ),
-        _Claim(
-            source=other,
-            pair=pair,
-            nth=nth,
-            after_s=after_s,
-            before_s=before_s,
-            size_s=-step.size_s,
-        ),
+    own = _Claim(
+        source=one,
+        pair=(one, other),
+        nth=nth,
+        after_s=step.after_s,
+        before_s=step.before_s,
+        size_s=step.size_s,
     )
+    theirs = replace(own, source=other, after_s=after_s, before_s=before_s, size_s=-step.size_s)
+    return own, theirs

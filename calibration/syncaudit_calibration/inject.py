@@ -178,7 +178,7 @@ def _injected(
         return Injected(
             clip_id=variant.clip_id, original=original.clip_id, recording=original.recording_id
         )
-    done = {source.source: source for source in outcome.sources}
+    done = outcome.sources
     for mate in variant.moved:
         if done[mate].is_failure:
             injection.left_out[mate, done[mate].why or ""] += 1
