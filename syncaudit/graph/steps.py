@@ -42,13 +42,12 @@ class ClockStep:
     # Change of the correction and its standard error.
     size_s: float
     std_s: float
-    # Seconds after the clock's anchor, and their standard error.
-    after_s: float
+    after_s: float  # seconds after the clock's anchor
     # Whether the solution's instant lies after the step: the same for all clocks that stepped at
     # once, whatever their own timestamps of it.
     is_past: bool
     seen_by: frozenset[int]  # indices of the edges that saw it
-    after_std_s: float = 0.0
+    after_std_s: float = 0.0  # standard error of `after_s`
 
     def added_to(self, edge: Edge, at_s: float) -> float:
         """Return what the step adds to the correction of an edge.

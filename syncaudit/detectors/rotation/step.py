@@ -109,9 +109,9 @@ class Step:
 class Gains:
     """How the rotations of m pairs depend on their n points, shapes (m, 3, n)."""
 
-    # Flow across and along the direction of travel caused by a rotation.
+    # Flow across the direction of travel caused by a rotation, and the rotation that the fit
+    # derives from such flow; then the same along that direction.
     across: Floats
-    # Rotation that the fit derives from such flow.
     to_across: Floats
     along: Floats
     to_along: Floats

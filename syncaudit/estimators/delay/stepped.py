@@ -26,11 +26,9 @@ LIKELY_INSTANT = 3.68
 class ClockStep:
     """A delay that changes once, besides a steady drift."""
 
-    # Instant of the step on the source's clock, and its standard error.
-    at_s: float
-    # Delay before and after; their standard errors follow.
+    at_s: float  # instant of the step on the source's clock
+    # Delay before and after, each with its standard error.
     before_s: float
-    # One sigma each.
     before_std_s: float
     after_s: float
     after_std_s: float
@@ -40,7 +38,7 @@ class ClockStep:
     # Drift on both sides, as it was removed, and its standard error.
     drift_ppm: float = 0.0
     drift_std_ppm: float = 0.0
-    at_std_s: float = 0.0
+    at_std_s: float = 0.0  # standard error of `at_s`
 
     @property
     def step_s(self) -> float:
