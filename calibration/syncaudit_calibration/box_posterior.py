@@ -17,7 +17,7 @@ drift and one step. More unknowns are sampled jointly (`moments_of`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -38,35 +38,29 @@ MAX_STD_SHARE = 0.05
 MIN_LOG = -12.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Dates:
-    """Times of the flashes from points, as functions of the sought unknowns."""
+    """Times of the flashes from points, as functions of the sought unknowns.
 
-    columns: list[int]  # the sought unknowns, among all unknowns
-    is_dated: Bools  # shape (f,): whether points date the flash; other flashes have the time 0
-    # shape (f,): time with the clocks of the solution, and its variance given these clocks
-    time_s: Floats
-    variance: Floats
-    terms: Floats  # shape (f, d): derivatives of the time by the sought unknowns
+    `columns` are the sought unknowns, among all unknowns; `is_dated`, shape (f,): whether points
+    date the flash.
+    """
 
-    @classmethod
-    def of(
-        cls, solution: Solution, by_points: Solution, dated: Bools, columns: list[int]
-    ) -> _Dates:
+    def __init__(
+        self, solution: Solution, by_points: Solution, is_dated: Bools, columns: list[int]
+    ) -> None:
+        self.columns, self.is_dated = columns, is_dated
         # Regression of the flashes on these clocks, using covariance factors for numerical
         # stability: the priors are seconds wide.
         of_flash, of_clock = by_points.share @ by_points.factor, by_points.factor[columns]
         found = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0]
-        terms: Floats = np.where(dated[:, None], found.T, 0.0)
-        rest = of_flash - terms @ of_clock
+        self.terms: Floats = np.where(is_dated[:, None], found.T, 0.0)
+        """Derivatives of the times by the sought unknowns, shape (f, d)."""
+        rest = of_flash - self.terms @ of_clock
         centre = (by_points.x - solution.x)[columns]
-        return cls(
-            columns=columns,
-            is_dated=dated,
-            time_s=np.where(dated, by_points.flash_s - terms @ centre, 0.0),
-            variance=by_points.own_var + np.einsum("ij,ij->i", rest, rest),
-            terms=terms,
-        )
+        self.time_s: Floats = np.where(is_dated, by_points.flash_s - self.terms @ centre, 0.0)
+        """Times with the clocks of the solution, shape (f,); 0 for other flashes."""
+        self.variance = by_points.own_var + np.einsum("ij,ij->i", rest, rest)
+        """Their variances, given these clocks."""
 
 
 def refine_boxes(
@@ -106,7 +100,7 @@ def refine_boxes(
         ]
         which = use.copy()
         which[use] = has_say[:, own].any(axis=1)
-        dates = _Dates.of(solution, by_points, dated, columns)
+        dates = _Dates(solution, by_points, dated, columns)
         density = _density(observations, solution, which, dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]

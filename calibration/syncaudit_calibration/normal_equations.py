@@ -91,47 +91,33 @@ class Solution:
         return part**2 * self.own_var[flash] + _squares(apart @ self.factor)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Whitener:
     """Transform rows to independent errors of unit variance, and eliminate the flashes."""
 
-    noise: Noise  # covariance of the observations
-    flash: Ints  # shape (n,): flash of every observation
-    root: Floats  # shape (n,): square roots of the weights
-    # shape (n,): fraction that is kept of a value common to a group; the rest is attributed to the
-    # common error
-    kept: Floats
-    total: Floats  # shape (f,): information on each flash, given all unknowns
-
-    @classmethod
-    def of(cls, observations: Observations, noise: Noise) -> _Whitener:
-        kept = np.sqrt(1.0 - noise.share)[noise.group]
-        root = np.sqrt(noise.weights)
-        total = np.full(observations.flash_s.size, NOTHING_KNOWN)
-        np.add.at(total, observations.flash, (root * kept) ** 2)
-        return cls(
-            noise=noise,
-            flash=observations.flash,
-            root=root,
-            kept=kept,
-            total=total,
-        )
+    def __init__(self, observations: Observations, noise: Noise) -> None:
+        self._noise, self._flash = noise, observations.flash
+        # How much is kept of a value common to a group; the rest is attributed to the common error.
+        self._kept = np.sqrt(1.0 - noise.share)[noise.group]
+        self._root = np.sqrt(noise.weights)
+        self._lever = (self._root * self._kept)[:, None]
+        self.total: Floats = np.full(observations.flash_s.size, NOTHING_KNOWN)
+        """Information on each flash, given all unknowns, shape (f,)."""
+        np.add.at(self.total, self._flash, self._lever[:, 0] ** 2)
 
     def whitened(self, rows: Floats) -> Floats:
         """Return rows (n, m) transformed to independent errors of unit variance."""
-        common = self.noise.mean_of(rows)[self.noise.group]
-        apart: Floats = rows - (1.0 - self.kept)[:, None] * common
-        return self.root[:, None] * apart
+        common = self._noise.mean_of(rows)[self._noise.group]
+        return np.asarray(self._root[:, None] * (rows - (1.0 - self._kept)[:, None] * common))
 
     def flash_means(self, white: Floats) -> Floats:
         """Return the least-squares flash instants of whitened rows, shape (f, m)."""
         sums = np.zeros((self.total.size, white.shape[1]))
-        np.add.at(sums, self.flash, (self.root * self.kept)[:, None] * white)
+        np.add.at(sums, self._flash, self._lever * white)
         return sums / self.total[:, None]
 
     def without_flashes(self, white: Floats) -> Floats:
         """Return whitened rows minus the part that the flash instants can explain."""
-        return white - (self.root * self.kept)[:, None] * self.flash_means(white)[self.flash]
+        return white - self._lever * self.flash_means(white)[self._flash]
 
 
 def solve(
@@ -156,7 +142,7 @@ def solve(
         x, flash_s = last.x, last.flash_s
         design = _design(observations, x, row_errors_s)
         residuals = residuals_of(observations, last)
-    whitener = _Whitener.of(observations, noise)
+    whitener = _Whitener(observations, noise)
     white = whitener.whitened(np.column_stack([design * prior, residuals - mean]))
     share = whitener.flash_means(white)
     left = whitener.without_flashes(white)
@@ -190,7 +176,7 @@ def reduced_products(
         The estimate of unknown k is ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
     """
     prior = np.array([unknown.prior_std for unknown in observations.unknowns])
-    whitener = _Whitener.of(observations, noise)
+    whitener = _Whitener(observations, noise)
     rows = np.column_stack([observations.design * prior, columns, residuals])
     left = whitener.without_flashes(whitener.whitened(rows))
     p = prior.size

@@ -7,7 +7,7 @@ All others together, mapped to reference time, saw nearly every flash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from syncaudit.estimators.events import (
     sensed_beside,
 )
 from syncaudit.estimators.events.missed import count_missed
-from syncaudit.model.arrays import Floats, Ints
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
@@ -31,23 +30,17 @@ MAX_REFERENCE_S = 1e-3
 N_ROUNDS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Associated:
-    """Association of events with flashes under given maps."""
+    """Association of events with flashes by the pairs that are consistent with given maps."""
 
-    flash_of: Mapping[str, Ints]  # flash number of every event of each source; -1: none
-    flash_s: Floats  # shape (f,): rough reference time of each flash
-    closures: tuple[Closure, ...]  # of all matched pairs
-
-    @classmethod
-    def by(
-        cls, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
-    ) -> Associated:
-        """Join events by the pairs that are consistent with the maps."""
-        closures = closures_of(maps, events, links)
-        bad = {(c.source, c.target) for c in closures if c.is_contradicted}
-        flash_of, flash_s = associate(maps, events, links.matches, bad)
-        return cls(flash_of=flash_of, flash_s=flash_s, closures=closures)
+    def __init__(
+        self, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
+    ) -> None:
+        self.closures: tuple[Closure, ...] = closures_of(maps, events, links)
+        """Of all matched pairs."""
+        bad = {(c.source, c.target) for c in self.closures if c.is_contradicted}
+        # The number of the flash of every event (-1: none), and a rough time of every flash.
+        self.flash_of, self.flash_s = associate(maps, events, links.matches, bad)
 
     def n_unexplained(self, name: str) -> int:
         """Return the number of events of a source that belong to no flash."""
@@ -65,7 +58,7 @@ def rematch(
 
     `maps` are rough ones along the pairs, relative to `root`.
     """
-    found = Associated.by(maps, events, links)
+    found = Associated(maps, events, links)
     for _ in range(N_ROUNDS):
         before = maps
         for name in sorted(events, key=lambda name: (-found.n_unexplained(name), name)):
@@ -81,7 +74,7 @@ def rematch(
                     continue
                 clock = Map(steps=clock.steps)
             tried = {**maps, name: clock}
-            better = Associated.by(tried, events, links)
+            better = Associated(tried, events, links)
             n_more = sum(found.n_unexplained(n) - better.n_unexplained(n) for n in events)
             if n_more >= MIN_UNEXPLAINED:
                 maps, found = tried, better
